@@ -225,6 +225,138 @@ def test_the_fewest_votes_that_change_the_first_place_are_exact_on_small_boards(
     assert first_item(kept) != leader
 
 
+def shuffled_influences(pairs, n=6):
+    """What the influence says of the same votes in other orders, in terms of ids."""
+    found = set()
+    for seed in range(n):
+        some = [pairs[k] for k in np.random.default_rng(seed).permutation(len(pairs))]
+        board = aggregate(Judgements.from_pairs(some))
+        one = board.audit().influence
+        removed = tuple(sorted(some[k] for k in one.votes.tolist()))
+        first, rival = (str(board.items[k]) for k in (one.first, one.rival))
+        found.add((one.n_votes, one.at_least, first, rival, removed))
+    return found
+
+
+def times(counts):
+    return [tuple(pair) for pair, n in counts.items() for _ in range(n)]
+
+
+def test_a_tie_for_the_first_place_is_no_other_first_item():
+    # without three votes for a over b, the two tie
+    counts = {"ab": 5, "ba": 3, "ac": 5, "ca": 3, "bc": 4, "cb": 4}
+    assert shuffled_influences(times(counts)) == {(4.0, 4, "a", "b", (("a", "b"),) * 4)}
+
+
+def test_the_influence_does_not_depend_on_the_order_of_the_votes():
+    # b, c and d have the same record, and votes of several kinds have the same effect
+    even = {one + other: 5 for one in "bcd" for other in "bcd" if one != other}
+    counts = {**even, **{"a" + one: 14 for one in "bcd"}, **{one + "a": 7 for one in "bcd"}}
+    assert len(shuffled_influences(times(counts))) == 1
+
+
+def with_another_part():
+    """Votes of eight items, and of three others that met each other only."""
+    votes = votes_of(n=800, tied=0.0, with_judges=False, gap=0.3)
+    winner, loser = votes.comparisons[:2]
+    pairs = [
+        (votes.items[i], votes.items[j])
+        for i, j in zip(winner.tolist(), loser.tolist(), strict=True)
+    ]
+    return pairs, [("x", "y"), ("y", "z"), ("z", "x"), ("x", "y")]
+
+
+def test_the_largest_part_is_the_board():
+    pairs, apart = with_another_part()
+    alone = aggregate(Judgements.from_pairs(pairs)).audit()
+    with pytest.warns(UserWarning, match="do not connect"):
+        board = aggregate(Judgements.from_pairs([*apart, *pairs]))
+    audit = board.audit()
+    assert audit.items[:8].tolist() == alone.items.tolist()
+    assert set(audit.items[8:].tolist()) == set("xyz")
+    found = audit.influence
+    assert found is not None and found.n_votes == alone.influence.n_votes
+    assert board.items[found.first] == alone.items[0]
+    text = {probe.name: probe.finding for probe in audit.probes}["unbounded"]
+    assert "The largest has 8 items" in text and "3 others cannot be compared" in text
+    never = [("best", item) for item in alone.items[:3].tolist()]
+    with pytest.warns(UserWarning, match="do not connect"):
+        text = probes(Judgements.from_pairs([*apart, *pairs, *never]))["unbounded"].finding
+    assert "In it, 1 item never lost, or never won, against the others: 'best'." in text
+    # of two parts of three items each, none is the board
+    other = [("u", "v"), ("v", "w"), ("w", "u"), ("u", "v")]
+    with pytest.warns(UserWarning, match="do not connect"):
+        equal = aggregate(Judgements.from_pairs([*apart, *other])).audit()
+    assert equal.influence is None
+    assert (
+        "None has more than half"
+        in {probe.name: probe.finding for probe in equal.probes}["unbounded"]
+    )
+
+
+def test_two_items_that_share_the_first_place_are_not_first_instead():
+    """The position changes who is first only if one item alone is first."""
+    counts = {"ab": 6, "ba": 6, "ac": 9, "ca": 3, "bc": 9, "cb": 3}
+    board = aggregate(Judgements.from_pairs(times(counts)))
+    audit = board.audit()
+    assert audit.influence is None
+    assert "several items share the first place" in str(audit)
+    assert audit.alternatives["as fitted"].tolist() == [1, 1, 3]
+
+
+def audits_of_shuffled(columns, n=4, **options):
+    """The probes of the same votes in other orders."""
+    found = []
+    for seed in range(n):
+        order = np.random.default_rng(seed).permutation(len(columns[0]))
+        one, other, judge = (np.array(column)[order] for column in columns)
+        votes = Judgements.from_votes(one, other, one, judge=judge, **options)
+        found.append({probe.name: probe for probe in aggregate(votes).audit().probes})
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning")
+def test_cycles_of_one_judge_each_are_by_chance_in_any_order_of_the_votes():
+    # no sign of a judge changes the statistic, which rounding must not take for more than all draws
+    rows = []
+    for judge in range(16):
+        a, b, c = (f"{name}{judge}" for name in "abc")
+        counts = {(a, b): 5, (b, a): 2 + judge % 3, (b, c): 6, (c, b): 3, (c, a): 5,
+                  (a, c): 3 + judge % 2}  # fmt: skip
+        rows += [(*pair, judge) for pair, n in counts.items() for _ in range(n)]
+    for found in audits_of_shuffled(list(zip(*rows, strict=True))):
+        assert found["cycles"].p_value == 1.0 and not found["cycles"].fires
+
+
+def test_votes_that_are_even_but_for_rounding_have_no_cycles():
+    pairs = [(one, other) for one in "abcd" for other in "abcd" if one < other]
+    rows = [*pairs, *pairs, *[(other, one) for one, other in pairs]]
+    weight = np.repeat([0.1, 0.2, 0.3], 6)
+    assert 0.1 + 0.2 - 0.3 != 0
+    board = aggregate(Judgements.from_pairs(rows, weight=weight))
+    finding = {probe.name: probe.finding for probe in board.audit().probes}["cycles"]
+    assert finding.startswith("0 % of the strength of the preferences is cyclic")
+
+
+def test_names_in_findings_do_not_depend_on_the_order_of_the_votes():
+    rng = np.random.default_rng(0)
+    rows = []
+    for judge in range(20):
+        for one in "abcdef":
+            rows += [(one, other, judge) for other in "abcdef" if one < other]
+            rows += [(other, one, judge) for other in "abcdef" if one < other]
+    # judges 3 and 7 always vote for a against b, of two equal items
+    rows = [(*sorted(row[:2]), row[2]) if row[2] in (3, 7) and {*row[:2]} == {"a", "b"} else row
+            for row in rows]  # fmt: skip
+    rows += [("a", "b", judge) for judge in (3, 7) for _ in range(20)]
+    rows += [("b", "a", judge) for judge in (5, 9, 11, 12) for _ in range(10)]
+    rows = [rows[k] for k in rng.permutation(len(rows))]
+    found = audits_of_shuffled(list(zip(*rows, strict=True)))
+    texts = [{name: probe.finding for name, probe in one.items()} for one in found]
+    assert all(one == texts[0] for one in texts)
+    assert "3 for 'a', 3 against 'b', 7 for 'a' and 1 more" in texts[0]["partial judges"]
+
+
 def test_the_table_and_the_picture():
     pd = pytest.importorskip("pandas")
     audit = aggregate(votes_of(position=0.4)).audit()

@@ -114,6 +114,37 @@ def test_all_places_need_more_pairs_than_the_first_place():
     assert set(board.next_comparisons(20, target="all")) == {("a", "b"), ("c", "d")}
 
 
+@pytest.mark.parametrize("target", ["first", "all", "c"])
+@pytest.mark.parametrize("record", ["circle", "equal", "two best"])
+def test_a_plan_does_not_depend_on_the_order_of_votes_and_items(target, record):
+    items = list("abcdef")
+    if record == "circle":  # each item is above the next two
+        wins = {(one, items[(k + step) % 6]): 4 - step for k, one in enumerate(items)
+                for step in (1, 2)}  # fmt: skip
+    else:
+        wins = {(one, other): 5 for one in items for other in items if one != other}
+    if record == "two best":
+        wins |= {(one, other): 12 for one in "ab" for other in "cdef"}
+    votes = [pair for pair, times in wins.items() for _ in range(times)]
+    plans = set()
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        some = [votes[k] for k in rng.permutation(len(votes))]
+        board = aggregate(Judgements.from_pairs(some, items=rng.permutation(items).tolist()))
+        plans.add(tuple(board.next_comparisons(12, target=target)))
+    assert len(plans) == 1
+
+
+def test_items_that_share_the_first_place_are_compared_alike():
+    votes = [("a", "b"), ("b", "a")] * 20 + [("a", "c"), ("b", "c")] * 6
+    votes += [("c", "a"), ("c", "b")] * 5 + [("a", "d"), ("b", "d")] * 9
+    votes += [("d", "a"), ("d", "b")] * 4 + [("c", "d")] * 9 + [("d", "c")] * 5
+    board = aggregate(votes)
+    assert board.ranks[:2].tolist() == [1, 1]
+    plan = board.next_comparisons(40)
+    assert [plan.count(("a", "c")), plan.count(("b", "c"))] == [20, 20]
+
+
 def test_scores_that_are_far_apart_do_not_underflow():
     scores, worth = np.array([100.0, 0.0, -90.0]), np.full((3, 3), 0.25)
     pairs = plan_comparisons(scores, 1e-6 * np.eye(3), worth, 2, "all")

@@ -20,6 +20,7 @@ from sklearn_rankcal.aggregation._audit_probes import (
 )
 from sklearn_rankcal.aggregation._influence import fewest_votes
 from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Ints
 
 #: The share of all votes below which the first place hangs on few of them.
@@ -65,7 +66,8 @@ class Audit:
         The rank of each item if the votes are read in other ways: with an effect of the position,
         with other models of ties, without the judges that a probe names.
     influence : Influence or None
-        The fewest votes whose removal was found to change the first place.
+        The fewest votes whose removal was found to change the first place, of the part that has
+        more than half of the items. A tie for the first place is no change.
 
     Examples
     --------
@@ -160,9 +162,13 @@ def audit_board(
 
 def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
     if found is None:
-        return None, "The first place is not that of one item in one connected part."
+        if not len(data.main):
+            return None, "Unknown: votes connect no more than half of the items with each other."
+        if data.first(data.ranks) is None:
+            return None, "Unknown: several items share the first place."
+        return None, "Unknown: no votes were found without which another item is first alone."
     total = data.contests.weight.sum()
-    few = bool(found.n_votes <= _FEW * total)
+    few = not exceeds(found.n_votes, _FEW * total, found.n_votes)
     exact = ""
     if 1 < found.at_least == found.n_votes:
         exact = ", and no fewer votes do"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._contest_boards import (
     Board,
     fit_board,
@@ -16,8 +17,10 @@ from sklearn_rankcal.aggregation._contest_boards import (
     intervals_of,
 )
 from sklearn_rankcal.aggregation._contest_model import result_probabilities
+from sklearn_rankcal.aggregation._graphs import number_parts
 from sklearn_rankcal.labels._contests import Contests
 from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: From so many judges on, errors allow for the differences between them.
@@ -33,13 +36,14 @@ class AuditData:
 
     `lead` is how far the first item of each vote is ahead by the model, and `residual` the result
     of the vote (1, 0 or 1/2) minus its expectation, with the variance `variance` and the third
-    central moment `third`.
+    central moment `third`. `parts` numbers the parts that votes connect from 1, larger ones first.
     """
 
     items: NDArray[Any]
     board: Board
     structure: Any
     judgements: Any
+    parts: Ints
     ranks: Ints
     rank_low: Ints
     rank_high: Ints
@@ -79,6 +83,24 @@ class AuditData:
             contests, X = contests.take(kept), X[kept]
         return fit_board(contests, X, names, self.board.rows, self.judgements, structure, False)
 
+    def ranks_of(self, board: Board) -> Ints:
+        """Return the position of each item by other scores, in the parts of these votes."""
+        return ranks_of(board.scores, self.structure, self.parts)
+
+    @property
+    def main(self) -> Ints:
+        """The items of the part that has more than half of those that votes compare, or none.
+
+        The probes of the first place are about them.
+        """
+        main = np.flatnonzero(self.parts == 1)
+        return main if 2 * len(main) > np.count_nonzero(self.parts) else main[:0]
+
+    def first(self, ranks: Ints) -> int | None:
+        """Return the item of the main part that is first, or None if several are."""
+        best = self.main[ranks[self.main] == 1]
+        return int(best[0]) if len(best) == 1 else None
+
 
 def read_votes(result: Any, group: Any) -> AuditData:
     """Read the votes of a query of an `Aggregate`, and fit the model if it was not fitted."""
@@ -108,12 +130,15 @@ def read_votes(result: Any, group: Any) -> AuditData:
     variance = chances[0] + chances[2] / 4 - mean**2
     third = (chances.T @ np.array([1.0, 0.0, 0.125])) - 3 * mean * variance - mean**3
     judge = None if read.judge is None else read.judge[contests.judgement]
+    compared = np.bincount(fit.part)[fit.part] > 1
+    parts = number_parts(fit.part, compared, Queries.single(fit.n_items))
     return AuditData(
         items=read.items[board.rows],
         board=board,
         structure=structure,
         judgements=read,
-        ranks=ranks_of(board.scores),
+        parts=parts,
+        ranks=ranks_of(board.scores, structure, parts),
         rank_low=found.rank_low[place],
         rank_high=found.rank_high[place],
         half_width=(found.score_high[place] - found.score_low[place]) / 2,
@@ -126,7 +151,12 @@ def read_votes(result: Any, group: Any) -> AuditData:
     )
 
 
-def ranks_of(scores: Floats) -> Ints:
-    """Return the position of each item, 1 = best; equal scores share the best of their places."""
-    rounded = np.round(scores, 9)
-    return 1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)
+def ranks_of(scores: Floats, structure: Any, parts: Ints) -> Ints:
+    """Return the position of each item, 1 = best; equal scores share the best of their places.
+
+    Items are ranked inside their parts, and those of larger parts are above those of smaller ones.
+    """
+    tied = tie_scores(scores, structure, Queries.from_groups(parts))
+    part = np.where(parts > 0, parts, len(parts) + 1)
+    above = (part[None, :] == part[:, None]) & (tied[None, :] > tied[:, None])
+    return 1 + (above | (part[None, :] < part[:, None])).sum(axis=1)

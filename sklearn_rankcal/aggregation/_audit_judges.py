@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from sklearn_rankcal.aggregation._audit_data import AuditData, ranks_of
+from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._audit_probes import listing
 from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.labels._item_ids import content_ranks, show_id
+from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _VOTES = 5  # that a judge, or a judge of an item, must have given to be tested
@@ -36,7 +38,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     ids = data.judges[codes]
     n = len(codes)
     votes = np.bincount(judge, contests.weight, n)
-    strange = _strange_items(data, judge, n, level)
+    strange = _strange_items(data, judge, ids, level)
     # the votes about an item that a judge treats unlike others say nothing of the other votes
     special = np.full(n, -1)
     special[strange.judge[::-1]] = strange.item[::-1]
@@ -46,7 +48,8 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     score = add_up(judge, weight * data.residual * d, n)
     information = add_up(judge, weight**2 * data.variance * d**2, n)
     third = add_up(judge, weight**3 * data.third * d**3, n)
-    tested = (np.bincount(judge, weight, n) >= _VOTES) & (information > 0)
+    many = ~exceeds(_VOTES, np.bincount(judge, weight, n), _VOTES)
+    tested = many & (information > 0)
     found: list[Any] = []
     z = np.where(tested, _standard(score, information, third), 0.0)
     z /= _spread(z[tested])
@@ -63,7 +66,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
         ("opposed judges", against, "vote against all others"),
     ):
         some = np.flatnonzero(which)
-        some = some[np.argsort(p[some])]
+        some = some[order_from_largest(-z[some], content_ranks(ids)[some])]
         least = float(corrected.min(initial=1.0))
         suspects |= which
         if len(some):
@@ -84,7 +87,8 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     else:
         text = "No judge votes for or against one item more than others do."
         found.append(("partial judges", False, text, strange.p_value))
-    much = np.flatnonzero((votes > _SHARE * votes.sum()) & (votes > 3 * votes.mean()))
+    least = max(_SHARE * votes.sum(), 3 * votes.mean())
+    much = np.flatnonzero(exceeds(votes, least, votes))
     if len(much):
         busy = [f"{show_id(ids[k])} ({100 * votes[k] / votes.sum():.0f} %)" for k in much.tolist()]
         found.append(("busy judges", True, f"A large share is by {listing(busy)}.", np.nan))
@@ -98,7 +102,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
         seen = np.zeros(len(data.items), dtype=bool)
         seen[contests.first[kept]] = seen[contests.second[kept]] = True
         if seen.all():
-            other["without these judges"] = ranks_of(data.refit(kept=kept).scores)
+            other["without these judges"] = data.ranks_of(data.refit(kept=kept))
     return found, other
 
 
@@ -140,7 +144,7 @@ class _Strange(NamedTuple):
     p_value: float
 
 
-def _strange_items(data: AuditData, judge: Ints, n: int, level: float) -> _Strange:
+def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any], level: float) -> _Strange:
     """Find judges whose votes about one item differ from those of all others."""
     contests, m = data.contests, len(data.items)
     key = np.append(judge * m + contests.first, judge * m + contests.second)
@@ -151,12 +155,14 @@ def _strange_items(data: AuditData, judge: Ints, n: int, level: float) -> _Stran
     score = add_up(place, np.append(value, -value), len(keys))
     information = add_up(place, size, len(keys))
     skew = add_up(place, np.append(third, -third), len(keys))
-    tested = np.bincount(place, np.tile(contests.weight, 2)) >= _VOTES
+    tested = ~exceeds(_VOTES, np.bincount(place, np.tile(contests.weight, 2)), _VOTES)
     z = np.where(tested, _standard(score, information, skew), 0.0)
     z /= _spread(z[tested])
     p = np.where(tested, 2 * ndtr(-np.abs(z)), 1.0)
     corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
     some = np.flatnonzero(corrected < level)
-    some = some[np.argsort(p[some], kind="stable")]
+    # a judge who treats two items in opposite ways has the same statistic for both
+    of_item, of_judge = content_ranks(data.items)[keys % m], content_ranks(ids)[keys // m]
+    some = some[order_from_largest(np.abs(z[some]), of_judge[some], of_item[some])]
     least = float(corrected.min(initial=1.0))
     return _Strange(keys[some] // m, keys[some] % m, z[some], least)

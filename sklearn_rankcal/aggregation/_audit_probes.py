@@ -11,12 +11,14 @@ from scipy.sparse import csr_array
 from scipy.special import stdtr
 from scipy.stats import binom
 
-from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, ranks_of
+from sklearn_rankcal.aggregation._audit_data import MOST, AuditData
 from sklearn_rankcal.aggregation._contest_boards import wins_of
 from sklearn_rankcal.aggregation._errors import clustered_covariance, sandwich
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.aggregation._unanimous import open_ends
-from sklearn_rankcal.labels._contests import POSITION
+from sklearn_rankcal.labels._contests import POSITION, Contests
+from sklearn_rankcal.labels._item_ids import content_ranks
+from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 Finding = tuple[bool | None, str]
@@ -48,9 +50,9 @@ def few_votes_probe(data: AuditData) -> Finding:
     wide = np.flatnonzero((data.half_width > _WIDE) & (votes > 0))
     none = np.flatnonzero(votes == 0)
     if not len(wide) and not len(none):
-        least = int(np.argmin(votes))
+        least = int(order_from_largest(-votes, content_ranks(data.items))[0])
         return False, f"Each item has {votes[least]:,.0f} votes or more ({data.name(least)})."
-    order = wide[np.argsort(votes[wide])]
+    order = _fewest_first(data, votes, wide)
     names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in [*none.tolist(), *order.tolist()]]
     return True, (
         f"{_count(names, 'item has', 'items have')} too few votes: 95 % intervals reach further "
@@ -65,7 +67,20 @@ def unbounded_probe(data: AuditData) -> Finding:
     compared = np.bincount(part)[part] > 1
     n_parts = int((np.bincount(part) > 1).sum())
     if n_parts > 1:
-        return True, f"The items are in {n_parts} parts that no votes connect."
+        text = f"The items are in {n_parts} parts that no votes connect."
+        if not len(data.main):
+            return True, f"{text} None has more than half of them, and so none is the board."
+        others = [data.name(k) for k in np.flatnonzero(data.parts > 1).tolist()]
+        text += (
+            f" The largest has {len(data.main)} items, and the first place is one of them; "
+            f"{_count(others, 'other', 'others')} cannot be compared with it: {listing(others)}."
+        )
+        inside = data.main[(low | high)[data.main]]
+        if len(inside):
+            names = [data.name(k) for k in inside.tolist()]
+            text += f" In it, {_count(names, 'item', 'items')} never lost, or never won, against "
+            text += f"the others: {listing(names)}."
+        return True, text
     ends = np.flatnonzero((low | high) & compared)
     recession = data.board.fit.recession
     if recession is not None:
@@ -78,11 +93,17 @@ def unbounded_probe(data: AuditData) -> Finding:
     if not len(ends):
         return False, "Chains of wins lead from each item to each other one."
     votes = votes_of_items(data)
-    names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in ends[np.argsort(votes[ends])].tolist()]
+    order = _fewest_first(data, votes, ends)
+    names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in order.tolist()]
     return True, (
         f"{_count(names, 'item', 'items')} never lost, or never won, against the others, as "
         f"{listing(names)}: only a penalty bounds the scores."
     )
+
+
+def _fewest_first(data: AuditData, votes: Floats, items: Ints) -> Ints:
+    """Sort items by their votes, and by their ids."""
+    return items[order_from_largest(-votes[items], content_ranks(data.items)[items])]
 
 
 def _count(names: list[str], one: str, many: str) -> str:
@@ -120,7 +141,7 @@ def position_probe(
     effect = float(board.fit.weights[place])
     error, free = _error(data, board, place)
     p = float(2 * stdtr(free, -abs(effect) / error)) if error > 0 else 1.0
-    ranks = ranks_of(board.scores)
+    ranks = data.ranks_of(board)
     text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
     if known:
         return False, text + " The board allows for it.", p, {}
@@ -129,9 +150,10 @@ def position_probe(
     if p >= level:
         return False, text, p, other
     text += f" Allowing for it moves {moved} ranks"
-    new, old = int(np.argmin(ranks)), int(np.argmin(data.ranks))
-    text += f", and {data.name(new)} is first instead of {data.name(old)}." if new != old else "."
-    return True, text + " Pass position=True to from_votes.", p, other
+    new, old = data.first(ranks), data.first(data.ranks)
+    if new is not None and old is not None and new != old:
+        text += f", and {data.name(new)} is first instead of {data.name(old)}"
+    return True, text + ". Pass position=True to from_votes.", p, other
 
 
 def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
@@ -159,10 +181,10 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
     for ties in ("half", "davidson", "rao_kupper"):
         if ties != data.structure.ties and not tied.all():
             structure = type(data.structure)(**{**data.structure.get_params(), "ties": ties})
-            found[f"ties: {ties}"] = ranks_of(data.refit(structure=structure).scores)
+            found[f"ties: {ties}"] = data.ranks_of(data.refit(structure=structure))
     plain = type(data.structure)(**{**data.structure.get_params(), "ties": "half"})
     if not tied.all():
-        found["without ties"] = ranks_of(data.refit(structure=plain, kept=~tied).scores)
+        found["without ties"] = data.ranks_of(data.refit(structure=plain, kept=~tied))
     text = f"{100 * share:.2g} % of the votes are ties."
     outside = {
         name: np.flatnonzero((ranks < data.rank_low) | (ranks > data.rank_high))
@@ -189,7 +211,11 @@ def cycles_probe(
     distribution by chance: signs of the residuals of each judge are drawn at random, or without
     judges of each vote, and what scores can explain is taken out.
     """
-    contests, n = data.contests, len(data.items)
+    # items and judges have the numbers of their ids, so that the draws do not depend on the order
+    # of the votes
+    ids, n = content_ranks(data.items), len(data.items)
+    contests = data.contests
+    contests = contests._replace(first=ids[contests.first], second=ids[contests.second])
     one = np.minimum(contests.first, contests.second)
     other = np.maximum(contests.first, contests.second)
     keys, pair = np.unique(one * n + other, return_inverse=True)
@@ -217,7 +243,8 @@ def cycles_probe(
     draws = []
     step = max(1, 20_000_000 // max(len(keys), 1))
     if clusters is not None:
-        codes = np.unique(clusters, return_inverse=True)[1]
+        assert data.judges is not None
+        codes = np.unique(content_ranks(data.judges)[clusters], return_inverse=True)[1]
         by_judge = csr_array((signed, (codes, pair)), shape=(int(codes.max()) + 1, len(keys)))
     for start in range(0, _DRAWS, step):
         m = min(step, _DRAWS - start)
@@ -228,8 +255,9 @@ def cycles_probe(
             sample = random.standard_normal((m, len(keys))) * np.sqrt(variance)
         draws.append((free(np.asarray(sample)) ** 2 / variance).sum(axis=1))
     drawn = np.concatenate(draws)
-    p = float((1 + (drawn >= statistic).sum()) / (1 + len(drawn)))
-    share, chance = _cyclic_share(data, pair, one, len(keys), first, second)
+    # where no pair has several judges, all draws are the statistic, but for rounding
+    p = float((1 + (~exceeds(statistic, drawn, statistic)).sum()) / (1 + len(drawn)))
+    share, chance = _cyclic_share(data, contests, pair, one, len(keys), first, second)
     text = (
         f"{100 * share:.2g} % of the strength of the preferences is cyclic, {100 * chance:.2g} % "
         f"by chance (p = {p:.2g})."
@@ -240,10 +268,16 @@ def cycles_probe(
 
 
 def _cyclic_share(
-    data: AuditData, pair: Ints, one: Ints, n_pairs: int, first: Ints, second: Ints
+    data: AuditData,
+    contests: Contests,
+    pair: Ints,
+    one: Ints,
+    n_pairs: int,
+    first: Ints,
+    second: Ints,
 ) -> tuple[float, float]:
     """Return the cyclic share of the net votes (Jiang et al., 2011), and its size by chance."""
-    contests, n = data.contests, len(data.items)
+    n = len(data.items)
     value = np.array([1.0, -1.0, 0.0])[contests.outcome] * contests.weight
     net = np.bincount(pair, np.where(contests.first == one, value, -value), n_pairs)
     total = np.bincount(pair, contests.weight, n_pairs)
@@ -260,7 +294,7 @@ def _cyclic_share(
     at = np.arange(n_pairs)
     leverage = total * (pull[at, first] - pull[at, second])
     chance = float((variance * (1 - leverage)).sum())
-    if energy == 0:
+    if not exceeds(np.sqrt(energy), 0.0, np.sqrt(total.sum())):  # all pairs are even
         return 0.0, 0.0
     return float((total * gap**2).sum()) / energy, min(chance / energy, 1.0)
 
@@ -325,9 +359,11 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     votes, ties = np.bincount(pair, contests.weight), np.bincount(pair, contests.weight * tied)
     # A pair of equal items ties more often than others by itself; a clone at least twice as often.
     p = binom.sf(np.round(ties) - 1, np.round(votes), min(2 * share, 0.999)) * len(keys)
-    best = int(np.argmin(p))
+    ids = content_ranks(data.items)
+    one, other = ids[keys // n], ids[keys % n]
+    best = int(np.lexsort((np.maximum(one, other), np.minimum(one, other), p))[0])
     if p[best] < level:
-        one, other = divmod(int(keys[best]), n)
+        one, other = sorted(divmod(int(keys[best]), n), key=ids.__getitem__)
         text = f"{data.name(one)} and {data.name(other)} tie in {ties[best]:.0f} of their "
         text += f"{votes[best]:.0f} votes, far more often than others: perhaps they are clones."
         return True, text, float(min(p[best], 1.0))

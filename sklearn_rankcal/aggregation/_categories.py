@@ -4,29 +4,37 @@ The score of item i in category c is theta_ic = s_i + d_ic, where d_ic is normal
 deviation tau, the *spread*, and nothing is assumed of s_i. With s integrated out, theta has the
 prior precision (1 / tau^2) (I - J / n_categories) for each item, where J is a matrix of ones.
 Scores of a category are known up to a constant, so that only differences of items are penalised.
+
+An estimated spread has an error, too, and an interval at that spread would be too short. Intervals
+therefore have the mean squared error of the scores over the posterior distribution of the spread:
+the covariance at each spread, and the squared distance of the scores there to those of the board.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.sparse import eye_array
+from scipy.sparse import csr_array, eye_array
+from scipy.special import ndtri
 
 from sklearn_rankcal.aggregation._base import shared_ranks, tie_scores
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import (
     Board,
+    BoardIntervals,
     coefficients_of,
     covariates_of,
     intervals_of,
     penalties_of,
+    robust_covariance,
     wins_of,
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests, gauge
 from sklearn_rankcal.aggregation._contest_votes import count_votes
+from sklearn_rankcal.aggregation._errors import judge_degrees, student_quantile
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._registry import make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
@@ -35,10 +43,14 @@ from sklearn_rankcal.labels._contests import Contests, contests_of, is_weighted
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: The spreads between which the best one is searched; at the lower end it is taken for 0.
 _RANGE = (1e-2, 20.0)
+#: Spreads are weighed up to one at which the log marginal likelihood is smaller by this number.
+_DROP, _NODES = 4.0, 12
+_WIDEST = 1e6
 
 
 @checks_keywords
@@ -48,6 +60,7 @@ def aggregate_categories(
     method: str | BradleyTerry = "btl",
     *,
     spread: float | None = None,
+    intervals: str = "information",
     confidence_level: float = 0.95,
 ) -> Aggregate:
     """Make a leaderboard for each category of votes, where small categories learn from all.
@@ -69,6 +82,9 @@ def aggregate_categories(
         The standard deviation of the difference between the score of an item in a category and its
         overall score. 0 gives all categories the overall leaderboard, and infinity each its own.
         None means the spread that makes the votes most probable (empirical Bayes).
+    intervals : {"information", "robust"}, default="information"
+        ``"information"`` trusts the model. ``"robust"`` allows for judges who differ, and with
+        unknown judges for a model that is not right, as `aggregate` does.
     confidence_level : float, default=0.95
         Confidence level of the intervals, between 0 and 1.
 
@@ -88,14 +104,19 @@ def aggregate_categories(
     Notes
     -----
     The marginal likelihood of the spread is approximated by Laplace's method. Intervals are those
-    of the posterior distribution at this spread: they trust the model, and neither allow for the
-    error of the spread nor for judges whose votes depend on each other. A fit takes
+    of the posterior distribution. If the spread is estimated, they allow for its error: they have
+    the mean squared error over the posterior distribution of the spread, for a half-Cauchy prior of
+    scale 1 (Polson and Scott, 2012). With a given spread they trust it. Robust intervals replace
+    the information of the votes by the sum of the squared scores of the judges. A fit takes
     O((n_items n_categories)^3) time.
 
     References
     ----------
     Breslow and Clayton (1993), Approximate inference in generalized linear mixed models, JASA 88,
     section 2.
+
+    Polson and Scott (2012), On the half-Cauchy prior for a global scale parameter, Bayesian
+    Analysis 7.
 
     Examples
     --------
@@ -135,11 +156,14 @@ def aggregate_categories(
     check_length(codes, judgements.n_judgements, "category", "judgements")
     if len(names) < 2:
         raise ValueError(f"There is only the category {show_id(names[0])}. Use aggregate.")
-    model = _Model(judgements, codes, names, structure, spread != np.inf)
+    check_choice(intervals, "intervals", ("information", "robust"))
+    model = _Model(judgements, codes, names, structure, spread != np.inf, intervals)
+    best = model.find_spread() if spread is None else float(spread)
+    fit = model.fit(best)
+    weights, covariance = model.moments(fit)
     if spread is None:
-        spread = model.find_spread()
-    fit = model.fit(float(spread))
-    return _make_board(model, fit, float(spread), level)
+        covariance = model.integrate(best, weights)
+    return _make_board(model, fit, weights, covariance, best, level, spread is None)
 
 
 class _Model:
@@ -152,7 +176,9 @@ class _Model:
         names: NDArray[Any],
         structure: BradleyTerry,
         pooled: bool,
+        kind: str = "information",
     ) -> None:
+        self.kind = kind
         self.judgements, self.names, self.structure = judgements, names, structure
         self.codes = codes
         self.n, self.k = judgements.queries.n_rows, len(names)
@@ -171,14 +197,21 @@ class _Model:
         #: the precision of the prior of the overall scores: for pooled categories
         self.ridge = float(structure._penalties(np.array([(strong == strong[0]).all()]))[0])
 
+    @property
+    def by_judge(self) -> bool:
+        return self.kind == "robust" and self.judgements.judge is not None
+
+    def _contests(self, k: int) -> Contests:
+        """Return the contests of items that are different ones in each of k categories, or in 1."""
+        shift = self.category * self.n if k > 1 else 0
+        first, second = self.contests.first + shift, self.contests.second + shift
+        return self.contests._replace(first=first, second=second)
+
     def fit(self, spread: float, start: Floats | None = None) -> ContestFit:
         """Fit the scores of all categories, or at spread 0 those of all votes together."""
-        first, second = self.contests.first, self.contests.second
         n, k = (self.n, 1) if spread == 0 else (self.n, self.k)
-        shift = 0 if spread == 0 else self.category * n
-        first, second = first + shift, second + shift
-        contests = self.contests._replace(first=first, second=second)
-        votes = count_votes(contests, self.X)
+        contests = self._contests(k)
+        votes = count_votes(contests, self.X, merge=not self.by_judge)
         part, ridge, prior = np.repeat(np.arange(k), n), np.zeros(n * k), None
         if spread == np.inf:
             part, ridge = penalties_of(contests, n * k, self.structure)
@@ -215,65 +248,98 @@ class _Model:
         spread = float(np.exp(best.x))
         return 0.0 if spread < 1.05 * _RANGE[0] else spread
 
+    def moments(self, fit: ContestFit) -> tuple[Floats, Floats]:
+        """Return the scores of all categories and the effects, with their covariance."""
+        covariance, weights = fit.inverse(), fit.weights
+        if self.kind == "robust":
+            bread, own = covariance, fit._replace(information=None)
+            contests = self._contests(fit.n_items // self.n)
+            covariance = robust_covariance(self.judgements, fit, contests)[0]
+            if fit.information is not None:  # the prior moves scores by as much as it is spread
+                covariance += bread @ (fit.information - own.hessian()) @ bread
+        if fit.n_items > self.n:
+            return weights, covariance
+        effects = len(weights) - self.n
+        copies = np.zeros((self.n * self.k + effects, len(weights)))
+        copies[: self.n * self.k, : self.n] = np.tile(np.eye(self.n), (self.k, 1))
+        copies[self.n * self.k :, self.n :] = np.eye(effects)
+        return copies @ weights, copies @ covariance @ copies.T
 
-class _Slice(NamedTuple):
-    """The fit of a category and the contests that bound its scores."""
+    def integrate(self, best: float, weights: Floats) -> Floats:
+        """Return the mean squared error of scores and effects, if the spread is not known."""
+        fit = self.fit(max(best, _RANGE[0]))
+        top, end = self.log_marginal(max(best, _RANGE[0]), fit), max(best, 5 * _RANGE[0])
+        while end < _RANGE[1]:
+            end = min(1.5 * end, _RANGE[1])
+            fit = self.fit(end, fit.weights)
+            if self.log_marginal(end, fit) < top - _DROP:
+                break
+        # Gauss's quadrature for the square root of the spread, which is finer where it is small
+        nodes, shares = np.polynomial.legendre.leggauss(_NODES)
+        roots = (nodes + 1) / 2
+        spreads = np.maximum(end * roots**2, _RANGE[0])
+        logs, errors = np.empty(_NODES), []
+        for k, spread in enumerate(spreads.tolist()):
+            fit = self.fit(spread, fit.weights)
+            logs[k] = self.log_marginal(spread, fit)
+            found, covariance = self.moments(fit)
+            errors.append(covariance + np.outer(found - weights, found - weights))
+        mass = shares * roots / (1 + spreads**2) * np.exp(logs - logs.max())
+        return np.asarray(np.tensordot(mass / mass.sum(), np.array(errors), axes=1))
 
-    fit: ContestFit
-    contests: Contests
 
-
-def _slice(model: _Model, fit: ContestFit, inverse: Floats, c: int, spread: float) -> _Slice:
-    """Take the fit of a category out of that of all."""
-    contests, n = model.contests, model.n
-    if spread == 0:
-        return _Slice(fit, contests)
-    size = len(fit.weights)
-    kept = np.append(np.arange(c * n, (c + 1) * n), np.arange(model.k * n, size))
-    part = np.unique(fit.part[c * n : (c + 1) * n], return_inverse=True)[1].astype(np.int64)
+def _slice(
+    model: _Model, fit: ContestFit, weights: Floats, covariance: Floats, c: int, leans: bool
+) -> ContestFit:
+    """Take the fit of a category out of that of all, on which it `leans` or not."""
+    n, pooled = model.n, fit.n_items == model.n
+    kept = np.append(np.arange(c * n, (c + 1) * n), np.arange(model.k * n, len(weights)))
+    part = fit.part[:n] if pooled else fit.part[c * n : (c + 1) * n]
+    part = np.unique(part, return_inverse=True)[1].astype(np.int64)
     # The information of the category is the inverse of its covariance. Constants that are added to
     # a component have no variance, and any information: `ContestFit.inverse` takes them out.
-    information = np.linalg.inv(inverse[np.ix_(kept, kept)] + gauge(part, len(kept)))
-    votes = fit.votes.take(fit.votes.first // n == c)
-    own = fit._replace(
-        weights=fit.weights[kept],
+    information = np.linalg.inv(covariance[np.ix_(kept, kept)] + gauge(part, len(kept)))
+    mine = model.category == c
+    return fit._replace(
+        weights=weights[kept],
         n_items=n,
-        votes=votes._replace(first=votes.first - c * n, second=votes.second - c * n),
-        ridge=fit.ridge[kept],
+        votes=count_votes(model.contests.take(mine), model.X[mine]),
+        ridge=np.where(leans, 0.0, fit.ridge[kept]) if not pooled else np.zeros(len(kept)),
+        leans=leans,
         part=part,
         information=np.asarray(information),
     )  # fmt: skip
-    if spread == np.inf:
-        at = np.flatnonzero(model.category == c)
-        contests = contests.take(at)
-    return _Slice(own, contests)
 
 
-def _make_board(model: _Model, fit: ContestFit, spread: float, level: float) -> Aggregate:
+def _make_board(
+    model: _Model,
+    fit: ContestFit,
+    weights: Floats,
+    covariance: Floats,
+    spread: float,
+    level: float,
+    estimated: bool,
+) -> Aggregate:
     """Make the result of all categories."""
     given, names, n, k = model.judgements, model.names, model.n, model.k
     read = given.resample(np.arange(given.n_judgements), model.codes, np.zeros(k, dtype=np.int64))
     queries = read.queries = Queries(read.queries.offsets, None, names)
-    inverse = fit.inverse()
-    slices = [_slice(model, fit, inverse, c, spread) for c in range(k)]
-    boards = [
-        Board(
-            own,
-            np.arange(c * n, (c + 1) * n),
-            model.effects,
-            eye_array(n, len(own.weights), format="csr"),
-            own.votes.X,
-            bounds,
-        )
-        for c, (own, bounds) in enumerate(slices)
-    ]
+    boards = []
+    for c in range(k):
+        own = _slice(model, fit, weights, covariance, c, spread != np.inf)
+        if spread == 0 and not estimated and model.kind == "information":
+            own = fit  # which has the bias of the effects, too
+        # unless categories learn nothing from each other, all votes bound the scores
+        bounds = model.contests.take(model.category == c) if spread == np.inf else model.contests
+        rows, scores = np.arange(c * n, (c + 1) * n), eye_array(n, len(own.weights), format="csr")
+        boards.append(Board(own, rows, model.effects, scores, own.votes.X, bounds))
     scores = tie_scores(np.concatenate([one.scores for one in boards]), model.structure, queries)
     parts = np.ones(n * k, dtype=np.int64)
     if spread == np.inf:
         compared = np.bincount(fit.part)[fit.part] > 1
         parts = number_parts(fit.part, compared, queries)
         scores[~compared] = np.nan
-    found = intervals_of(read, boards, "information", level, parts)
+    found = _intervals(model, read, boards, level, parts)
     ranks = shared_ranks(scores, queries, parts)
     kind = f"lean on each other: the spread between them is {spread:.3g}"
     kind = {0.0: "are all alike: the spread is 0", np.inf: "learn nothing from each other"}.get(
@@ -295,7 +361,7 @@ def _make_board(model: _Model, fit: ContestFit, spread: float, level: float) -> 
         rank_low=np.minimum(found.rank_low, ranks),
         rank_high=np.maximum(found.rank_high, ranks),
         confidence_level=level,
-        intervals="information",
+        intervals=model.kind,
         coefficients=coefficients_of(boards, found, level, names),
         notes=(f"categories {kind}", f"votes: {votes}"),
         category_spread=spread,
@@ -304,3 +370,23 @@ def _make_board(model: _Model, fit: ContestFit, spread: float, level: float) -> 
         _errors=found.errors,
         _first=found.first,
     )
+
+
+def _intervals(
+    model: _Model, read: Judgements, boards: list[Board], level: float, parts: Ints
+) -> BoardIntervals:
+    """Compute the intervals of the boards, whose information is the inverse of any covariance.
+
+    Few judges have quantiles of Student's t distribution, as in `intervals_of`.
+    """
+    if model.kind == "information" or read.judge is None:
+        return intervals_of(read, boards, "information", level, parts)
+    shares = np.bincount(read.judge, read.count) / float(read.per_query.sum())
+    degrees = judge_degrees(csr_array(shares[:, None]))
+    wider = float((student_quantile(degrees, level)[0] / ndtri((1 + level) / 2)) ** 2)
+    wider = min(wider, _WIDEST)  # infinite if nearly all votes are those of one judge
+    fits = [one.fit._replace(information=one.fit.hessian() / wider) for one in boards]
+    wide = [one._replace(fit=fit) for one, fit in zip(boards, fits, strict=True)]
+    found = intervals_of(read, wide, "information", level, parts)
+    effects = [one._replace(error=one.error / np.sqrt(wider)) for one in found.effects]
+    return found._replace(effects=effects)

@@ -12,6 +12,7 @@ from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contest_votes import count_votes
 from sklearn_rankcal.aggregation._errors import (
     FREE,
+    JudgeShares,
     ScoreErrors,
     clustered_covariance,
     exact_effect_excess,
@@ -261,13 +262,10 @@ def errors_of(
     fit, contests, n = board.fit, board.contests, board.fit.n_items
     inverse = fit.inverse()
     covariance, degrees = inverse, np.full(len(fit.weights), np.inf)
-    judges = pooled = None
+    judges = pooled = shares = None
     if kind == "robust":
-        if judgements.judge is None:
-            covariance = sandwich(inverse, fit.meat())
-        else:
-            judge = _judges_of(judgements, contests)
-            covariance, shares = clustered_covariance(fit, judge, contests.outcome, contests.weight)
+        covariance, shares = robust_covariance(judgements, fit, contests)
+        if shares is not None:
             degrees, judges = np.concatenate(shares.degrees()), shares.numbers()
         # the weight of a vote is not a number of votes
         inverse = inverse * float(fit.votes.squares.sum() / fit.votes.counts.sum())
@@ -278,7 +276,7 @@ def errors_of(
         own = np.full(n, degrees[n:].min())
     winner, loser = wins_of(contests)
     of_scores = information if kind == "information" else board.of_scores(covariance)
-    if judges is not None:
+    if shares is not None:
         pooled = pooled_variances(fit, shares, np.diag(of_scores), np.diag(information))
     scores = ScoreErrors(
         board.scores,
@@ -293,6 +291,16 @@ def errors_of(
         number_components(winner, loser, n, "strong"),
     )
     return scores, _effect_errors(fit, covariance, inverse, degrees[n:], judges, level)
+
+
+def robust_covariance(
+    judgements: Judgements, fit: ContestFit, contests: Contests
+) -> tuple[Floats, JudgeShares | None]:
+    """Return the covariance of the parameters that is robust to judges, or else to votes."""
+    if judgements.judge is None:
+        return sandwich(fit.inverse(), fit.meat()), None
+    judge = _judges_of(judgements, contests)
+    return clustered_covariance(fit, judge, contests.outcome, contests.weight)
 
 
 def _effect_errors(

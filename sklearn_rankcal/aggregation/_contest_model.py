@@ -303,6 +303,7 @@ class ContestFit(NamedTuple):
     own_effects: bool
     value: float  # minus the penalised log-likelihood
     information: Floats | None = None  # if it is not that of the votes and the ridge
+    leans: bool = False  # whether other votes than these inform the scores, by a prior
     recession: Recession | None = None  # if the votes do not bound some effects
 
     @property

@@ -247,7 +247,7 @@ def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, csr_arr
     won = of_items(votes.counts[0], votes.counts[1]) * scale
     lost = of_items(votes.counts[1], votes.counts[0]) * scale
     few = (weight > 0) & (np.minimum(won, lost) < _MANY)
-    if not few.any() or not fit.own_effects or fit.information is not None:
+    if not few.any() or not fit.own_effects or fit.leans:
         return low, high, csr_array((n, n))
     lead2, information = item_information(fit)
     number_of = np.full(n, -1)
@@ -276,7 +276,7 @@ def exact_effect_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats]:
     """
     n, votes, p = fit.n_items, fit.votes, fit.votes.X.shape[1]
     low, high = np.zeros((2, len(fit.weights) - n))
-    if fit.information is not None:
+    if fit.leans:
         return low, high
     lead, lead2 = fit.leads(), fit.slopes().lead2
     for k in range(p):

@@ -10,14 +10,19 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import comb
 
 from sklearn_rankcal.aggregation._audit_data import AuditData
+from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._contest_boards import fit_board
 from sklearn_rankcal.aggregation._contest_model import gauge
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels._contests import Contests
+from sklearn_rankcal.labels._item_ids import content_ranks
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Rivals of the first item that are tried: those that need the fewest votes by their gradients.
-_RIVALS = 3
+#: Rivals of the first item whose gradients are taken, and those that are tried: the ones that need
+#: the fewest votes by their gradients.
+_NEAREST, _RIVALS = 51, 3
 #: The largest number of sets of votes that are tried one by one.
 _MAX_SETS = 2000
 
@@ -47,18 +52,20 @@ class Influence(NamedTuple):
 def fewest_votes(data: AuditData) -> Influence | None:
     """Search the fewest votes without which another item is first; None if nothing is first.
 
-    Votes are removed in the order of their effects on the lead of the first item by one Newton
-    step, and the model is fitted again to the votes that are left, so that what is returned does
-    change the first place. If there are at most 2,000 smaller sets of different votes, all are
-    tried, and the number is exact: `at_least` is `n_votes`. Otherwise `at_least` is 1.
+    The first place is that of the main part of the items, and only one item has it: a tie is not
+    another first item. Votes are removed in the order of their effects on the lead of the first
+    item by one Newton step, and the model is fitted again to the votes that are left, so that what
+    is returned does change the first place. If there are at most 2,000 smaller sets of different
+    votes, all are tried, and the number is exact: `at_least` is `n_votes`. Otherwise `at_least` is
+    1.
     """
     fit, contests = data.board.fit, data.contests
-    scores = data.board.scores
-    order = np.argsort(-scores, kind="stable")
+    scores, ids = data.board.scores, content_ranks(data.items)
     best: tuple[float, int, Floats] | None = None
-    first = int(order[0])
-    if len(order) < 2 or len(np.unique(fit.part)) > 1 or scores[order[1]] >= scores[first] - 1e-9:
+    first = data.first(data.ranks)
+    if first is None or len(data.main) < 2:
         return None
+    rivals = data.main[np.lexsort((ids[data.main], data.ranks[data.main]))][1:]
     kinds, of_kind, counts, at = _kinds_of_votes(data)
     own = (kinds.first == first) | (kinds.second == first)
     leader = _leader(data, kinds, np.where(own, 0.0, counts), at)
@@ -71,24 +78,25 @@ def fewest_votes(data: AuditData) -> Influence | None:
     outcome = contests.outcome[at]
     slopes = fit.slopes()
     lead, tie = slopes.lead[outcome, at], slopes.tie[outcome, at]
-    tries = []
-    for rival in order[1:].tolist():
+    tries, needed = [], []
+    for rival in rivals[:_NEAREST].tolist():
         contrast = (data.board.map[[first]] - data.board.map[[rival]]).toarray()[0]
         pull = cho_solve(factor, contrast)
         effect = lead * fit.votes.leads(pull, fit.n_items)[at]
         if fit.has_tie:
             effect += tie * pull[-1]
-        ranked = np.argsort(-effect, kind="stable")
-        total = np.cumsum(np.maximum(effect[ranked], 0.0) * counts[ranked])
+        ranked = order_from_largest(effect)  # equal effects are in the order of the kinds
+        helps = exceeds(effect, 0.0, np.abs(effect).max())
+        total = np.cumsum(np.where(helps, effect, 0.0)[ranked] * counts[ranked])
         gap = float(scores[first] - scores[rival])
-        reach = int(np.searchsorted(total, gap))
-        needed = float(counts[ranked[: reach + 1]].sum()) if reach < len(total) else np.inf
-        tries.append((needed, rival, ranked, effect))
-        if len(tries) > 50:  # rivals far behind need more votes
-            break
-    tries.sort(key=lambda one: one[0])
-    for _, _, ranked, effect in tries[:_RIVALS]:
-        found = _shortest_prefix(data, kinds, counts, at, ranked[effect[ranked] > 0], first, best)
+        # as many votes whose effects add up to the gap, or nearly so: rounding must not ask for
+        # one more
+        reach = int(exceeds(gap, total, gap).sum())
+        needed.append(float(counts[ranked[: reach + 1]].sum()) if reach < len(total) else np.inf)
+        tries.append(ranked[helps[ranked]])
+    nearest = order_from_largest(-np.array(needed), ids[rivals[: len(needed)]])
+    for k in nearest[:_RIVALS].tolist():
+        found = _shortest_prefix(data, kinds, counts, at, tries[k], first, best)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     if best is None:
@@ -110,13 +118,18 @@ def fewest_votes(data: AuditData) -> Influence | None:
 
 
 def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
-    """Return different votes: one of each kind, the kind of each vote, and how often each is."""
+    """Return different votes: one of each kind, the kind of each vote, and how often each is.
+
+    The order of the kinds depends on the ids of items and on covariates, and not on the order of
+    the votes. The last array has the place of a vote of each kind.
+    """
     contests, X = data.contests, data.board.X
-    n = len(data.items)
-    key = (contests.first * n + contests.second) * 3 + contests.outcome
+    ids, n = content_ranks(data.items), len(data.items)
+    key = (ids[contests.first] * n + ids[contests.second]) * 3 + contests.outcome
     if X.shape[1] and (X != X[:1]).any():
-        of_kind = np.arange(len(key))
-        place = of_kind
+        place = np.lexsort((*X.T, key))
+        of_kind = np.empty_like(place)
+        of_kind[place] = np.arange(len(place))
     else:
         place, of_kind = np.unique(key, return_index=True, return_inverse=True)[1:]
     counts = add_up(of_kind, contests.weight, len(place))
@@ -124,8 +137,12 @@ def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
 
 
 def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> int | None:
-    """Fit the model to so many votes of each kind, and return the first item, if it is alone."""
-    kept = counts > 1e-9
+    """Fit the model to so many votes of each kind, and return the first item, if it is alone.
+
+    It is the first one of the items of the main part that still have votes, as far as these
+    connect them. None without such an item.
+    """
+    kept = counts > ROUNDING * np.abs(data.contests.weight).max()
     left = kinds._replace(weight=counts, square=counts).take(kept)
     X = data.board.X[places][kept]
     try:
@@ -134,10 +151,12 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
         )
     except ValueError:  # the votes that are left do not determine the covariates
         return None
-    seen = np.unique(np.append(left.first, left.second))
+    seen = np.intersect1d(data.main, np.append(left.first, left.second))
     if not len(seen) or len(np.unique(board.fit.part[seen])) > 1:
         return None
-    return int(seen[np.argmax(board.scores[seen])])
+    tied = tie_scores(board.scores[seen], data.structure, Queries.single(len(seen)))
+    top = seen[tied == tied.max()]
+    return int(top[0]) if len(top) == 1 else None
 
 
 def _shortest_prefix(

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, fit_boards
-from sklearn_rankcal.aggregation._contest_model import vote_information
+from sklearn_rankcal.aggregation._contest_model import ContestFit, vote_information
+from sklearn_rankcal.labels._item_ids import content_ranks
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ def plan_comparisons(
     Parameters
     ----------
     scores : ndarray of shape (n_items,)
-        The scores.
+        The scores. Equal ones are exactly equal.
     covariance : ndarray of shape (n_items, n_items)
         Their covariance.
     worth : ndarray of shape (n_items, n_items)
@@ -46,7 +50,8 @@ def plan_comparisons(
     Returns
     -------
     pairs : ndarray of shape (n, 2)
-        Numbers of items. O(n_items^3) time for each pair.
+        Numbers of items, the smaller one first. Of pairs that are equally good up to rounding, the
+        one with the smallest numbers is chosen. O(n_items^3) time for each pair.
     """
     S, m = covariance.copy(), len(scores)
     pairs = np.empty((n, 2), dtype=np.int64)
@@ -59,7 +64,7 @@ def plan_comparisons(
         else:
             shrinks = (S[target][:, None] - S[target]) ** 2  # the square of the target's entry of u
         gain = np.triu(shrinks * worth / (1 + worth * variance), 1)
-        i, j = np.divmod(int(np.argmax(gain)), m)
+        i, j = np.divmod(int(np.argmax(is_largest(gain.ravel()))), m)
         u = S[i] - S[j]
         S -= worth[i, j] / (1 + worth[i, j] * variance[i, j]) * np.outer(u, u)
         pairs[step] = i, j
@@ -78,10 +83,8 @@ def _weights(scores: Floats, variance: Floats, target: str) -> Floats:
         power = -(difference**2) / variance / 2 - np.log(variance) / 2
     power[~(variance > 0)] = -np.inf
     if target == "first":
-        best = int(np.argmax(scores))
-        kept = np.full_like(power, -np.inf)
-        kept[best], kept[:, best] = power[best], power[:, best]
-        power = kept
+        best = scores == scores.max()  # several items can share the first place
+        power[~(best[:, None] | best)] = -np.inf
     np.fill_diagonal(power, -np.inf)
     return np.exp(power - power.max())
 
@@ -103,8 +106,15 @@ def next_comparisons(board: Aggregate, n: int, target: Any, group: Any) -> list[
         raise ValueError("There is only one item, and nothing to compare it with.")
     if not isinstance(target, str) or target not in ("first", "all"):
         target = board._find_item(target, one.rows)
-    pairs = plan_comparisons(one.scores, _covariance(one), _worth(one), int(n), target)
-    items = board.items[one.rows].tolist()
+    # The best item has the number 0, and ids decide between equal scores: the plan must not depend
+    # on the order of the votes.
+    scores = tie_scores(one.scores, board.method, Queries.single(len(one.rows)))
+    order = np.lexsort((content_ranks(board.items[one.rows]), -scores))
+    if not isinstance(target, str):
+        target = int(np.flatnonzero(order == target)[0])
+    scores, covariance = scores[order], _covariance(one)[np.ix_(order, order)]
+    pairs = plan_comparisons(scores, covariance, _worth(scores, one.fit), int(n), target)
+    items = board.items[one.rows[order]].tolist()
     return [(items[i], items[j]) for i, j in pairs.tolist()]
 
 
@@ -117,9 +127,8 @@ def _covariance(board: Board) -> Floats:
     return covariance
 
 
-def _worth(board: Board) -> Floats:
+def _worth(scores: Floats, fit: ContestFit) -> Floats:
     """Return the information of a vote between each two items, where covariates are 0."""
-    scores = board.scores
     difference = scores[:, None] - scores
-    values = vote_information(difference.ravel(), board.fit.model, board.fit.tie)
+    values = vote_information(difference.ravel(), fit.model, fit.tie)
     return values.reshape(difference.shape)

@@ -187,10 +187,17 @@ class Aggregate:
         queries = self.judgements.queries
         if group is None and queries.n_queries > 1:
             raise ValueError(
-                f"There are {queries.n_queries} queries. Pass group=, the id of one of them, such "
+                f"There are {queries.n_queries} {self._words[1]}. Pass group=, the id of one, such "
                 f"as {show_id(queries.ids[0])}."
             )
-        return 0 if group is None else _find(queries.ids, group, "query")
+        return 0 if group is None else _find(queries.ids, group, self._words[0])
+
+    @property
+    def _words(self) -> tuple[str, str]:
+        """What the groups are, as one and as many."""
+        if self.category_spread is None:
+            return "query", "queries"
+        return "category", "categories"
 
     def _rows_of(self, q: int) -> Ints:
         """Return the rows of a query, in their own order."""
@@ -629,13 +636,14 @@ class Aggregate:
         Returns
         -------
         frame : pandas.DataFrame of shape (n_items, n_columns)
-            The columns are ``query``, ``rank``, ``item`` and ``score``, for Kemeny also
-            ``best_low`` and ``best_high``, with resamples also ``score_low``, ``score_high``,
-            ``rank_low`` and ``rank_high``, and ``part`` if a query has several. ``votes`` is the
-            number of judgements that contain the item, and ``few_votes`` whether these are fewer
-            than 30. ``win_share`` is the weight of the comparisons that it won, divided by that of
-            all of its comparisons; orders have none. If times are known, ``first_vote`` and
-            ``last_vote`` are those of the item.
+            The first column is ``query``, or ``category`` for `aggregate_categories
+            <aggregation.aggregate_categories>`. The others are ``rank``, ``item`` and ``score``,
+            for Kemeny also ``best_low`` and ``best_high``, with intervals also ``score_low``,
+            ``score_high``, ``rank_low`` and ``rank_high``, and ``part`` if a query has several.
+            ``votes`` is the number of judgements that contain the item, and ``few_votes`` whether
+            these are fewer than 30. ``win_share`` is the weight of the comparisons that it won,
+            divided by that of all of its comparisons; orders have none. If times are known,
+            ``first_vote`` and ``last_vote`` are those of the item.
         """
         try:
             import pandas as pd
@@ -644,7 +652,7 @@ class Aggregate:
                 "to_frame needs pandas: pip install pandas. The attributes items, groups, scores "
                 "and ranks hold the same data as arrays."
             ) from error
-        columns = {"query": self.groups, "rank": self.ranks, "item": self.items}
+        columns = {self._words[0]: self.groups, "rank": self.ranks, "item": self.items}
         columns["score"] = self.scores
         if (self.parts > 1).any():
             columns["part"] = self.parts
@@ -679,7 +687,7 @@ def _write_leaderboard(result: Aggregate) -> str:
     total = f"{int(result.judgements.per_query.sum()):,} judgements"
     head = f"{len(result.items):,} items, {total}, {result.method!r}"
     if several:
-        head = f"{queries.n_queries:,} queries, {head}"
+        head = f"{queries.n_queries:,} {result._words[1]}, {head}"
     lines = [
         head,
         *result.notes,
@@ -692,14 +700,14 @@ def _write_leaderboard(result: Aggregate) -> str:
     ]
     for query in queries.ids[:_QUERIES]:
         if several:
-            lines.append(f"query {show_id(query)}:")
+            lines.append(f"{result._words[0]} {show_id(query)}:")
         rows = result._rows_by_part(query)
         shown = rows[: _ROWS_OF_MANY if several else _ROWS]
         lines += _table(result, shown)
         if len(rows) > len(shown):
             lines.append(f"... {_more(len(rows) - len(shown), 'item')}; to_frame() has all")
     if queries.n_queries > _QUERIES:
-        more = _more(queries.n_queries - _QUERIES, "query", "queries")
+        more = _more(queries.n_queries - _QUERIES, *result._words)
         lines.append(f"... {more}; to_frame() has all")
     return "\n".join(lines)
 
@@ -742,7 +750,9 @@ def _parts(result: Aggregate) -> list[str]:
         return []
     where = f"the items are in {result.parts.max():,} parts"
     if n_queries > 1:
-        where = f"the items of {len(split):,} of {n_queries:,} queries are in several parts"
+        where = (
+            f"the items of {len(split):,} of {n_queries:,} {result._words[1]} are in several parts"
+        )
     return [f"{where}, the largest first; scores and ranks of different parts cannot be compared"]
 
 
@@ -791,7 +801,7 @@ def _effects(result: Aggregate) -> list[str]:
         return []
     if result.judgements.queries.n_queries > 1:
         names = ", ".join(dict.fromkeys(one.name for one in found))
-        return [f"the effects of each query ({names}) are in coefficients"]
+        return [f"the effects of each {result._words[0]} ({names}) are in coefficients"]
     lines = []
     for one in found:
         ends = [one.value, *(() if np.isnan(one.low) else (one.low, one.high))]

@@ -114,6 +114,20 @@ def show_id(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
+def content_ranks(ids: NDArray[Any]) -> Ints:
+    """Return the place of each id in an order that depends on the ids and not on their places.
+
+    Numbers and texts are in their own order, and other ids in the order of their texts.
+    """
+    listed = ids.tolist()
+    plain = all(isinstance(one, str) for one in listed)
+    plain = plain or all(isinstance(one, (int, float)) for one in listed)
+    keys = listed if plain else [(type(one).__name__, repr(one)) for one in listed]
+    places = np.empty(len(listed), dtype=np.int64)
+    places[sorted(range(len(listed)), key=keys.__getitem__)] = np.arange(len(listed))
+    return places
+
+
 def place_items(
     codes: Ints,
     different: NDArray[Any],

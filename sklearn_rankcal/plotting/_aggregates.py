@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
+from sklearn_rankcal.utils._rounding import order_from_largest
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
@@ -17,7 +19,8 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     aggregate : Aggregate
         The result of `aggregate`.
     group : object, default=None
-        The id of the query to plot. It can be left out if there is only one.
+        The id of the query to plot. It can be left out if there is only one. Without it, a board of
+        `aggregate_categories <aggregation.aggregate_categories>` is drawn with all categories.
     ax : matplotlib axes, default=None
         The axes to draw on. If None, a new figure is made, as high as the items need.
 
@@ -26,7 +29,8 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     ax : matplotlib axes
         A dot for each item with a score, best on top, and a line for its interval, with an arrow
         where the interval has no end. On the right are the ranks, or their intervals. A dashed line
-        separates items that no comparisons connect.
+        separates items that no comparisons connect. With all categories, each item has a row with
+        one dot and line for each category, in the order of the mean scores.
 
     Raises
     ------
@@ -35,6 +39,8 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     ImportError
         If matplotlib is not installed.
     """
+    if group is None and aggregate.category_spread is not None:
+        return _plot_categories(aggregate, ax)
     rows = aggregate._rows_by_part(group)
     parts = aggregate.parts[rows]
     starts = np.flatnonzero(parts[1:] != parts[:-1]) + 1  # where a new part begins
@@ -44,14 +50,8 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
         ax = make_axes(figsize=(6.5, 1.2 + 0.24 * n))
     if aggregate.score_low is not None:
         low, high = aggregate.score_low[rows], aggregate.score_high[rows]
-        known = np.concatenate([aggregate.scores[rows], low, high])
-        known = known[np.isfinite(known)]
-        edge = np.array([known.min(initial=np.inf), known.max(initial=-np.inf)])
-        edge += 0.1 * np.array([-1, 1]) * max(edge[1] - edge[0], 1e-3)
-        ax.hlines(y, *np.clip([low, high], *edge), color="tab:blue", alpha=0.45, linewidth=3)
-        for end, x, marker in ((low, edge[0], "<"), (high, edge[1], ">")):
-            where = y[np.isinf(end)]  # an arrow in place of an end that does not exist
-            ax.scatter(np.full(len(where), x), where, marker=marker, color="tab:blue", alpha=0.45)
+        edge = _edges(aggregate.scores[rows], low, high)
+        _draw_intervals(ax, y, low, high, edge, color="tab:blue", alpha=0.45)
         ranks = zip(aggregate.rank_low[rows], aggregate.rank_high[rows], strict=True)
         labels = [str(low) if low == high else f"{low}\N{EN DASH}{high}" for low, high in ranks]
         level = f"{100 * aggregate.confidence_level:g} %"
@@ -81,6 +81,52 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     for side in (ax, right):
         side.tick_params(axis="y", length=0)
         side.spines[["top", "left", "right"]].set_visible(False)
+    return ax
+
+
+def _edges(*values: Any) -> Any:
+    """Return where arrows are drawn, in place of ends that do not exist."""
+    known = np.concatenate(values)
+    known = known[np.isfinite(known)]
+    edge = np.array([known.min(initial=np.inf), known.max(initial=-np.inf)])
+    return edge + 0.1 * np.array([-1, 1]) * max(edge[1] - edge[0], 1e-3)
+
+
+def _draw_intervals(ax: Any, y: Any, low: Any, high: Any, edge: Any, **style: Any) -> None:
+    """Draw lines from low to high, with arrows at open ends."""
+    ax.hlines(y, *np.clip([low, high], *edge), linewidth=3, **style)
+    for end, x, marker in ((low, edge[0], "<"), (high, edge[1], ">")):
+        where = y[np.isinf(end)]
+        ax.scatter(np.full(len(where), x), where, marker=marker, **style)
+
+
+def _plot_categories(aggregate: Any, ax: Any) -> Any:
+    """Plot the scores of all categories, an item in each row."""
+    ids = aggregate.judgements.queries.ids
+    n, k = len(aggregate.items) // len(ids), len(ids)
+    scores, low, high = (
+        values.reshape(k, n)  # each category has all items, in the same order
+        for values in (aggregate.scores, aggregate.score_low, aggregate.score_high)
+    )
+    known = np.isfinite(scores)
+    mean = np.where(known, scores, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    order = order_from_largest(mean, content_ranks(aggregate.items[:n]))
+    if ax is None:
+        ax = make_axes(figsize=(8, 1.2 + n * (0.15 + 0.13 * k)))
+    edge = _edges(scores.ravel(), low.ravel(), high.ravel())
+    for c in range(k):  # a loop over categories
+        y = np.arange(n) + 0.8 * ((c + 0.5) / k - 0.5)
+        colour, marker = STYLES[c % len(STYLES)][2], STYLES[(c + c // len(STYLES)) % len(STYLES)][1]
+        _draw_intervals(ax, y, low[c, order], high[c, order], edge, color=colour, alpha=0.45)
+        label = shorten(ids[c])
+        ax.plot(scores[c, order], y, marker, color=colour, markersize=5, label=label)
+    ax.set_yticks(np.arange(n), [shorten(item) for item in aggregate.items[order].tolist()])
+    level = f"{100 * aggregate.confidence_level:g} %"
+    ax.hlines(np.arange(n - 1) + 0.5, *edge, color="0.9", linewidth=1, zorder=0)
+    ax.set(xlabel=f"score, with {level} intervals", ylim=(n - 0.5, -0.5))
+    ax.legend(title="category", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "left", "right"]].set_visible(False)
     return ax
 
 

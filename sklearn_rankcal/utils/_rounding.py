@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The largest difference of two numbers that count as equal, relative to their size.
 ROUNDING = 1e-9
@@ -54,3 +54,21 @@ def tie(values: Floats, size: ArrayLike) -> Floats:
     tied = np.empty_like(ordered)
     np.put_along_axis(tied, order, np.take_along_axis(ordered, first, axis=-1), axis=-1)
     return tied
+
+
+def order_from_largest(values: Floats, *then: Ints, size: ArrayLike | None = None) -> Ints:
+    """Return the order from the largest value to the smallest.
+
+    Of the values in descending order, each counts as equal to the one before it if rounding
+    explains their difference. Equal values are in the order of `then`, from small to large. `size`
+    is as in `is_largest`.
+    """
+    values = np.asarray(values)
+    if size is None:
+        size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    order = np.argsort(-values, kind="stable")
+    with np.errstate(invalid="ignore"):
+        new = exceeds(values[order[:-1]], values[order[1:]], size)
+    place = np.zeros(len(values), dtype=np.int64)
+    place[order[1:]] = np.cumsum(new)
+    return np.lexsort((*then[::-1], place))

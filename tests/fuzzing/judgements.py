@@ -18,6 +18,7 @@ COVERS_AGGREGATE = (
     "BradleyTerry", "PlackettLuce", "PrincipalEigenvector", "RankCentrality", "Kemeny",
     "get_structure", "STRUCTURES",
 )  # fmt: skip
+COVERS_CHANGES = ("strength_changes", "StrengthChanges")
 _METHODS = (
     "btl", "plackett_luce", "borda", "budgeted_borda", "copeland", "least_squares", "log_odds",
     "principal_eigenvector", "rank_centrality", "kemeny",
@@ -374,6 +375,72 @@ def symmetry(case):
         boards.append(ranks)
         votes = [votes[k] for k in case.rng.permutation(len(votes))]
     case.expect(boards[0] == boards[1], "ranks that depend on the order of the votes")
+
+
+def _symmetric_pairs(case, names, least):
+    """Votes, as often as a symmetry of the items wants: of two twins, or a rotation of all."""
+    n = len(names)
+    counts = np.zeros((n, n), dtype=int)
+    for _ in range(case.whole(1, 5)):
+        i, j = case.rng.permutation(n)[:2].tolist()
+        counts[i, j] += case.whole(1, 6)
+    counts += least * (1 - np.eye(n, dtype=int))
+    if case.chance(0.5):  # the items 0 and 1 have the same record
+        swap = [1, 0, *range(2, n)]
+        counts = counts + counts[np.ix_(swap, swap)]
+    else:
+        turns = [[(k + turn) % n for k in range(n)] for turn in range(n)]
+        counts = sum(counts[np.ix_(turn, turn)] for turn in turns)
+    return [(names[i], names[j]) for i, j in np.argwhere(counts) for _ in range(counts[i, j])]
+
+
+def reordered(case):
+    """What a board says beside its scores does not depend on the order of votes and of items."""
+    names = [f"m{k}" for k in range(case.whole(3, 5))]
+    pairs = _symmetric_pairs(case, names, case.whole(0, 2))
+    target = case.choose(["first", "all", names[0]])
+    influence = len(names) == 3 and len(pairs) < 60
+    found = []
+    for _ in range(2):
+        made = _L.Judgements.from_pairs(
+            [pairs[k] for k in case.rng.permutation(len(pairs))],
+            items=[names[k] for k in case.rng.permutation(len(names))],
+        )
+        board = case.call(_A.aggregate, made)
+        said = [case.call(board.next_comparisons, 4, target=target)]
+        if influence:
+            audit = case.call(board.audit)
+            said.append([(probe.name, probe.fires, probe.finding) for probe in audit.probes])
+        found.append(said)
+    case.expect(found[0] == found[1], "an audit or a plan that depends on the order of the votes",
+                f"{found[0]} and {found[1]}")  # fmt: skip
+
+
+def changes(case):
+    """The same votes backwards, at other times or in another order have the mirrored changes."""
+    names = [f"m{k}" for k in range(case.whole(3, 6))]
+    periods = [_symmetric_pairs(case, names, case.whole(8, 12)) for _ in range(2)]
+    if case.chance(0.7):  # of two twins, one is better before and the other one after
+        periods = [periods[0]] * 2
+        more = case.whole(20, 60)
+        periods = [
+            period + [(names[k], other) for other in names[2:] for _ in range(more)]
+            for k, period in enumerate(periods)
+        ]
+    pairs, time = periods[0] + periods[1], np.repeat([0, 1], [len(one) for one in periods])
+    winner, loser = map(np.array, zip(*pairs, strict=True))
+    unit, shift = case.choose([1.0, 1e-3, 1e6]), case.choose([0.0, 7.0, -1e3])
+    found = []
+    for sign in (1, -1):
+        order = case.rng.permutation(len(pairs))
+        at = time[order] if sign > 0 else 1 - time[order]
+        made = _L.Judgements.from_votes(
+            winner[order], loser[order], winner[order], items=names, time=unit * at + shift
+        )
+        one = case.call(_A.strength_changes, made, unit + shift)
+        case.equal(one.changed, one.p_value <= 0.05, "changes without a small p-value")
+        found.append((sign * one.change, one.standard_error, one.p_value))
+    case.equal(found[0], found[1], "other changes for the same votes", rtol=1e-6, atol=1e-7)
 
 
 def unanimous(case):
