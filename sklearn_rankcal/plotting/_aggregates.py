@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
+from sklearn_rankcal.utils._rounding import exceeds
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
@@ -127,7 +128,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     if n <= 15:
         for i, j in np.argwhere(~np.isnan(shown)):
             color = "white" if abs(shown[i, j] - 50) > 30 else "black"
-            clear = abs(matrix[i, j] - 0.5) >= aggregate.confidence_level / 2 - 1e-12
+            clear = not exceeds(aggregate.confidence_level / 2, abs(matrix[i, j] - 0.5), 0.5)
             style = {"color": color, "fontsize": 9, "weight": "bold" if clear else "normal"}
             ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
     return ax
