@@ -49,7 +49,9 @@ def test_documents_with_equal_features_keep_the_order_of_their_rows(ranker):
 
 
 def test_a_cutoff_shows_equal_rows_of_a_plain_regressor_in_their_order():
-    shows = RiskControlledCutoff(LinearRegression(), alpha=0.2, rule="count", threshold=3, random_state=0)
+    shows = RiskControlledCutoff(
+        LinearRegression(), alpha=0.2, rule="count", threshold=3, random_state=0
+    )
     shows.fit(DATA.X, DATA.y, groups=DATA.groups)
     for seed in range(40):
         X, which = rows_of_twins(seed)

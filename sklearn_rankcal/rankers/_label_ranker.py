@@ -133,8 +133,9 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
 
     Notes
     -----
-    The ranker is calibrated over ``loss_.calibrated_over``: with ``"pd"``, over every distribution
-    of complete rankings (theorem 3 of [1]_).
+    The ranker is calibrated over ``loss_.calibrated_over`` if its regressor estimates means and its
+    decoder is exact: with ``"pd"``, over every distribution of complete rankings (theorem 3 of
+    [1]_).
 
     Missing entries are ignored pair by pair, which is valid if, given X, it does not depend on the
     ranking which are missing. Rows on which the loss is undefined are left out.
