@@ -160,7 +160,8 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     .. [1] A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster (2024). Conformal risk
        control. ICLR. Theorem 1 (at most alpha), and theorem 2 (with n calibration queries at least
-       alpha - 2 / (n + 1), for scores without ties, unless one document is enough).
+       alpha - 2 / (n + 1), for ``rule="score"`` and ``alpha_silent=0``, scores without ties, unless
+       one document is enough). Counts of documents tie, so that ``rule="count"`` can lose less.
 
     Examples
     --------

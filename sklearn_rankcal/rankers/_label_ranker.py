@@ -138,7 +138,8 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
     [1]_).
 
     Missing entries are ignored pair by pair, which is valid if, given X, it does not depend on the
-    ranking which are missing. Rows on which the loss is undefined are left out.
+    ranking which are missing; with scores for labels, all must also be missing equally often. Rows
+    on which the loss is undefined are left out.
 
     With ``"pd"``, predictions are differences of scores s_i - s_j plus a cyclic part that is
     orthogonal to them [2]_, and which is mostly noise with few rows. If the regressor has a method
