@@ -25,7 +25,7 @@ from sklearn_rankcal.aggregation import (
 )
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.labels import click_labels, read_clicks
-from sklearn_rankcal.losses import DCG
+from sklearn_rankcal.losses import DCG, ERU, PDByScores
 from sklearn_rankcal.queries import Queries
 
 THETA = np.array([0.9, 0.5])  # how often users examine a position
@@ -486,3 +486,38 @@ def test_bad_probabilities_of_showing(p, message):
 def test_probabilities_of_another_length_with_columns():
     with pytest.raises(ValueError, match="probability must have one number for each document"):
         click_labels([0, 1], [1, 0], [0, 0], sessions=[0, 0], probability=[0.5])
+
+
+@pytest.mark.parametrize(
+    "loss, additive",
+    [
+        (DCG(gain="linear"), True),
+        (ERU(neutral=0.0), True),
+        (PDByScores("graded"), True),
+        (PDByScores(), False),
+        (DCG(), False),
+    ],
+    ids=str,
+)
+def test_which_targets_are_additive_over_documents(loss, additive):
+    """Statement 4: the target is a y_i + b, with the same a for all and b for a query."""
+    rng = np.random.default_rng(0)
+    y, queries = rng.uniform(0.0, 4.0, 60), Queries.uniform(10, 6)
+    targets = loss.training_targets(y, queries)
+    missed = queries.center(targets) - (targets @ queries.center(y)) / (
+        queries.center(y) @ queries.center(y)
+    ) * queries.center(y)
+    assert (np.abs(missed).max() < 1e-9) == additive
+
+
+def test_signs_of_unbiased_estimates_can_reverse_an_order():
+    """One document has the estimate 2 with probability .3, the other always .5."""
+    estimates = np.array([[2.0, 0.5]] * 3 + [[0.0, 0.5]] * 7)
+    by_signs, by_differences = (
+        PDByScores(kind).training_targets(estimates.ravel(), Queries.uniform(10, 2))
+        for kind in ("binary", "graded")
+    )
+    means = estimates.mean(axis=0)
+    assert means[0] > means[1]
+    assert np.subtract(*by_signs.reshape(10, 2).mean(axis=0)) < 0
+    assert np.subtract(*by_differences.reshape(10, 2).mean(axis=0)) > 0

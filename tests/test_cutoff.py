@@ -191,6 +191,16 @@ def test_the_risk_is_tight_for_continuous_scores():
         assert alpha - 2 / (n + 1) <= np.mean(lost) <= alpha
 
 
+def test_counts_tie_and_can_lose_less_than_theorem_2_says():
+    """Of 20 queries, 15 have their relevant document at the top and 5 at the second place."""
+    levels, query, alpha = np.array([-np.inf] * 15 + [2.0] * 5), np.arange(20), 0.2
+    lost = []
+    for new in range(20):
+        threshold, _ = controlled_threshold(levels[query != new], np.ones(19), 19, alpha)
+        lost.append(levels[new] > threshold)
+    assert np.mean(lost) < alpha - 2 / 20
+
+
 @pytest.mark.parametrize("risk", RISKS)
 def test_the_risk_over_2000_drawn_worlds(risk):
     """Each world has 30 calibration queries and 10 new ones."""

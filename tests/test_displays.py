@@ -282,3 +282,16 @@ def test_labels_that_are_all_0_are_no_matter_of_two_values():
     with pytest.raises(ValueError, match="NDCG, for example, is undefined if all labels") as error:
         MetricAtKDisplay.from_predictions([0, 0], [1.0, 2.0], groups=[0, 0])
     assert "both" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:An interval of 1 query:UserWarning")
+def test_one_query_has_no_interval_to_draw():
+    given = {"y_true": [1, 0, 0], "groups": [0, 0, 0]}
+    bars = QueryDifferencesDisplay.from_predictions(first=[3, 2, 1], second=[1, 2, 3], **given)
+    assert "[-inf, +inf]" in texts(bars.ax_)[-1]
+    assert all(np.isfinite(bars.ax_.get_ylim()))
+    curve = MetricAtKDisplay.from_predictions(y_score=[3, 2, 1], k=2, **given)
+    assert (curve.low == -np.inf).all() and (curve.high == np.inf).all()
+    for display in (bars, curve):
+        display.figure_.canvas.draw()
+        assert all(np.isfinite(display.ax_.get_ylim()))

@@ -137,6 +137,35 @@ def test_what_the_student_misses_is_measured_on_rows_that_it_has_not_seen(stack)
     assert student.model_.unexplained_ > 0.05
 
 
+@pytest.mark.parametrize("context, most", [("auto", 1.8), (None, 1.25)])
+def test_what_the_student_misses_is_what_it_misses_of_new_queries(context, most):
+    """Without context columns the student knows the queries that it has learned by their rows.
+
+    On copies of these it missed half of what it misses of new queries.
+    """
+    ratios = []
+    for seed in range(3):
+        data = make_ranking(n_queries=60, random_state=seed)
+        new = make_ranking(n_queries=100, random_state=100 + seed)
+        teacher = CalibratedRanker(linear_stack()).fit(data.X, data.y, data.groups)
+        student = distill(teacher, data.X, data.groups, context=context)
+        centred = Queries.from_groups(new.groups).center
+        wanted, given = (
+            centred(ranker.decision_function(new.X, groups=new.groups))
+            for ranker in (teacher, student)
+        )
+        missed = np.sum((wanted - given) ** 2) / np.sum(wanted**2)
+        ratios.append(student.model_.unexplained_ / missed)
+    print(f"context={context}: unexplained_ / share missed of new queries: {np.round(ratios, 2)}")
+    assert 0.8 < np.mean(ratios) < most
+
+
+def test_few_queries_are_all_learned_and_tested(stack):
+    few = np.isin(DATA.groups, np.unique(DATA.groups)[:3])
+    student = distill(stack, DATA.X[few], DATA.groups[few], Ridge(), n_copies=0)
+    assert 0 < student.model_.unexplained_ < 1
+
+
 def test_the_order_of_the_rows_does_not_matter():
     order = np.random.default_rng(1).permutation(len(DATA.y))
     model = DistilledModel(linear_stack(), DecisionTreeRegressor(max_leaf_nodes=20, random_state=0))

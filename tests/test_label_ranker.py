@@ -37,6 +37,7 @@ from sklearn_rankcal.labels._label_names import read_names
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models._table_encoder import TableEncoder
+from sklearn_rankcal.rankers._label_targets import scores_of_labels
 
 from . import oracles
 from .covering import covering_checks
@@ -921,3 +922,19 @@ def test_little_data():
     Y = np.array([[1, 2, 3.0]] * 6 + [[np.nan] * 3])
     empty_row = CalibratedLabelRanker(random_state=0).fit(rng.normal(size=(7, 2)), Y)
     assert empty_row.predict(rng.normal(size=(1, 2))).tolist() == [[1, 2, 3]]
+
+
+def test_mean_scores_of_listed_labels_need_labels_that_are_listed_equally_often():
+    """Labels are left out at random, whatever the ranking is: the first half rarely stays."""
+    rng = np.random.default_rng(0)
+    Y = np.argsort(rng.normal(size=(4000, 6)) + np.array([0, 1, 2, 0, 1, 2]), axis=1)
+    Y = np.argsort(Y, axis=1) + 1.0
+    whole = scores_of_labels("ranks", Y).mean(axis=0)
+
+    def bias(listed):
+        known = rng.random(Y.shape) < listed
+        some = np.where(known, Y, np.nan)
+        return np.abs(np.nanmean(scores_of_labels("ranks", some), axis=0) - whole).max()
+
+    assert bias(np.full(6, 0.5)) < 0.05
+    assert bias(np.array([0.9, 0.3, 0.3, 0.9, 0.3, 0.3])) > 0.1

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from sklearn_rankcal.metrics import evaluate_rankings
 
@@ -46,19 +47,25 @@ class Differences:
 
     def mean(self) -> str:
         """The mean over the collections, each of which counts the same, with its interval."""
-        centers, errors = np.transpose(self._found)
-        return interval(centers.mean(), np.sqrt(errors @ errors) / len(errors))
+        centers, halves = np.transpose(self._found)
+        return interval(centers.mean(), np.sqrt(halves @ halves) / len(halves))
 
 
 def difference(values: np.ndarray, others: np.ndarray) -> tuple[float, float]:
-    """The mean over the queries in which the values are defined, and its standard error."""
+    """The mean over the queries in which the values are defined, and half its 95 % interval."""
     found = (values - others)[~np.isnan(values)]
-    return float(found.mean()), float(found.std(ddof=1) / np.sqrt(len(found)))
+    return float(found.mean()), half_interval(found)
 
 
-def interval(center: float, error: float) -> str:
+def half_interval(values: np.ndarray) -> float:
+    """Half the length of Student's 95 % interval of a mean, infinite for a single value."""
+    n = len(values)
+    return float(stdtrit(n - 1, 0.975) * values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def interval(center: float, half: float) -> str:
     """A difference with its 95 % interval, with * if it does not hold 0."""
-    low, high = center - 1.96 * error, center + 1.96 * error
+    low, high = center - half, center + half
     return f"{center:+.4f} [{low:+.4f}, {high:+.4f}]{'*' if low > 0 or high < 0 else ''}"
 
 

@@ -4,7 +4,7 @@ A regressor is fitted once for each fold, and its predictions are decoded by eve
 parts of the default (trees, kernel ridge regressions, logistic regression) are measured as the
 default fitted them. "whole cyclic part" is the default with `cyclic_weight_` set to 1. "tuned
 trees" are extra trees chosen by a grid search inside each training fold. "against default" has
-the mean difference on the same folds, and 1.96 standard errors over these folds; the folds of
+the mean difference on the same folds, and half its 95 % interval over these folds; the folds of
 different repeats share rows, so that the true interval is somewhat wider. The sets are those of
 Cheng et al. (2009). The folder has csv.gz files with features A1, A2, ... and ranks L1, L2, ...
 
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from _harness import print_table
+from _harness import half_interval, print_table
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV, RepeatedKFold
@@ -98,7 +98,7 @@ def main() -> None:
         rows = []
         for regressor, values in found.items():
             against = np.subtract(values, default[: len(values)])[:, 0]  # on the same folds
-            spread = 1.96 * against.std(ddof=1) / np.sqrt(len(against)) if len(against) > 1 else 0.0
+            spread = half_interval(against)
             means = (f"{mean:.4f}" for mean in np.mean(values, axis=0))
             rows.append(
                 [regressor, *means, f"{against.mean():+.4f} ± {spread:.4f}", str(len(values))]

@@ -22,7 +22,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
-from _harness import print_table
+from _harness import half_interval, print_table
 from bench_label_ranking import read, taus
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
@@ -151,7 +151,7 @@ def main() -> None:
             row = [name, f"{100 * missing:.0f} %", f"{ours.mean():.3f}"]
             for other in values.values():
                 gap = ours - other
-                half = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
+                half = half_interval(gap)
                 mark = "*" if abs(gap.mean()) > half else " "
                 row.append(f"{gap.mean():+.3f} +-{half:.3f}{mark}")
             rows.append(row)

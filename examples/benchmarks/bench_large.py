@@ -186,10 +186,8 @@ def draw(points: dict[str, list[tuple[float, float, float, str]]], path: Path) -
     for (name, found), color, side in zip(
         points.items(), ("tab:red", "tab:blue"), (1, -1), strict=True
     ):
-        seconds, gain, error, worlds = zip(*found, strict=True)
-        ax.errorbar(
-            seconds, gain, yerr=1.96 * np.array(error), fmt="o", color=color, capsize=3, label=name
-        )
+        seconds, gain, half, worlds = zip(*found, strict=True)
+        ax.errorbar(seconds, gain, yerr=half, fmt="o", color=color, capsize=3, label=name)
         for x, y, rows in zip(seconds, gain, worlds, strict=True):
             ax.annotate(
                 rows, (x, y), (5 * side, 3), textcoords="offset points", fontsize=8, color=color,

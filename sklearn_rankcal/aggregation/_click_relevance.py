@@ -51,6 +51,7 @@ def estimate_relevance(
         Features of the documents.
     propensities : array-like of shape (n_positions,) or "estimate", default="estimate"
         alpha_1, alpha_2, ..., in (0, 1]. ``"estimate"`` is `estimate_propensities` without X.
+        Estimates and `min_exposure` depend on their unit, which should make alpha_1 about 1.
     click_noise : array-like of shape (n_positions,), default=None
         beta_1, beta_2, ..., at least 0, with alpha_k + beta_k at most 1: how often users click on
         an irrelevant document because they trust the position. None means never.

@@ -127,7 +127,8 @@ class InversePropensity(ClickStructure):
         samples of a bootstrap, pass the result of that function.
     clip : float, default=None
         Largest weight of a click, at least 1. This reduces the variance, but makes scores of
-        documents at positions with propensities below 1 / clip too small. None means no bound.
+        documents at positions with propensities below 1 / clip too small, and depend on the unit of
+        the propensities. None means no bound.
 
     References
     ----------

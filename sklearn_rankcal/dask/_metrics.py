@@ -27,6 +27,7 @@ from sklearn_rankcal.metrics._bootstrap import (
     Comparison,
     MeanInterval,
     check_resampling,
+    interval_of_mean,
     paired_bootstrap,
 )
 from sklearn_rankcal.metrics._checks import (
@@ -119,9 +120,6 @@ def evaluate_rankings(
     >>> values = evaluate_rankings(frame["y"], frame["score"], **given)
     >>> {name: round(value, 3) for name, value in values.items()}
     {'mrr': 0.75, 'precision@1': 0.5}
-    >>> values = evaluate_rankings(frame["y"], frame["score"], **given, confidence_level=0.95)
-    >>> print(values["mrr"])
-    0.7500 [0.5000, 1.0000] (95 % interval, 2 queries)
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = get_measures(names, parameters)
@@ -180,7 +178,7 @@ def compare_rankings(
     random_state: Any = 0,
     **parameters: Any,
 ) -> Comparison | dict[str, Comparison]:
-    """Compare two rankings in dask collections by a paired bootstrap over queries.
+    """Compare two rankings in dask collections by an interval and a p-value over queries.
 
     The result is that of `metrics.compare_rankings` up to rounding, whatever the partitions are.
     The values of both rankings for each query are gathered in this process.
@@ -381,14 +379,7 @@ def _means(
         elif np.isnan(mean):
             results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
         else:
-            found = paired_bootstrap(
-                values,
-                np.zeros_like(values),
-                weight=weight,
-                confidence_level=confidence_level,
-                **bootstrap,
-            )
-            results[name] = MeanInterval(
-                found.first, found.low, found.high, found.n_queries, confidence_level
+            results[name] = interval_of_mean(
+                values, weight, confidence_level=confidence_level, **bootstrap
             )
     return results

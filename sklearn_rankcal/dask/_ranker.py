@@ -61,6 +61,7 @@ from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._reports import predicts_scores
+from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.rankers._training import (
     undefined_everywhere,
     warn_if_labels_are_amounts,
@@ -399,7 +400,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         )
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         ranker.__dict__.update(fitted, model_=model, loss_=loss, decoder_=decoder, grouped_=True)
-        ranker.calibrated_over_ = loss.calibrated_over
+        ranker.calibrated_over_ = calibrated_over(loss, decoder, model)
         if self.group_column is not None:
             ranker._group_place = data.form.columns.index(self.group_column)
         return ranker

@@ -1,4 +1,8 @@
-"""The bootstrap over queries: how certain a mean over queries, or the difference of two, is."""
+"""The bootstrap over queries: how certain a mean over queries, or the difference of two, is.
+
+The bootstrap alone is too certain of few queries. Its interval is therefore joined with Student's
+below 100 queries, and p-values come from flipping the signs of the differences.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,26 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal.metrics._sign_flips import sign_flip_p_value
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
+from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._typing import Floats
 
 _CELLS = 1 << 22  # resampled queries in memory at a time
 _MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
+_WARNS = 10  # effective number of queries below which there is a warning
+_JOINS = 100  # effective number of queries below which intervals are no shorter than Student's
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of comparing two rankings by a paired bootstrap over queries.
+    """The result of comparing two rankings of the same queries.
 
     Attributes
     ----------
@@ -28,10 +39,11 @@ class Comparison:
     difference : float
         The mean of the first ranking minus the mean of the second.
     low, high : float
-        Bounds of the bootstrap percentile interval of the difference.
+        Bounds of the interval of the difference. If the p-value is larger than
+        1 - confidence_level, the interval contains 0.
     p_value : float
-        Two-sided bootstrap p-value of the hypothesis that the difference is 0: twice the smaller
-        share of the resampled differences, those <= 0 or those >= 0, and at least 1 / n_resamples.
+        Two-sided p-value of the hypothesis that each difference is as likely to be negative as
+        positive, by flipping signs.
     n_queries : int
         Number of queries that were compared.
     confidence_level : float
@@ -93,6 +105,13 @@ def paired_bootstrap(
 
     `evaluate_rankings` returns such values with ``return_per_query=True``.
 
+    The interval is the percentile interval of the bootstrap. Below 100 queries it is joined with
+    Student's interval, and it contains 0 if the p-value is larger than ``1 - confidence_level``. It
+    is infinite for one query. The p-value is the share of all ways to give the differences signs
+    that move their mean from 0 at least as far as the mean observed. With more than 16 differences
+    that are not 0, `n_resamples` random ways are drawn, and p is at least
+    1 / (n_resamples + 1). Five queries or fewer have no p-value below 0.0625.
+
     Parameters
     ----------
     first, second : array-like of shape (n_queries,)
@@ -101,11 +120,11 @@ def paired_bootstrap(
     weight : array-like of shape (n_queries,), default=None
         Weight of each query. By default all weights are equal.
     n_resamples : int, default=10000
-        Number of bootstrap samples, at most 10,000,000.
+        Number of bootstrap samples, and of random signs, at most 10,000,000.
     confidence_level : float, default=0.95
         Confidence level of the interval.
     random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples, which are those of `scipy.stats.bootstrap`.
+        Determines the bootstrap samples, which are those of `scipy.stats.bootstrap`, and signs.
 
     Returns
     -------
@@ -117,14 +136,27 @@ def paired_bootstrap(
         If shapes differ, if a value, a weight or a parameter is not valid, or if there is no query
         on which both values are defined.
 
+    Warns
+    -----
+    UserWarning
+        If there are fewer than 10 queries, or unequal weights make as few of more.
+
+    References
+    ----------
+    Fisher (1935). The design of experiments. Section 21, on the test by flipping signs.
+
+    Phipson and Smyth (2010). Permutation p-values should never be zero. Statistical Applications in
+    Genetics and Molecular Biology 9(1).
+
     Examples
     --------
-    The second ranking is worse on each of three queries:
+    The first ranking is better on ten of twelve queries, and equally good on two. Each of the
+    2 ** 10 ways to give the ten differences signs is as likely:
 
     >>> from sklearn_rankcal.metrics import paired_bootstrap
-    >>> comparison = paired_bootstrap([0.5, 0.75, 1.0], [0.25, 0.5, 0.75])
-    >>> comparison.difference, comparison.low, comparison.high
-    (0.25, 0.25, 0.25)
+    >>> comparison = paired_bootstrap([0.5, 0.75, 1.0, 0.25] * 3, [0.25, 0.5, 0.75, 0.25] * 3)
+    >>> comparison.difference, comparison.p_value
+    (0.1875, 0.00390625)
     """
     a, b = read_numbers(first, "first"), read_numbers(second, "second")
     if a.ndim != 1 or a.shape != b.shape:
@@ -141,28 +173,41 @@ def paired_bootstrap(
     weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
     if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
         raise ValueError("weight must hold one finite, non-negative number per query.")
-    kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
-    if not kept.any():
-        raise ValueError(
-            "No query of positive weight has a defined value. NDCG, for example, is undefined if "
-            "all labels of a query are 0."
-        )
-    a, b, weights = a[kept], b[kept], weights[kept] / weights[kept].max()  # only ratios count
-    drawn = _resampled_means(a - b, weights, n_resamples, check_random_state(random_state))
-    tail = (1 - confidence_level) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    side = min(np.mean(drawn <= 0), np.mean(drawn >= 0))
+    a, b, weights = _of_defined(a, b, weights)
+    random = check_random_state(random_state)
+    low, high = _interval(a - b, weights, n_resamples, confidence_level, random)
+    p_value = sign_flip_p_value(a, b, weights, n_resamples, random)
+    if p_value > 1 - confidence_level:  # of few differences that are not 0, the interval is short
+        low, high = min(low, 0.0), max(high, 0.0)
     mean_a, mean_b = np.average(a, weights=weights), np.average(b, weights=weights)
     return Comparison(
         first=float(mean_a),
         second=float(mean_b),
         difference=float(mean_a - mean_b),
-        low=float(low),
-        high=float(high),
-        p_value=float(np.clip(2 * side, 1 / n_resamples, 1.0)),
+        low=low,
+        high=high,
+        p_value=p_value,
         n_queries=len(a),
         confidence_level=confidence_level,
     )
+
+
+def interval_of_mean(
+    values: Floats,
+    weight: Floats | None,
+    *,
+    n_resamples: int,
+    confidence_level: float,
+    random_state: Any = 0,
+) -> MeanInterval:
+    """Return the mean of the values of queries, NaN where undefined, with its interval."""
+    check_resampling(n_resamples, confidence_level)
+    weights = np.ones_like(values) if weight is None else weight
+    values, _, weights = _of_defined(values, values, weights)
+    random = check_random_state(random_state)
+    low, high = _interval(values, weights, n_resamples, confidence_level, random)
+    mean = float(np.average(values, weights=weights))
+    return MeanInterval(mean, low, high, len(values), confidence_level)
 
 
 def check_resampling(n_resamples: int, confidence_level: float) -> None:
@@ -176,12 +221,51 @@ def check_resampling(n_resamples: int, confidence_level: float) -> None:
         )
 
 
-def _resampled_means(
-    values: NDArray[np.float64], weights: NDArray[np.float64], n_resamples: int, random: Any
-) -> NDArray[np.float64]:
-    """Weighted means of bootstrap samples of the queries, shape (n_resamples,)."""
-    if len(values) == 1:  # SciPy needs two queries; each sample of one query is that query
-        return np.full(n_resamples, values[0])
+def _of_defined(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Keep the queries of positive weight on which both values are defined."""
+    kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
+    if not kept.any():
+        raise ValueError(
+            "No query of positive weight has a defined value. NDCG, for example, is undefined if "
+            "all labels of a query are 0."
+        )
+    return a[kept], b[kept], weights[kept] / weights[kept].max()  # only ratios count
+
+
+def _interval(
+    values: Floats, weights: Floats, n_resamples: int, level: float, random: Any
+) -> tuple[float, float]:
+    """Return an interval of the weighted mean, no shorter than Student's if queries are few.
+
+    The bootstrap of n queries has (n - 1) / n of the variance, and tails that are too light.
+    Queries of unequal weight count as 1 / (the sum of their squared shares) queries (Kish, 1965).
+    """
+    share = weights / weights.sum()
+    n_effective = float(1 / (share @ share))
+    if exceeds(_WARNS, n_effective, _WARNS):
+        n = f"{len(values)} quer{'y' if len(values) == 1 else 'ies'}"
+        if round(n_effective) < len(values):
+            n += f", which by their weights count as {n_effective:.1f}"
+        warn(
+            f"An interval of {n}: it is right only if their values are normally distributed, and "
+            "no difference of 5 queries or fewer has a p-value below 0.05. Evaluate on at least "
+            f"{_WARNS} queries."
+        )
+    if len(values) == 1:
+        return -np.inf, np.inf
+    drawn = _resampled_means(values, weights, n_resamples, random)
+    tail = (1 - level) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    if exceeds(_JOINS, n_effective, _JOINS):
+        mean = share @ values
+        variance = share @ (values - mean) ** 2 / (n_effective - 1)  # of the mean
+        half = stdtrit(n_effective - 1, 1 - tail) * np.sqrt(variance)
+        low, high = min(low, mean - half), max(high, mean + half)
+    return float(low), float(high)
+
+
+def _resampled_means(values: Floats, weights: Floats, n_resamples: int, random: Any) -> Floats:
+    """Weighted means of bootstrap samples of at least two queries, shape (n_resamples,)."""
     result = bootstrap(
         (values * weights, weights),
         lambda weighted, weights, axis: weighted.sum(axis=axis) / weights.sum(axis=axis),

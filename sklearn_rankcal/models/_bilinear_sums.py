@@ -16,6 +16,7 @@ from sklearn_rankcal.models._tables import row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._rounding import first_smallest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -131,7 +132,7 @@ def best_penalty(sums: BilinearSums, penalties: Floats) -> float:
         turned = vectors.T @ (moment - wanted[k]) / rest
         theta = vectors @ (turned[:, None] / (np.maximum(values, 0.0)[:, None] + penalties))
         errors += (theta * (normals[k] @ theta)).sum(axis=0) - 2.0 * wanted[k] @ theta
-    return float(penalties[np.argmin(errors)])
+    return float(penalties[first_smallest(errors)])
 
 
 def _free_entries(m: int, symmetric: bool) -> tuple[Ints, Ints]:

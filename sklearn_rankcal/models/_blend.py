@@ -29,6 +29,7 @@ from sklearn_rankcal.models._tables import PREDICTION_BYTES
 from sklearn_rankcal.utils._features import check_features
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._pickles import reduce_with_versions
+from sklearn_rankcal.utils._rounding import first_smallest
 from sklearn_rankcal.utils._scales import mean_one, power_above
 
 Floats = NDArray[np.float64]
@@ -230,7 +231,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
                 ridge_leave_one_out(f.fit(basis).transform(X[search]), y[search], weight[search])
                 for f in maps
             ]
-            k = np.argmin([error for error, *_ in results])
+            k = first_smallest([error for error, *_ in results])
             if len(X) > MAX_SEARCH:  # the width is chosen: fit it on all rows
                 results[k] = ridge_leave_one_out(maps[k].transform(X), y, weight)
             _, leave_one_out, coef, intercept = results[k]

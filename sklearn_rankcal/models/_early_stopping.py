@@ -21,6 +21,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 
 Floats = NDArray[np.float64]
@@ -76,7 +77,8 @@ class Validation:
     def record(self, scores: Floats) -> None:
         """Evaluate the predictions of one more iteration."""
         self.scores.append(self.evaluate(scores))
-        if self.n_iter == 0 or self.scores[-1] > self.scores[self.n_iter - 1]:
+        best = self.scores[self.n_iter - 1]  # of the first iteration, its own value
+        if self.n_iter == 0 or exceeds(self.scores[-1], best, abs(best)):
             self.n_iter = len(self.scores)
 
     @property

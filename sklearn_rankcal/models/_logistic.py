@@ -11,6 +11,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from sklearn_rankcal.utils._rounding import exceeds, first_smallest
+
 Floats = NDArray[np.float64]
 # The penalties that are tried, for weights of mean 1. They descend, so that the solution of each is
 # a good start for the next one.
@@ -63,7 +65,7 @@ def fit_logistic(
         Z = columns.transform(X[rows])
         error, held_out, model = logistic_leave_one_out(Z, y[rows], weight[rows])
         fits.append((error, held_out, columns, model))
-    _, held_out, columns, model = min(fits, key=lambda fit: fit[0])
+    _, held_out, columns, model = fits[first_smallest([error for error, *_ in fits])]
     if search is not None:
         near = model.alpha * np.array([10, 1, 0.1])
         _, held_out, model = logistic_leave_one_out(columns.transform(X), y, weight, near)
@@ -108,9 +110,9 @@ def logistic_leave_one_out(
         error = float(np.average(((y - held_out) ** 2).mean(axis=1), weights=weight))
         model = Logistic(coef[:-1], coef[-1], low, span, float(alpha))
         fits.append((error, held_out, model))
-        if len(fits) > 1 and error >= fits[-2][0]:
+        if len(fits) > 1 and not exceeds(fits[-2][0], error, error):
             break  # the error first falls with the penalty and then rises
-    return min(fits, key=lambda fit: fit[0])
+    return fits[first_smallest([error for error, *_ in fits])]
 
 
 def _objective(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, coef: Floats) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.models._linear_metric import Metric, Point
 from sklearn_rankcal.models._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
+from sklearn_rankcal.utils._rounding import exceeds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -156,7 +157,7 @@ def choose_largest_step(
     for factor in (_FACTOR, 1.0 / _FACTOR):
         for _ in range(_TRIALS):
             value = value_after(step * factor)
-            if not value < best:
+            if not exceeds(best, value, abs(value)):
                 break
             step, best = step * factor, value
     return step

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
-from sklearn_rankcal.utils._rounding import order_from_largest
+from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
@@ -173,7 +173,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     if n <= 15:
         for i, j in np.argwhere(~np.isnan(shown)):
             color = "white" if abs(shown[i, j] - 50) > 30 else "black"
-            clear = abs(matrix[i, j] - 0.5) >= aggregate.confidence_level / 2 - 1e-12
+            clear = not exceeds(aggregate.confidence_level / 2, abs(matrix[i, j] - 0.5), 0.5)
             style = {"color": color, "fontsize": 9, "weight": "bold" if clear else "normal"}
             ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
     return ax

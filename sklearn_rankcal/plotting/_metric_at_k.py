@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.measures import MEASURES, Measure, get_measure
 from sklearn_rankcal.measures._registry import find_measure, parameters_of
-from sklearn_rankcal.metrics import paired_bootstrap
+from sklearn_rankcal.metrics._bootstrap import interval_of_mean
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
 from sklearn_rankcal.plotting._axes import STYLES, make_axes, place_legend, shorten
@@ -33,7 +33,7 @@ class MetricAtKDisplay:
     k : array-like of int of shape (n_cutoffs,)
         The cutoffs, in ascending order.
     mean, low, high : array-like of float of shape (n_cutoffs,)
-        The mean of the metric over queries at each cutoff, and the bounds of its bootstrap
+        The mean of the metric over queries at each cutoff, and the bounds of its
         percentile interval.
     metric : str
         The name of the metric, without a cutoff.
@@ -118,7 +118,8 @@ class MetricAtKDisplay:
         k : int or array-like of int, default=10
             The cutoffs. A number stands for all cutoffs from 1 to this number.
         confidence_level : float, default=0.95
-            Confidence level of the intervals, from 2000 bootstrap samples.
+            Confidence level of the intervals, from 2000 bootstrap samples, as in
+            `metrics.evaluate_rankings`.
         name : str, default=None
             The name of the ranker in the legend. If None, it is the name of its class.
         ax, line_kw
@@ -214,18 +215,12 @@ class MetricAtKDisplay:
         measures[0].check(labels)
         values = [measure.per_query(ranking, labels) for measure in measures]
         found = [
-            paired_bootstrap(
-                each,
-                np.zeros_like(each),
-                weight=weight,
-                n_resamples=2000,
-                confidence_level=confidence_level,
-            )
+            interval_of_mean(each, weight, n_resamples=2000, confidence_level=confidence_level)
             for each in values
         ]
         return cls(
             cutoffs,
-            [each.first for each in found],
+            [each.mean for each in found],
             [each.low for each in found],
             [each.high for each in found],
             metric=metric,

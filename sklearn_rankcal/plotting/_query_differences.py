@@ -12,6 +12,7 @@ from sklearn_rankcal.metrics import Comparison, paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_compared
 from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._rounding import exceeds
 
 #: Colours of Okabe and Ito, which colour-blind people can tell apart.
 _FIRST, _SECOND, _MEAN = "#0072B2", "#D55E00", "black"
@@ -119,7 +120,7 @@ class QueryDifferencesDisplay:
         metric : str, default="ndcg@10"
             The name of a metric, with its cutoff.
         confidence_level : float, default=0.95
-            Confidence level of the interval, from 10,000 bootstrap samples.
+            Confidence level of the interval, as in `metrics.paired_bootstrap`.
         names : tuple of two str, default=("first", "second")
             The names of the two rankers.
         ax : matplotlib axes, default=None
@@ -151,8 +152,8 @@ class QueryDifferencesDisplay:
         comparison = paired_bootstrap(*values, weight=weight, confidence_level=confidence_level)
         defined = ~np.isnan(values[0]) & ~np.isnan(values[1])
         a, b = (each[defined] for each in values)
-        difference = a - b
-        difference[np.abs(difference) <= 1e-9 * np.maximum(np.abs(a), np.abs(b))] = 0.0
+        differs = exceeds(np.abs(a - b), 0.0, np.maximum(np.abs(a), np.abs(b)))
+        difference = np.where(differs, a - b, 0.0)
         display = cls(
             difference,
             data[0].ranking.queries.ids[defined],
@@ -199,7 +200,8 @@ class QueryDifferencesDisplay:
         self.bars_ = tuple(bars if self.greater_is_better else reversed(bars))
         found = self.comparison
         interval = f"{100 * found.confidence_level:g} % interval"
-        ax.axhspan(found.low, found.high, color=_MEAN, alpha=0.25, linewidth=0)
+        if np.isfinite([found.low, found.high]).all():  # that of one query is infinite
+            ax.axhspan(found.low, found.high, color=_MEAN, alpha=0.25, linewidth=0)
         self.line_ = ax.axhline(
             found.difference,
             color=_MEAN,

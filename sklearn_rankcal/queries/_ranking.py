@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
+from sklearn_rankcal.utils._rounding import exceeds
 
 #: Which order of tied documents a measure takes: the mean over all orders, their order in the data,
 #: the worst order or the best one.
@@ -115,6 +116,25 @@ class Ranking:
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Add up an array in best-first layout over each query."""
         return self.queries.reduce(np.add, values)
+
+
+def tie_rounded(scores: NDArray[Any], queries: Queries) -> NDArray[Any]:
+    """Make computed scores of a query equal that differ only by rounding.
+
+    Rows with equal features, for example, get scores that differ in the last bits, and which one is
+    larger depends on the processor. Other scores stay as they are.
+    """
+    order = queries.sort(scores)
+    ordered = scores[order]
+    new = np.ones(len(ordered), dtype=bool)
+    size = queries.repeat(queries.max(np.abs(scores)))
+    new[1:] = exceeds(ordered[:-1], ordered[1:], size[1:])
+    new[queries.offsets[:-1]] = True
+    if new.all():
+        return scores
+    tied = np.empty_like(scores)
+    tied[order] = ordered[np.flatnonzero(new)[np.cumsum(new) - 1]]
+    return tied
 
 
 def equal_neighbours(grouped: NDArray[Any], queries: Queries) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.rankers._choose_model import NAMES, is_large, make_model
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
+from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import check_no_text, dense_table
@@ -31,10 +32,6 @@ from sklearn_rankcal.utils._sklearn_compat import (
     Interval,
     StrOptions,
     _fit_context,
-)
-
-_NOT_LEARNED = (
-    "no distributions: neither the model nor a member of it learns the targets of the loss"
 )
 
 
@@ -98,7 +95,9 @@ class CalibratedRanker(QueryRanker):
     loss_, decoder_
         The loss, with parameters left to the data filled in, and the decoder.
     calibrated_over_ : str
-        The distributions of the labels over which the fitted model is calibrated for the loss.
+        The distributions of the labels over which the fitted model is calibrated for the loss, or
+        which part breaks it: a decoder that is not exact, or a regressor of medians, for example.
+        Regressors of other libraries are trusted to estimate means.
     grouped_ : bool
         Whether `fit` knew the queries.
     n_queries_, n_queries_dropped_ : int
@@ -213,9 +212,7 @@ class CalibratedRanker(QueryRanker):
         targets = self.loss_.training_targets(data.labels, data.queries)
         pairwise = isinstance(targets, PairTargets)
         check_unit(targets.largest() if pairwise else float(np.abs(targets).max()))
-        # The members of a stack may all have other targets.
-        learned = getattr(model, "learns_targets", True)
-        self.calibrated_over_ = self.loss_.calibrated_over if learned else _NOT_LEARNED
+        self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, model)
         fit_model(self, model, targets, data, held_out)
         return self
 

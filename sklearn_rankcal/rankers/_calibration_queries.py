@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._rounding import ROUNDING
 from sklearn_rankcal.utils._typing import Bools, Floats
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator
 
@@ -29,7 +30,7 @@ def draw_queries(n_queries: int, share: float, random_state: Any) -> Bools:
 
 def queries_needed(alpha: float) -> int:
     """Return the smallest n with 1 / (n + 1) <= alpha: how many calibration queries alpha needs."""
-    return max(1, math.ceil((1 - 1e-12) / alpha) - 1)
+    return max(1, math.ceil((1 - ROUNDING) / alpha) - 1)
 
 
 def check_enough(defined: Bools, alpha: float, alpha_silent: float) -> None:

@@ -37,6 +37,7 @@ from sklearn_rankcal.rankers._wrapped_rankings import (
     read_ids,
 )
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._rounding import ROUNDING, exceeds
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     Interval,
@@ -50,9 +51,6 @@ from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
 )
-
-_ROUNDING = 1e-9  # relative; scores of one row differ in the last bits from batch to batch
-
 
 # ---------------------------------------------------------------- pure functions
 
@@ -74,7 +72,9 @@ def controlled_threshold(
     lost = np.append(np.cumsum(added[:0:-1])[::-1], 0.0)
     # Step 2: find the first entry with a small enough loss that is the last of its level.
     bound = (lost + 1.0) / (n_queries + 1)
-    kept = (bound <= alpha * (1 + 1e-12)) & np.append(levels[1:] != levels[:-1], True)
+    kept = ~exceeds(bound, alpha, alpha)
+    with np.errstate(invalid="ignore"):  # the first levels can be -inf
+        kept[:-1] &= exceeds(levels[1:], levels[:-1], _size(levels))
     first = int(np.flatnonzero(kept)[0])
     return float(levels[first]), float(bound[first])
 
@@ -160,7 +160,8 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     .. [1] A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster (2024). Conformal risk
        control. ICLR. Theorem 1 (at most alpha), and theorem 2 (with n calibration queries at least
-       alpha - 2 / (n + 1), for scores without ties, unless one document is enough).
+       alpha - 2 / (n + 1), for ``rule="score"`` and ``alpha_silent=0``, scores without ties, unless
+       one document is enough). Counts of documents tie, so that ``rule="count"`` can lose less.
 
     Examples
     --------
@@ -479,5 +480,10 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _rounded_up(threshold: float, levels: Floats) -> float:
     """Return a threshold that rounding of the same levels in another batch does not exceed."""
-    finite = levels[np.isfinite(levels)]
-    return threshold + _ROUNDING * float(np.abs(finite).max(initial=0.0))
+    # scores of one row differ in the last bits from batch to batch
+    return threshold + ROUNDING * _size(levels)
+
+
+def _size(levels: Floats) -> float:
+    """Return the largest absolute value of the levels that are finite."""
+    return float(np.abs(levels[np.isfinite(levels)]).max(initial=0.0))

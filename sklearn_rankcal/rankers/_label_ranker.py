@@ -29,6 +29,7 @@ from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
 from sklearn_rankcal.rankers._label_imputation import fit_each, impute_together, predict_each
 from sklearn_rankcal.rankers._label_targets import (
@@ -132,11 +133,13 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
 
     Notes
     -----
-    The ranker is calibrated over ``loss_.calibrated_over``: with ``"pd"``, over every distribution
-    of complete rankings (theorem 3 of [1]_).
+    The ranker is calibrated over ``loss_.calibrated_over`` if its regressor estimates means and its
+    decoder is exact: with ``"pd"``, over every distribution of complete rankings (theorem 3 of
+    [1]_).
 
     Missing entries are ignored pair by pair, which is valid if, given X, it does not depend on the
-    ranking which are missing. Rows on which the loss is undefined are left out.
+    ranking which are missing; with scores for labels, all must also be missing equally often. Rows
+    on which the loss is undefined are left out.
 
     With ``"pd"``, predictions are differences of scores s_i - s_j plus a cyclic part that is
     orthogonal to them [2]_, and which is mostly noise with few rows. If the regressor has a method
@@ -402,13 +405,13 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
-        if self.by_scores_:
-            ranks = self.decoder_.decode(u.ravel(), queries).ranks
+        if self.by_scores_ or not self.loss_.space.is_pairwise:
+            ranks = self.decoder_.decode(tie_rounded(u.ravel(), queries), queries).ranks
         elif self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
-            ranks = Sort().decode(net_scores(u, self.n_labels_).ravel(), queries).ranks
+            scores = tie_rounded(net_scores(u, self.n_labels_).ravel(), queries)
+            ranks = Sort().decode(scores, queries).ranks
         else:
-            parallel = {"n_jobs": self.n_jobs} if self.loss_.space.is_pairwise else {}
-            ranks = self.decoder_.decode(u.ravel(), queries, **parallel).ranks
+            ranks = self.decoder_.decode(u.ravel(), queries, n_jobs=self.n_jobs).ranks
         return ranks.reshape(-1, self.n_labels_)
 
     def _predict_targets(self, X: Any) -> Floats:

@@ -84,7 +84,8 @@ def scores_of_labels(kind: str, Y: Floats) -> Floats:
     It is the mean over the r labels, of which the label itself counts 0, of +1 if it is preferred
     and of -1 if the other one is; the targets of `PDByScores`. In a row that compares a label with
     some others only, it is (r - 1) / r times the mean over these: unbiased, if which labels are
-    left out does not depend on the ranking. It is NaN if a label is compared with none.
+    left out does not depend on the ranking, and each other label is left out as often. It is NaN if
+    a label is compared with none.
     """
     r = Y.shape[1]
     if kind == "weights":

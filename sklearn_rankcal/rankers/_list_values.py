@@ -17,6 +17,7 @@ from sklearn_rankcal.measures._base import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 Risk = str | Measure | Callable[[Floats], ArrayLike]
@@ -113,7 +114,7 @@ def _added_by_function(
     undefined = np.isnan(queries.reduce(np.add, values))
     steps = _steps(values, queries)
     defined = queries.repeat(~undefined)
-    wrong = defined & ((steps < 0) | (values > 1 + 1e-9))
+    wrong = defined & (exceeds(0.0, steps, 1.0) | exceeds(values, 1.0, 1.0))
     if wrong.any():
         q = int(queries.repeat(np.arange(queries.n_queries))[wrong.argmax()])
         shown = values[queries.offsets[q] : queries.offsets[q + 1]][:6].round(3)
@@ -122,7 +123,7 @@ def _added_by_function(
             f"decrease, as a longer list must not lose more; for query {q} they begin "
             f"{shown.tolist()}."
         )
-    return steps, ~undefined
+    return np.maximum(steps, 0.0), ~undefined
 
 
 def _steps(values: Floats, queries: Queries) -> Floats:

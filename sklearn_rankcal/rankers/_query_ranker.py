@@ -15,6 +15,7 @@ from sklearn_rankcal.decoders import Rules, Sort
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _reports, _table
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
@@ -123,7 +124,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
 
         `groups` has the query id of each row, unless X has `group_column`. None is one query, and
         an error if the ranker was fitted with ids. The rankings keep `rules`, such as pinned places
-        and quotas (:ref:`rules`). A hash of the features orders documents with equal scores.
+        and quotas (:ref:`rules`). A hash of the features orders documents with equal scores, and
+        those with equal features keep the order of their rows.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
         return self._decode(X, queries, rules)
@@ -162,9 +164,10 @@ class QueryRanker(RankerMixin, BaseEstimator):
 
         They estimate the expected targets, up to a shift per query, or minimise the expected
         surrogate. They need `groups` only if they depend on the query, as with context columns.
+        Scores of a query that differ by at most 1e-9 of its largest are made equal.
         """
         X, queries = read_queries(self, X, groups, required=self._needs_queries())
-        return self.model_.predict(X, queries)
+        return tie_rounded(self.model_.predict(X, queries), queries)
 
     @checks_keywords
     def score(
@@ -201,6 +204,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in _reports.predicted_pairs(self, X, queries):
             ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
+            _reports.order_twins(ranks, rows, X, part)
         return ranks
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:

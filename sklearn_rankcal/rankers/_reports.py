@@ -24,6 +24,7 @@ from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_rows
@@ -95,11 +96,29 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
     cycle, and every decoder of preferences returns the order of the scores.
     """
     if not ranker.loss_.space.is_pairwise:
-        return ranker.model_.predict(X, queries)
+        return tie_rounded(ranker.model_.predict(X, queries), queries)
     decodes_order = isinstance(ranker.decoder_, PreferenceDecoder)
     if decodes_order and hasattr(ranker.model_, "predict_scores"):
-        return ranker.model_.predict_scores(X, queries)
+        scores = ranker.model_.predict_scores(X, queries)
+        return None if scores is None else tie_rounded(scores, queries)
     return None
+
+
+def order_twins(
+    ranks: NDArray[np.int64], rows: NDArray[np.int64], X: Any, queries: Queries
+) -> None:
+    """Let rows with equal features share their positions in the order of the rows of X.
+
+    Their predictions for pairs are the same up to rounding, which would decide otherwise. `ranks`,
+    in row layout, are changed; `rows` are those of `predicted_pairs`.
+    """
+    keys = hash_rows(X, rows)
+    same = equal_neighbours(keys, queries)
+    if not same.any():
+        return
+    run = np.cumsum(~same)
+    places = ranks[rows]
+    ranks[rows[np.lexsort((rows, run))]] = places[np.lexsort((places, run))]
 
 
 def predict_preferences(ranker: Any, X: Any, queries: Queries) -> list[NDArray[np.float64]]:

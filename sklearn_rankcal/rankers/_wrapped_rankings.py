@@ -13,7 +13,7 @@ from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
 from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
 from sklearn_rankcal.utils._row_hashes import hash_rows
@@ -76,6 +76,7 @@ def rank_rows(
         return queries, None, call_with_groups(ranker, "predict", X, groups)
     predicted = predict_scores(ranker, X, groups)
     scores = check_scores(predicted, queries.n_rows, "The prediction of the ranker").astype(float)
+    scores = tie_rounded(scores, queries)
     ranks = Sort().decode(scores, queries, lambda rows: _hash(ranker, X, rows)).ranks
     return queries, scores, ranks
 

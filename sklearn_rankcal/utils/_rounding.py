@@ -9,6 +9,8 @@ compared here. Numbers that were given, and sums of small whole numbers, need no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -25,6 +27,11 @@ def exceeds(one: ArrayLike, other: ArrayLike, size: ArrayLike) -> Bools:
     numbers, which may be differences.
     """
     return np.asarray(np.asarray(one) - other > ROUNDING * np.asarray(size))
+
+
+def first_smallest(values: Sequence[float] | Floats) -> int:
+    """Return the place of the first value that equals the smallest one, up to rounding."""
+    return int(is_largest(-np.asarray(values, dtype=np.float64)).argmax())
 
 
 def is_largest(values: Floats, size: ArrayLike | None = None, axis: int = -1) -> Bools:

@@ -112,6 +112,24 @@ def _permutations(case, ranks, codes, what="predict"):
                     f"{found}")  # fmt: skip
 
 
+def twins(case):
+    """Documents with equal features keep the order of their rows, and have equal scores."""
+    X, y, codes = _data(case, least=2)
+    loss = case.choose(["ndcg", "spearman", "pd", "pd_by_scores"])
+    ranker = public.CalibratedRanker(Ridge(), loss=loss, context=None)
+    outcome = case.attempt(ranker.fit, X, y, groups=draw_groups(case, codes.tolist()))
+    if outcome.error is not None:
+        return  # undefined on every query
+    which = case.rng.integers(0, 3, 12)
+    table = (10.0 ** case.whole(-3, 3) * case.rng.normal(size=(3, WIDTH)))[which]
+    ranks = case.call(ranker.predict, table, groups=np.zeros(12))
+    for document in range(3):
+        case.expect((np.diff(ranks[which == document]) > 0).all(), "equal rows in another order")
+        if loss != "pd":
+            scores = case.call(ranker.decision_function, table, groups=np.zeros(12))
+            case.expect(len(set(scores[which == document])) <= 1, "equal rows, other scores")
+
+
 def best(case):
     """A regressor that knows the targets makes the best ranking of every query."""
     name = case.choose(_LOSSES)

@@ -383,16 +383,25 @@ def importances(case):
 
 
 def bootstrap(case):
-    """`paired_bootstrap` on values of queries: finite, scale-free, and clear errors."""
-    n = case.whole(1, 9)
-    a, b = case.rng.normal(size=(2, n)) * 10.0 ** case.whole(-40, 40)
+    """`paired_bootstrap` on values of queries: free of units and order, and clear errors."""
+    n = case.choose([case.whole(1, 9), case.whole(10, 30)])
+    a, b = case.rng.normal(size=(2, n))
+    if case.chance(0.5):  # sums that tie
+        a, b = case.rng.integers(0, 5, size=(2, n)) * 0.1
+    a, b = (each * 10.0 ** case.whole(-40, 40) for each in (a, b))
     weight = case.rng.integers(0, 4, n).astype(float)
     weight[0] = 1
     given = {"n_resamples": 40}
     found = case.call(_M.paired_bootstrap, a, b, weight=weight, **given)
     case.equal(found.difference, np.average(a - b, weights=weight), "another difference",
                atol=1e-12 * np.abs(a).max())  # fmt: skip
-    case.expect(np.isfinite([found.low, found.high, found.p_value]).all(), "not finite")
+    case.expect(found.low <= found.high and 0 < found.p_value <= 1, "no interval")
+    case.expect(found.p_value <= 0.05 or found.low <= 0 <= found.high, "p and interval disagree")
+    case.expect(np.isfinite([found.low, found.high]).all() == (found.n_queries > 1), "an open end")
+    order, unit = case.rng.permutation(n), case.choose([0.1, 0.3, 0.7, 3.0])
+    moved = case.call(_M.paired_bootstrap, (unit * b)[order], (unit * a)[order],
+                      weight=weight[order], **given)  # fmt: skip
+    case.equal(moved.p_value, found.p_value, "p depends on the unit or the order of queries")
     scaled = case.call(_M.paired_bootstrap, a, b, weight=weight * 2.0 ** case.whole(-150, 150),
                        **given)  # fmt: skip
     case.equal([scaled.first, scaled.low, scaled.high], [found.first, found.low, found.high],

@@ -1,0 +1,124 @@
+"""What holds of a fitted ranker: a loss, a decoder and a model come in, and a sentence goes out.
+
+The theorem of a loss is about predictions that estimate the expected targets and about rankings
+that are the best ones for these predictions. A decoder that is not exact breaks the second part,
+and a regressor that estimates medians, for example, the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from sklearn_rankcal.decoders import (
+    AutoAveragePrecision,
+    AutoPreferences,
+    Borda,
+    Copeland,
+    DiagonalSort,
+    ExactAveragePrecision,
+    ExactPreferences,
+    GreedyDAG,
+    InsertionSort,
+    LocalSearchAveragePrecision,
+    LocalSearchPreferences,
+    Sort,
+    Tiers,
+)
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.models import DistilledModel
+
+NOT_LEARNED = (
+    "no distributions: neither the model nor a member of it learns the targets of the loss"
+)
+_NO_CYCLE = "the distributions whose expected preferences have no cycle"
+_LOCAL = "no distributions in general: a local search can miss the best ranking of the predictions"
+#: What holds with each decoder; "{}" is the sentence of the loss.
+_DECODED = {
+    Sort: "{}",
+    ExactPreferences: "{}",
+    ExactAveragePrecision: "{}",
+    AutoPreferences: "{}, which decoder='auto' does unless more than 16 documents form cycles",
+    AutoAveragePrecision: "{}, which decoder='auto' does for up to 16 documents",
+    LocalSearchPreferences: _LOCAL,
+    LocalSearchAveragePrecision: _LOCAL,
+    GreedyDAG: f"{_NO_CYCLE} (Ramaswamy et al., 2013, theorem 7), by decoder='greedy_dag'",
+    Copeland: f"{_NO_CYCLE} and no tie, as decoder='copeland' is exact only there",
+    InsertionSort: f"{_NO_CYCLE} and no tie, as decoder='sort' is exact only there",
+    Borda: "no distributions in general: decoder='borda' is not exact, even without cycles",
+    DiagonalSort: "the distributions of P_reinforce (Ramaswamy et al., 2013, theorem 4), by "
+    "decoder='diagonal'",
+    Tiers: "no distributions for rankings: Tiers minimises another loss, in which documents can "
+    "share a position",
+}
+
+#: Parameters that name the loss of a regressor, and the values with which the conditional mean has
+#: the least expected loss. Other values are medians, quantiles or something between.
+_LOSS_PARAMETERS = ("loss", "criterion", "objective", "loss_function")
+_OF_MEANS = {
+    "binary:logistic", "count:poisson", "cross_entropy", "deprecated", "friedman_mse", "gamma",
+    "l2", "l2_root", "mean_squared_error", "mse", "poisson", "reg:gamma", "reg:linear",
+    "reg:logistic", "reg:squarederror", "reg:tweedie", "regression", "regression_l2", "rmse",
+    "root_mean_squared_error", "squared_error", "tweedie", "xentropy",
+}  # fmt: skip
+#: Regressors of scikit-learn that estimate no means, whatever their parameters are.
+_NOT_OF_MEANS = {
+    "AdaBoostRegressor", "HuberRegressor", "LinearSVR", "NuSVR", "PassiveAggressiveRegressor",
+    "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
+}  # fmt: skip
+#: Changes of targets that keep means.
+_AFFINE = ("NoneType", "MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
+_LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")
+
+
+def calibrated_over(loss: Loss, decoder: Any, model: Any) -> str:
+    """Return the distributions over which a fitted combination is calibrated, or what breaks it."""
+    if not getattr(model, "learns_targets", True):
+        return NOT_LEARNED  # the members of a stack may all have other targets
+    for part in _regressors(model):
+        if wrong := _estimates_no_mean(part):
+            return f"no distributions in general: {wrong} does not estimate expected targets"
+    sentence = _DECODED.get(type(decoder))
+    if sentence is None:
+        return f"{loss.calibrated_over}, if {type(decoder).__name__} finds the best ranking"
+    shrunken = getattr(loss, "_as_shrunken", str)
+    return sentence.format(loss.calibrated_over) if "{}" in sentence else shrunken(sentence)
+
+
+def _regressors(model: Any) -> Iterator[Any]:
+    """Yield a model and the estimators inside of it from which its scores are computed."""
+    yield model
+    if isinstance(model, DistilledModel):
+        # its student learns the scores of the teacher, which are not random
+        yield from () if model.teacher is None else _regressors(model.teacher)
+        return
+    if not hasattr(model, "get_params"):
+        return
+    for value in model.get_params(deep=True).values():
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            yield value
+
+
+def _estimates_no_mean(regressor: Any) -> str:
+    """Return how a regressor is named if it estimates no conditional means, or else ""."""
+    kind = type(regressor)
+    if is_classifier(regressor):
+        return ""
+    names = {f"{each.__module__.partition('.')[0]}.{each.__name__}" for each in kind.__mro__}
+    if names & {f"sklearn.{name}" for name in _NOT_OF_MEANS}:
+        return kind.__name__
+    parameters = regressor.get_params(deep=False) if hasattr(regressor, "get_params") else {}
+    if "sklearn.TransformedTargetRegressor" in names:
+        shape = type(parameters["transformer"]).__name__
+        changed = parameters["func"] is not None or shape not in _AFFINE
+        return f"{kind.__name__} with changed targets" if changed else ""
+    if not names & {f"{library}.{kind.__name__}" for library in _LIBRARIES}:
+        return ""  # a loss can mean anything there
+    for name in _LOSS_PARAMETERS:
+        value = parameters.get(name)
+        # CatBoost has parameters after a colon, as in "Tweedie:variance_power=1.5"
+        if isinstance(value, str) and value.lower().partition(":var")[0] not in _OF_MEANS:
+            return f"{kind.__name__}({name}={value!r})"
+    return ""
