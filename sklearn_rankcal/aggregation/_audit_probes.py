@@ -160,13 +160,15 @@ def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
     """Return the standard error of a parameter, and the degrees of freedom."""
     fit, contests = board.fit, board.contests
     clusters = data.clusters
+    inverse = fit.inverse()
     if clusters is None:
         n = float(len(contests.first))
-        inverse = fit.inverse()
         covariance = sandwich(inverse, fit.meat())
     else:
         codes = np.unique(clusters, return_inverse=True)[1]
-        covariance, shares = clustered_covariance(fit, codes, contests.outcome, contests.weight)
+        covariance, shares = clustered_covariance(
+            fit, codes, contests.outcome, contests.weight, inverse
+        )
         n = float(shares.degrees()[1][place - fit.n_items])
     return float(np.sqrt(max(covariance[place, place], 0.0))), n
 

@@ -254,7 +254,7 @@ class _Model:
         if self.kind == "robust":
             bread, own = covariance, fit._replace(information=None)
             contests = self._contests(fit.n_items // self.n)
-            covariance = robust_covariance(self.judgements, fit, contests)[0]
+            covariance = robust_covariance(self.judgements, fit, contests, bread)[0]
             if fit.information is not None:  # the prior moves scores by as much as it is spread
                 covariance += bread @ (fit.information - own.hessian()) @ bread
         if fit.n_items > self.n:

@@ -320,14 +320,15 @@ def _uncertainty(
     wins or losses in a period add what exact ends need, on the side of the change.
     """
     m, n = len(difference), fit.n_items // 2
-    of_fit, shares = robust_covariance(judgements, fit, contests)
+    inverse = fit.inverse()
+    of_fit, shares = robust_covariance(judgements, fit, contests, inverse)
     covariance, degrees = difference @ of_fit @ difference.T, np.full(m, np.inf)
     before, after = difference[:, :n].argmin(axis=1), n + difference[:, n : 2 * n].argmax(axis=1)
     if shares is not None:
         free = shares.degrees()[0]
         degrees = np.minimum(free[before], free[after])
         weight = float(fit.votes.squares.sum() / fit.votes.counts.sum())  # of a vote
-        least = weight * (difference @ fit.inverse() @ difference.T)
+        least = weight * (difference @ inverse @ difference.T)
         center = np.eye(m) - 1 / m
         found, wanted = (np.diag(center @ one @ center) for one in (covariance, least))
         scale = np.sqrt(np.maximum(1.0, wanted / np.maximum(found, 1e-9 * wanted)))

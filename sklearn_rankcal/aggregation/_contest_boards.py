@@ -225,7 +225,8 @@ def intervals_of(
         if len(rivals):
             best = int(rivals[is_largest(scores.scores[rivals])][0])
             others = rivals[rivals != best]
-            first[q] = probability_first(z, scores.covariance, best, others)
+            certain = (1 + level) / 2
+            first[q] = probability_first(z, scores.covariance, best, others, certain)
         else:
             first[q] = np.nan
         errors.append(scores)
@@ -264,7 +265,7 @@ def errors_of(
     covariance, degrees = inverse, np.full(len(fit.weights), np.inf)
     judges = pooled = shares = None
     if kind == "robust":
-        covariance, shares = robust_covariance(judgements, fit, contests)
+        covariance, shares = robust_covariance(judgements, fit, contests, inverse)
         if shares is not None:
             degrees, judges = np.concatenate(shares.degrees()), shares.numbers()
         # the weight of a vote is not a number of votes
@@ -294,13 +295,16 @@ def errors_of(
 
 
 def robust_covariance(
-    judgements: Judgements, fit: ContestFit, contests: Contests
+    judgements: Judgements, fit: ContestFit, contests: Contests, inverse: Floats
 ) -> tuple[Floats, JudgeShares | None]:
-    """Return the covariance of the parameters that is robust to judges, or else to votes."""
+    """Return the covariance of the parameters that is robust to judges, or else to votes.
+
+    `inverse` is the covariance by the information.
+    """
     if judgements.judge is None:
-        return sandwich(fit.inverse(), fit.meat()), None
+        return sandwich(inverse, fit.meat()), None
     judge = _judges_of(judgements, contests)
-    return clustered_covariance(fit, judge, contests.outcome, contests.weight)
+    return clustered_covariance(fit, judge, contests.outcome, contests.weight, inverse)
 
 
 def _effect_errors(

@@ -62,7 +62,7 @@ class ScoreErrors(NamedTuple):
         lower and for the upper end. Infinite where there is no end.
     shared : ndarray of shape (n_items, n_items)
         The share of the information of the item of the row that comes from votes against the item
-        of the column, for those whose exact intervals are in use.
+        of the column; empty if `low` and `high` are 0.
     degrees : ndarray of shape (n_items,)
         The degrees of freedom of each item; infinite without judges, and 0 with a single one.
     pooled : ndarray of shape (n_items,)
@@ -76,7 +76,7 @@ class ScoreErrors(NamedTuple):
     information: Floats
     low: Floats
     high: Floats
-    shared: csr_array
+    shared: Floats
     degrees: Floats
     pooled: Floats
     part: Ints
@@ -98,11 +98,15 @@ class ScoreErrors(NamedTuple):
         size = max(1.0, float(np.abs(scores).max(initial=0.0)))
         ahead = exceeds(difference, 0.0, size)
         distance = np.where(ahead, difference, 0.0)
-        z = _ratio(distance, np.sqrt(self._exact_variance()))
+        few = np.ones(difference.shape, dtype=bool)
+        z = np.full(difference.shape, np.inf)
         if self.robust:
             degrees = np.minimum(self.degrees[:, None], self.degrees)
-            found = _normal_scores(_ratio(distance, pair_errors(self.covariance)), degrees)
-            z = np.where(self._few(degrees), np.minimum(z, found), found)
+            z = _normal_scores(_ratio(distance, pair_errors(self.covariance)), degrees)
+            few = self._few(degrees)
+        if few.any():
+            exact = _ratio(distance, np.sqrt(self._exact_variance()))
+            z = np.where(few, np.minimum(z, exact), z)
         return z - z.T
 
     def widths(self, level: float) -> tuple[Floats, Floats]:
@@ -167,8 +171,7 @@ class ScoreErrors(NamedTuple):
         if not ((self.low > 0).any() or (self.high > 0).any()):
             return variance
         low, high = self.low[i][:, None], self.high[j]
-        of_one = self.shared[i][:, j].toarray()
-        of_other = self.shared[j][:, i].toarray().T
+        of_one, of_other = self.shared[np.ix_(i, j)], self.shared[np.ix_(j, i)].T
         finite = np.isfinite(low) & np.isfinite(high)
         both = np.where(finite, low, 0.0) * of_one, np.where(finite, high, 0.0) * of_other
         return np.where(finite, variance + low + high - np.minimum(*both), np.inf)
@@ -224,7 +227,7 @@ def item_information(fit: ContestFit) -> tuple[Floats, Floats]:
     return lead2, add_up(first, lead2, fit.n_items) + add_up(second, lead2, fit.n_items)
 
 
-def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, csr_array]:
+def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, Floats]:
     """Return what exact ends add to the variances of items, and the shares of their opponents.
 
     Of an item with few wins or few losses, let p be an end of the interval of Clopper and Pearson
@@ -248,7 +251,7 @@ def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, csr_arr
     lost = of_items(votes.counts[1], votes.counts[0]) * scale
     few = (weight > 0) & (np.minimum(won, lost) < _MANY)
     if not few.any() or not fit.own_effects or fit.leans:
-        return low, high, csr_array((n, n))
+        return low, high, np.zeros((0, 0))
     lead2, information = item_information(fit)
     number_of = np.full(n, -1)
     number_of[few] = np.arange(int(few.sum()))
@@ -263,9 +266,9 @@ def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, csr_arr
     )
     known = information[few] + fit.ridge[:n][few]
     low[few], high[few] = own.excess(won[few], lost[few], number[few], known, level)
-    across = csr_array((lead2, (first, second)), shape=(n, n))
-    inverse = np.divide(1.0, information, np.zeros(n), where=information > 0)
-    return low, high, csr_array((across + across.T).multiply(inverse[:, None]))
+    across = add_up(first * n + second, lead2, n * n).reshape(n, n)
+    shared = (across + across.T) / np.where(information > 0, information, 1.0)[:, None]
+    return low, high, shared
 
 
 def exact_effect_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats]:
@@ -488,15 +491,15 @@ def judge_degrees(shares: csr_array) -> Floats:
 
 
 def clustered_covariance(
-    fit: ContestFit, judge: Ints, outcome: Ints, weight: Floats
+    fit: ContestFit, judge: Ints, outcome: Ints, weight: Floats, bread: Floats
 ) -> tuple[Floats, JudgeShares]:
     """Return the covariance of the parameters that is robust to judges, and the shares of these.
 
-    `outcome` and `weight` are those of the votes, which are not merged. The sums of the scores of a
+    `outcome` and `weight` are those of the votes, which are not merged, and `bread` is the
+    covariance by the information. The sums of the scores of a
     judge are divided by the root of 1 minus the judge's share, except where that is all: what one
     judge carries alone has no robust error.
     """
-    bread = fit.inverse()
     shares = judge_shares(fit, judge, bread)
     votes, slopes, at = fit.votes, fit.slopes(), np.arange(len(outcome))
     lead = weight * slopes.lead[outcome, at]
@@ -531,8 +534,12 @@ def _left(shares: Floats) -> Floats:
 # ---------------------------------------------------------------- the first place
 
 
-def probability_first(z: Floats, covariance: Floats, best: int, others: Ints) -> float:
+def probability_first(
+    z: Floats, covariance: Floats, best: int, others: Ints, certain: float
+) -> float:
     """Return the probability that an item is above all of some others at the same time.
+
+    If it is above one of them with a probability below `certain`, the least of these is returned.
 
     `z` are those of `ScoreErrors.z`, whose joint distribution is normal with the correlations of
     the differences between the scores. The share of 20,000 draws with fixed seed: the root of the
@@ -543,8 +550,8 @@ def probability_first(z: Floats, covariance: Floats, best: int, others: Ints) ->
         return 1.0
     order = others[np.argsort(z[best, others], kind="stable")]
     near = order[z[best, order] < 6]  # the draws would show no error of the others
-    if len(near) < 2:
-        return float(ndtr(z[best, near]).prod())
+    if len(near) < 2 or ndtr(z[best, near[0]]) < certain:
+        return float(ndtr(z[best, near[:1]]).prod())
     C = covariance
     of_differences = C[best, best] - C[best, near] - C[near, best][:, None] + C[np.ix_(near, near)]
     scale = np.sqrt(np.maximum(np.diag(of_differences), 1e-300))
