@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from sklearn_rankcal.aggregation._contest_boards import main_part
 from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES, vote_columns
+from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def is_first_certain(board: Aggregate, group: Any) -> bool:
     if len(main) < 2 or not board.is_first_clear(group):
         return False
     scores = board._errors[q].scores
-    best = int(main[np.argmax(scores[main])])
+    best = int(main[is_largest(scores[main])][0])
     others = main[main != best]
     level = float(board.confidence_level or 0)
     # as if the differences were normal: with these errors, the intervals are those of the board

@@ -18,6 +18,7 @@ from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._rounding import exceeds, is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
@@ -177,7 +178,10 @@ def corrected_intervals(
     """
     valid = (~np.isnan(samples)).sum(axis=0)
     ordered = np.sort(samples, axis=0)  # NaN is last
-    below = (samples < scores).sum(axis=0) + (samples == scores).sum(axis=0) / 2
+    size = max(1.0, float(np.nanmax(np.abs(scores), initial=0.0)))
+    with np.errstate(invalid="ignore"):
+        less, more = exceeds(scores, samples, size), exceeds(samples, scores, size)
+    below = (less.sum(axis=0) + valid - more.sum(axis=0)) / 2
     # The share is kept away from 0 and 1, of which a finite number of resamples cannot be certain.
     n = np.maximum(valid, 1)
     z0 = np.where(plain, 0.0, ndtri(np.clip(below / n, 0.5 / n, 1 - 0.5 / n)))
@@ -278,12 +282,12 @@ def first_chances(
         if not len(rows) or 2 * size.max() <= len(rows):
             continue
         rows = rows[number == int(np.argmax(size))]  # more than half: no other is as large
-        best = rows[int(np.argmax(scores[rows]))]
+        best = rows[is_largest(scores[rows])][0]
         others = rows[rows != best]
         if not len(others):
             found[q] = 1.0
             continue
-        ahead = samples[:, [best]] - samples[:, others]
+        ahead = samples[:, [best]] - samples[:, others]  # 0 for ties, which are settled
         connected = (labels[:, [best]] == labels[:, others]).all(axis=1)
         share = np.where((ahead > 0).all(axis=1), 1.0, np.where((ahead >= 0).all(axis=1), 0.5, 0.0))
         share = np.where(connected, share, 0.5)
@@ -303,8 +307,9 @@ def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints,
     (1 + level) / 2 of the resamples. The worst position leaves out those that are below it in as
     many.
     """
-    certain = (1 + level) / 2 - 1e-12
-    certainly = np.where(above >= certain, 1, 0) - np.where(above <= 1 - certain, 1, 0)
+    certain = (1 + level) / 2
+    reached, reversed_ = (~exceeds(certain, chance, 1.0) for chance in (above, 1 - above))
+    certainly = reached.astype(np.int64) - reversed_
     low = np.ones(queries.n_rows, dtype=np.int64)
     high = queries.repeat(queries.sizes).astype(np.int64)
     starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))

@@ -28,7 +28,7 @@ from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._rounding import is_largest
+from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -319,7 +319,8 @@ class Aggregate:
             return is_first_certain(self, group)
         assert self._first is not None
         certain = (1 + (self.confidence_level or 0)) / 2
-        return bool(self._first[self._query(group)] >= certain - 1e-12)
+        first = float(self._first[self._query(group)])
+        return not np.isnan(first) and not bool(exceeds(certain, first, 1.0))
 
     def simultaneous_ranks(self, group: Any = None) -> tuple[Ints, Ints]:
         """Return intervals of the ranks that hold for all items of a query at the same time.
@@ -901,11 +902,11 @@ def _first_place(result: Aggregate) -> list[str]:
         return [f"first place: {name} is above {among} at once {_chance(result, share)}"]
     shares = result.probability_matrix()[0, 1 : len(main)]
     rival = int(np.flatnonzero(is_largest(-shares))[0])
-    if shares[rival] < (1 + (result.confidence_level or 0)) / 2 - 1e-12:
+    if exceeds((1 + (result.confidence_level or 0)) / 2, shares[rival], 1.0):
         among, chance = _shorten(result.items[others[rival]]), float(shares[rival])
     else:
         among += " at once"
-    found = np.floor(1000 * chance + 1e-9) / 10  # not rounded up to what would be enough
+    found = np.floor(1000 * (chance + ROUNDING)) / 10  # not rounded up to what would be enough
     text = f"{name} is above {among}"
     return [f"first place is open: {text} {_chance(result, f'only {found:g} %')}"]
 
