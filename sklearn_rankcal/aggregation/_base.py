@@ -130,12 +130,14 @@ def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats
 def shared_ranks(scores: Floats, queries: Queries, parts: Ints | None = None) -> Ints:
     """Return the position of each row, 1 = best; equal scores share the best of their positions.
 
-    NaN is below all other scores. Items of the first part are above those of the others, whose
-    scores cannot be compared with theirs.
+    NaN is below all other scores. If the first part has more than half of the compared items, these
+    are above the others, whose scores cannot be compared with theirs.
     """
     if parts is not None and (parts > 1).any():
-        inside = shared_ranks(scores, queries)
-        scores = np.where(parts > 0, -(parts * (inside.max() + 1.0) + inside), np.nan)
+        inside, codes = shared_ranks(scores, queries), queries.codes
+        many = 2 * np.bincount(codes, parts == 1) > np.bincount(codes, parts > 0)
+        below = (parts > 1) & many[codes]
+        scores = np.where(parts > 0, -(below * (inside.max() + 1.0) + inside), np.nan)
     ranking = Ranking.from_scores(np.where(np.isnan(scores), -np.inf, scores), queries)
     ranks = np.empty(queries.n_rows, dtype=np.int64)
     ranks[ranking.order] = (queries.place if ranking.start is None else ranking.start) + 1

@@ -63,7 +63,7 @@ class Aggregate:
         no judgement compares with another.
     ranks : ndarray of shape (n_items,)
         The position of each item in its query, 1 = best. Items with equal scores share the best of
-        their positions. Items of the largest part are above those of the other parts, and items
+        their positions. A part with more than half of the items is above the others, and items
         without a score share the position after all others. For Kemeny, one ranking that
         contradicts the least weight, in which no others share a position.
     parts : ndarray of shape (n_items,)

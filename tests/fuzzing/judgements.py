@@ -299,8 +299,13 @@ def leaderboard(case):
     query = result.judgements.queries.codes.tolist()
     scores, ranks = result.scores.tolist(), result.ranks.tolist()
     case.expect(np.isfinite(result.scores).all(), "no score for an item that is compared")
+    parts = result.parts.tolist()
     for k, q in enumerate(query):
-        above = sum(s > scores[k] for s, other in zip(scores, query, strict=True) if other == q)
+        mine = [j for j, other in enumerate(query) if other == q]
+        main = 2 * sum(parts[j] == 1 for j in mine) > len(mine)
+        # the items of a part with more than half of them are above all others
+        key = {j: (main and parts[j] == 1, scores[j]) for j in mine}
+        above = sum(key[j] > key[k] for j in mine)
         case.expect(ranks[k] == 1 + above, "ranks that do not follow from scores")
     lines = str(result).splitlines()
     titles = [line.split() for line in lines]
