@@ -31,10 +31,17 @@ SCORED = [
 
 
 def decoded_by_pairs(ranker, X, queries):
-    """The positions that the decoder finds from the predictions of all pairs."""
+    """The positions that the decoder finds from the predictions of all pairs.
+
+    Documents with equal features, which only rounding separates, are in the order of the rows.
+    """
     ranks = np.empty(queries.n_rows, dtype=np.int64)
     for rows, part, u in predicted_pairs(ranker, X, queries):
         ranks[rows] = ranker.decoder_.decode(u, part).ranks
+    for query in np.unique(queries.codes):
+        for row in np.unique(X[queries.codes == query], axis=0):
+            twins = np.flatnonzero((queries.codes == query) & (X == row).all(axis=1))
+            ranks[twins] = np.sort(ranks[twins])
     return ranks
 
 

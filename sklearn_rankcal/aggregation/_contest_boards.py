@@ -155,6 +155,7 @@ def fit_board(
     judgements: Judgements,
     structure: Any,
     merge: bool,
+    effect_ridge: Floats | None = None,
 ) -> Board:
     """Fit the model to the contests of one query, whose items are these rows."""
     n = len(rows)
@@ -165,6 +166,7 @@ def fit_board(
     fit = fit_contests(
         votes, n, names, ties=structure.ties, ridge=ridge, part=part,
         own_effects=structure.own_effects, tol=structure.tol, max_iter=structure.max_iter,
+        effect_ridge=effect_ridge,
     )  # fmt: skip
     size = len(fit.weights)
     features = judgements.item_features

@@ -422,14 +422,16 @@ def fit_contests(
     max_iter: int,
     prior: Floats | None = None,
     start: Floats | None = None,
+    effect_ridge: Floats | None = None,
 ) -> ContestFit:
     """Fit the model to the contests of one query, by Newton's method with a line search.
 
     `ridge` is the penalty of each own score, and `part` the component of each item. `prior` is the
-    precision of a normal prior of the own scores, and `start` are the first parameters. A step
-    takes O(n_votes) time, and O(n_items^3) for up to a thousand items; beyond, conjugate gradients
-    take a multiple of the number of pairs. Covariates are divided by their root mean squares
-    meanwhile, so that their units do not matter.
+    precision of a normal prior of the own scores, and `start` are the first parameters.
+    `effect_ridge` are penalties of the effects; without them, effects that the votes do not bound
+    are searched and get one. A step takes O(n_votes) time, and O(n_items^3) for up to a thousand
+    items; beyond, conjugate gradients take a multiple of the number of pairs. Covariates are
+    divided by their root mean squares meanwhile, so that their units do not matter.
     """
     p = votes.X.shape[1]
     has_tie = ties != "half" and bool(votes.counts[2].any())
@@ -439,10 +441,12 @@ def fit_contests(
     unit = np.sqrt(total @ votes.X**2 / total.sum())
     _check_values(votes.X, unit, names)
     size, where = n_items + p + has_tie, slice(n_items, n_items + p)
+    penalty = np.append(ridge, np.zeros(size - n_items))
+    if effect_ridge is not None:
+        penalty[where] = effect_ridge[:p] / unit**2
     model = _Newton(
         votes._replace(X=votes.X / unit) if p else votes,
-        n_items, ties if has_tie else "half", np.append(ridge, np.zeros(size - n_items)), part,
-        own_effects, prior,
+        n_items, ties if has_tie else "half", penalty, part, own_effects, prior,
     )  # fmt: skip
     _check_collinear(model.design, total, names, part, own_effects, ridge)
     weights = np.zeros(size)
@@ -463,7 +467,7 @@ def fit_contests(
     weights[:n_items] = _center(weights[:n_items], part)
     recession = None
     proved = finished and not ridge.any() and model.is_undecided(weights)
-    if size > n_items and not proved:
+    if size > n_items and not proved and effect_ridge is None:
         recession = find_recession(votes, n_items, model.ties, own_effects and prior is None)
     if recession is not None:
         open_effects = recession.low | recession.high

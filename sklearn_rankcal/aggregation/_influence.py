@@ -147,8 +147,9 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
     X = data.board.X[places][kept]
     try:
         board = fit_board(
-            left, X, data.board.names, data.board.rows, data.judgements, data.structure, False
-        )
+            left, X, data.board.names, data.board.rows, data.judgements, data.structure, False,
+            effect_ridge=data.board.fit.ridge[data.board.fit.n_items :],
+        )  # fmt: skip
     except ValueError:  # the votes that are left do not determine the covariates
         return None
     seen = np.intersect1d(data.main, np.append(left.first, left.second))
