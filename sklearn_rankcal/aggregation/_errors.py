@@ -42,7 +42,7 @@ FREE = 15.0
 #: A judge who carries more of the information of an item or an effect is as good as the only one.
 _ALL = 0.99
 _NEWTON_STEPS = 20
-#: Steps of a direction of recession, of size 1 in log-odds, beyond which nothing changes.
+#: Log-odds, such as those of a step in a direction of recession, beyond which nothing changes.
 _FAR = 1000.0
 
 
@@ -130,9 +130,9 @@ class ScoreErrors(NamedTuple):
                 lacking = np.maximum(lacking, 0.0)
                 others = np.bincount(self.part, lacking)[self.part] - lacking
                 error = np.sqrt(np.maximum(robust + others / size**2, 0.0))
-                found = error * student_quantile(self.degrees, level)
+                found = student_width(error, self.degrees, level)
                 width = np.where(few, np.maximum(width, found), found)
-            ends.append(width)
+            ends.append(_without_end(width))
         return ends[0], ends[1]
 
     def relative_widths(self, item: int, level: float) -> tuple[Floats, Floats]:
@@ -147,11 +147,11 @@ class ScoreErrors(NamedTuple):
             if self.robust:
                 degrees = np.minimum(self.degrees, self.degrees[item])
                 error = pair_errors(self.covariance)[:, item]
-                found = error * student_quantile(degrees, level)
+                found = student_width(error, degrees, level)
                 few = self._few(degrees[:, None], one)[:, 0]
                 width = np.where(few, np.maximum(width, found), found)
             width[item] = 0.0
-            ends.append(width)
+            ends.append(_without_end(width))
         return ends[0], ends[1]
 
     def _exact_variance(self, rows: Ints | None = None, columns: Ints | None = None) -> Floats:
@@ -181,6 +181,14 @@ class ScoreErrors(NamedTuple):
         return np.asarray(few | (self.block[:, None] != self.block[j]))
 
 
+def _without_end(width: Floats) -> Floats:
+    """Return widths, infinite where they are so large that votes say nothing.
+
+    Without a penalty and a maximum of the likelihood, they depend on where the iterations stop.
+    """
+    return np.where(width > _FAR, np.inf, width)
+
+
 def pair_errors(covariance: Floats) -> Floats:
     """Return the standard error of the difference of each two scores."""
     variance = np.diag(covariance)
@@ -195,6 +203,13 @@ def student_quantile(degrees: Floats, level: float) -> Floats:
     some &= degrees > 0
     quantile[some] = stdtrit(degrees[some], (1 + level) / 2)
     return quantile
+
+
+def student_width(error: Floats, degrees: Floats, level: float) -> Floats:
+    """Return how far intervals of this level reach; infinite without degrees of freedom."""
+    quantile = student_quantile(degrees, level)
+    known = np.isfinite(quantile)
+    return np.where(known, error * np.where(known, quantile, 1.0), np.inf)
 
 
 def _ratio(distance: Floats, error: Floats) -> Floats:
@@ -376,7 +391,7 @@ def open_interval(
     if direction is None:
         return ends
     at, step = fit.n_items + effect, _exact_step(fit, direction, (1 - level) / 2)
-    if step is None:
+    if step is None or step > 0:  # at the estimate already, these votes are as unlikely
         return (low, np.inf) if down is None else (-np.inf, high)
     end = float(fit.weights[at] + direction[at] * step)
     return (end, np.inf) if down is None else (-np.inf, end)
@@ -400,11 +415,14 @@ def _exact_step(fit: ContestFit, direction: Floats, tail: float) -> float | None
     def excess(step: float) -> float:
         return float(counts @ value(step)) - float(np.log(tail))
 
+    least = -np.inf
+    if fit.model == "rao_kupper" and tie_step > 0:  # their parameter of ties is positive
+        least = -tie / tie_step * (1 - 1e-9)
     # the probability of these votes rises along the direction
     reach = 1.0
-    while reach < _FAR and (excess(-reach) > 0 or excess(reach) < 0):
+    while reach < _FAR and (excess(max(-reach, least)) > 0 or excess(reach) < 0):
         reach *= 2
-    return float(brentq(excess, -reach, reach)) if reach < _FAR else None
+    return float(brentq(excess, max(-reach, least), reach)) if reach < _FAR else None
 
 
 # ---------------------------------------------------------------- judges
