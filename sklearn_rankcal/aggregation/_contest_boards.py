@@ -369,8 +369,11 @@ def coefficients_of(
                 error = float(of_effects.error[k])
                 low, high = middle - of_effects.below[k], middle + of_effects.beyond[k]
             if found is not None and fit.recession is not None:
-                low, high = open_interval(fit, k, (low, high), level)
-                low, high = min(low, value), max(high, value)
+                ends = open_interval(fit, k, (low, high), level)
+                if found.effects[q].judges is None:
+                    low = high = value
+                # votes of few judges are not as many votes
+                low, high = min(low, value, ends[0]), max(high, value, ends[1])
                 error = np.inf if np.isinf([low, high]).any() else error
             listed.append(Coefficient(name, value, error, low, high, ids[q]))
     return listed

@@ -433,25 +433,29 @@ class JudgeShares(NamedTuple):
 
     items: csr_array  # (n_judges, n_items)
     effects: Floats  # (n_judges, n_parameters - n_items)
+    own: Floats  # as `effects`, where each effect is the only parameter
 
     def degrees(self) -> tuple[Floats, Floats]:
         """Return the degrees of freedom of items and of effects; 0 where one judge carries all."""
-        return judge_degrees(self.items), judge_degrees(csr_array(self.effects))
+        fitted, own = (judge_degrees(csr_array(one)) for one in (self.effects, self.own))
+        return judge_degrees(self.items), np.minimum(fitted, own)
 
     def numbers(self) -> tuple[Floats, Floats]:
         """Return how many judges with equal shares would carry items and effects as well."""
         found = []
-        for shares in (self.items, csr_array(self.effects)):
+        for shares in (self.items, csr_array(self.effects), csr_array(self.own)):
             squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
             found.append(np.divide(1.0, squares, np.zeros(len(squares)), where=squares > 0))
-        return found[0], found[1]
+        return found[0], np.minimum(found[1], found[2])
 
 
 def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
     """Compute the shares of judges, numbered from 0, of votes that are not merged.
 
     Of an item, the information is that of its own votes. Of an effect, it is what its votes say
-    after scores and other effects are fitted: `inverse` is the covariance by the information.
+    after scores and other effects are fitted: `inverse` is the covariance by the information. Then
+    votes that do not vary a covariate seem to say something of its effect, by the scores, so that
+    the shares of the effect alone count as well.
     """
     n, votes, n_judges = fit.n_items, fit.votes, int(judge.max()) + 1
     lead2, information = item_information(fit)
@@ -459,17 +463,20 @@ def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
     items = csr_array((np.tile(lead2, 2), ends), shape=(n_judges, n))
     known = np.divide(1.0, information, np.zeros(n), where=information > 0)
     n_effects = len(fit.weights) - n
-    effects = np.empty((n_judges, n_effects))
+    effects, alone = np.empty((2, n_judges, n_effects))
     for k in range(n_effects):
         if fit.has_tie and k == n_effects - 1:  # every vote says as much about ties
-            of_vote = votes.total
+            of_vote = own = votes.total
         else:
+            own = lead2 * votes.X[:, k] ** 2
             of_vote = lead2 * votes.leads(inverse[:, n + k], n) ** 2
         effects[:, k] = np.bincount(judge, of_vote, n_judges)
-    total = effects.sum(axis=0)
-    effects = np.divide(effects, total, np.zeros_like(effects), where=total > 0)
+        alone[:, k] = np.bincount(judge, own, n_judges)
+    for one in (effects, alone):
+        total = one.sum(axis=0)
+        np.divide(one, total, one, where=total > 0)
     items.data *= known[items.indices]
-    return JudgeShares(items, effects)
+    return JudgeShares(items, effects, alone)
 
 
 def pooled_variances(fit: ContestFit, shares: JudgeShares, robust: Floats, plain: Floats) -> Floats:
