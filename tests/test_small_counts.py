@@ -218,9 +218,7 @@ def test_resamples_of_judges_have_no_ends_where_one_judge_says_all():
     assert np.isfinite(np.delete(board.score_low, row)).all()
 
 
-@pytest.mark.parametrize(
-    "n", [100, 200, 600]
-)  # few do not bound it, or are explained by scores too
+@pytest.mark.parametrize("n", [100, 200, 600])  # few do not bound it
 def test_an_effect_that_one_judge_varies_has_no_ends(n):
     rng = np.random.default_rng(1)
     a = rng.integers(5, size=n)
