@@ -19,6 +19,7 @@ reduction in standard errors for linear regression with multi-stage samples, Sur
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ FREE = 15.0
 #: A judge who carries more of the information of an item or an effect is as good as the only one.
 _ALL = 0.99
 _NEWTON_STEPS = 20
+#: Rivals of a first item up to which draws are kept: those of 20 take 3 MB.
+_FEW_RIVALS = 20
 #: Log-odds, such as those of a step in a direction of recession, beyond which nothing changes.
 _FAR = 1000.0
 
@@ -575,5 +578,13 @@ def probability_first(z: Floats, covariance: Floats, best: int, others: Ints) ->
     scale = np.sqrt(np.maximum(np.diag(of_differences), 1e-300))
     values, vectors = np.linalg.eigh(of_differences / np.outer(scale, scale))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    draws = np.random.default_rng(0).standard_normal((20_000, len(near))) @ root
+    n = len(near)
+    draws = (_few_draws(n) if n <= _FEW_RIVALS else _normal_draws(n)) @ root
     return float((draws > -z[best, near]).all(axis=1).mean())
+
+
+def _normal_draws(n: int) -> Floats:
+    return np.random.default_rng(0).standard_normal((20_000, n))
+
+
+_few_draws = lru_cache(maxsize=4)(_normal_draws)  # the same ones for many queries
