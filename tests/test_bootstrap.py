@@ -180,7 +180,7 @@ def test_a_query_that_has_nearly_all_the_weight_gives_no_short_interval():
     weight[0] = 10_000
     with pytest.warns(UserWarning, match="of 40 queries, which by their weights count as 1.0"):
         found = paired_bootstrap(values, np.zeros(40), weight=weight)
-    assert found.high - found.low > 2 * np.abs(values).max()
+    assert (found.low, found.high) == (-np.inf, np.inf)  # as of one query, and not 1e50
     assert found.p_value > 0.5
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import beta
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
@@ -217,9 +218,9 @@ def test_resamples_of_judges_have_no_ends_where_one_judge_says_all():
     assert np.isfinite(np.delete(board.score_low, row)).all()
 
 
-def test_an_effect_that_one_judge_varies_has_no_ends():
+@pytest.mark.parametrize("n", [100, 200, 600])  # few do not bound it
+def test_an_effect_that_one_judge_varies_has_no_ends(n):
     rng = np.random.default_rng(1)
-    n = 600
     a = rng.integers(5, size=n)
     b = (a + rng.integers(1, 5, size=n)) % 5
     judge = rng.integers(20, size=n)
@@ -416,3 +417,97 @@ def test_the_largest_part_is_the_board_and_the_rest_is_below():
         halves = aggregate([("a", "b")] * 9 + [("c", "d")] * 9, intervals="information")
     assert not halves.is_first_clear()
     assert "first place is open: no part has more than half of the items" in str(halves)
+
+
+# ---------------------------------------------------------------- likelihoods without a maximum
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
+def test_an_item_that_never_lost_has_no_upper_end_where_ties_have_a_parameter(ties):
+    """Wins and ties alone keep their shares while the other item's wins become impossible."""
+    votes = Judgements.from_votes(["a"] * 8, ["b"] * 8, ["a"] * 3 + ["tie"] * 5)
+    board = aggregate(votes, BradleyTerry(ties=ties), intervals="information")
+    a, b = np.argsort(board.items)
+    effect = board.coefficients[0]
+    assert abs(board.scores[a]) < 3 and -5 < effect.low < effect.value < 5 and effect.high == np.inf
+    assert board.score_high[a] == np.inf and board.score_low[b] == -np.inf
+    assert -5 < board.score_low[a] < 0 < board.score_high[b] < 5
+    relative = board.rescale("logit", anchor=("b", 0.0))
+    assert relative.score_high[a] == np.inf and np.isfinite(relative.score_low[a])
+    assert not board.is_first_clear() and board.ranks[a] == 1
+
+
+def test_a_position_that_decides_all_votes_leaves_nothing_for_the_items():
+    rng = np.random.default_rng(0)
+    a = rng.integers(4, size=40)
+    votes = Judgements.from_votes(a, (a + 1 + rng.integers(3, size=40)) % 4, a, position=True)
+    board = aggregate(votes, intervals="information")
+    assert np.isinf([board.score_low, board.score_high]).all()
+    assert board.coefficients[0].high == np.inf
+
+
+@pytest.mark.parametrize("kind", ["information", "robust"])
+def test_without_a_penalty_and_a_maximum_there_are_no_ends(kind):
+    """They would depend on where the iterations stop."""
+    rng = np.random.default_rng(1)
+    a, x = rng.integers(3, size=80), rng.normal(size=80)
+    won = rng.random(80) < 0.5
+    b = (a + 1 + rng.integers(2, size=80)) % 3
+    a, b = np.append(a, 3), np.append(b, 0)
+    table = pd.DataFrame({"length": np.append(x, 0.3)})
+    votes = Judgements.from_votes(
+        a, b, np.where(np.append(won, True), a, b), covariates=table, position=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        board = aggregate(votes, BradleyTerry(penalty=0), intervals=kind)
+    new = board.items.tolist().index(3)
+    assert np.isinf([board.score_low, board.score_high]).all() and board.ranks[new] == 1
+    kept = aggregate(votes, BradleyTerry(), intervals=kind).coefficients
+    for one, other in zip(board.coefficients, kept, strict=True):
+        assert one.low < one.value < one.high
+        assert [one.low, one.high] == pytest.approx([other.low, other.high], abs=0.1)
+    assert np.isinf(board.rescale(anchor=(3, 0.0)).score_low[board.items != 3]).all()
+
+
+def test_ends_of_an_unbounded_parameter_of_ties_start_at_zero():
+    """Rao and Kupper's parameter is positive."""
+    votes = Judgements.from_votes([1, 0], [2, 1], [1, "tie"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        board = aggregate(votes, BradleyTerry(penalty=1, ties="rao_kupper"), intervals="robust")
+    assert 0 <= board.coefficients[0].low < board.coefficients[0].high == np.inf
+
+
+def test_an_open_effect_contains_its_estimate():
+    """Where the votes are unlikely at the penalised estimate, too."""
+    first, second = list("3310223223333230"), list("0233010130202023")
+    winner = [*second[:12], "tie", *second[13:]]
+    votes = Judgements.from_votes(first, second, winner, position=True)
+    structure = BradleyTerry(penalty=1.0, ties="davidson")
+    for one in aggregate(votes, structure, intervals="information").coefficients:
+        assert one.low <= one.value <= one.high
+
+
+def test_audits_of_two_items_with_a_position_do_not_divide_by_zero():
+    votes = Judgements.from_votes(list("abab"), list("baba"), list("abaa"), position=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        aggregate(votes, intervals="information").audit()
+
+
+def test_an_item_that_is_clearly_first_is_the_only_one_that_may_be():
+    """Each rival alone is not clear at the level of Bonferroni, but the first place is at once."""
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        pairs = rng.integers(4, size=(120, 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        lead = 1.2 * ((pairs[:, 0] == 0).astype(float) - (pairs[:, 1] == 0))
+        swapped = rng.random(len(pairs)) > expit(lead)
+        pairs[swapped] = pairs[swapped, ::-1]
+        board = aggregate(pairs, intervals="information")
+        if (board.parts == 1).all():
+            assert board.is_first_clear() == (len(board.may_be_first()) == 1)
+            found.append(board.is_first_clear())
+    assert 5 < sum(found) < 55

@@ -22,15 +22,19 @@ from sklearn_rankcal.aggregation._errors import (
     probability_first,
     sandwich,
     student_quantile,
+    student_width,
 )
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._intervals import rank_intervals
-from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends
+from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends, reference_of
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import Contests, contests_of
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+#: Items up to which linear programs find the scores that move with effects without a bound.
+_MOST_MOVED = 100
 
 
 class Coefficient(NamedTuple):
@@ -216,7 +220,11 @@ def intervals_of(
         if len(winner):
             open_low, open_high = open_ends(winner, loser, fit.part, main)
             if not fit.own_effects:  # features connect all items
-                open_low, open_high = open_features(board)
+                open_low, open_high = open_scores(board, np.zeros((n, n)))
+            elif fit.recession is not None:
+                mean = reference_of(winner, loser, fit.part, main)
+                moved = open_scores(board, mean)
+                open_low, open_high = open_low | moved[0], open_high | moved[1]
             compared = np.bincount(fit.part)[fit.part] > 1
             low[place[open_low & compared]], high[place[open_high & compared]] = -np.inf, np.inf
         low[place[part == 0]] = high[place[part == 0]] = np.nan  # not compared, without a score
@@ -238,12 +246,17 @@ def intervals_of(
     return BoardIntervals(low, high, *ranks, joined, first, errors, effects)
 
 
-def open_features(board: Board) -> tuple[Bools, Bools]:
-    """Return which scores that are sums of effects have no lower, and no upper end."""
+def open_scores(board: Board, mean: Floats) -> tuple[Bools, Bools]:
+    """Return which scores can fall, and which can rise, together with effects without a bound.
+
+    `mean` has in each row the weights of the items in the mean that a score is relative to. False
+    for all of more than 100 items with effects of their own.
+    """
     recession = board.fit.recession
-    if recession is None:
+    if recession is None or (board.fit.own_effects and len(mean) > _MOST_MOVED):
         return np.zeros((2, board.fit.n_items), dtype=bool)  # type: ignore[return-value]
-    ends = [recession.moves(row) for row in board.map.toarray()]  # a loop over items
+    contrasts = (np.eye(len(mean)) - mean) @ board.map.toarray()
+    ends = [recession.moves(row) for row in contrasts]  # a loop over items
     low, high = np.array(ends, dtype=bool).T
     return low, high
 
@@ -325,7 +338,7 @@ def _effect_errors(
         width = student_quantile(np.full(len(error), np.inf), level)
         width = width * np.sqrt(np.maximum(np.diag(inverse)[n:], 0.0) + extra)
         if covariance is not inverse:
-            found = error * student_quantile(degrees, level)
+            found = student_width(error, degrees, level)
             few = (degrees < FREE) | (extra > 0)
             width = np.where(few, np.maximum(width, found), found)
         widths.append(width)
@@ -349,7 +362,11 @@ def coefficients_of(
         names = board.names + (("ties",) if fit.has_tie else ())
         biases = np.zeros(len(fit.weights))
         if found is not None and names and fit.information is None:
-            biases = fit.bias(found.effects[q].covariance)
+            most = found.effects[q].error
+            if not _is_unbounded(board):
+                biases = fit.bias(found.effects[q].covariance)
+                # a larger one is no approximation
+                biases[n:] = np.clip(biases[n:], -most, most)
         for k, name in enumerate(names):
             value = float(fit.weights[n + k])
             error = low = high = np.nan
@@ -358,10 +375,24 @@ def coefficients_of(
                 error = float(of_effects.error[k])
                 low, high = middle - of_effects.below[k], middle + of_effects.beyond[k]
             if found is not None and fit.recession is not None:
-                low, high = open_interval(fit, k, (low, high), level)
+                ends = open_interval(fit, k, (low, high), level)
+                if found.effects[q].judges is None:
+                    low = high = value
+                # votes of few judges are not as many votes
+                low, high = min(low, value, ends[0]), max(high, value, ends[1])
                 error = np.inf if np.isinf([low, high]).any() else error
             listed.append(Coefficient(name, value, error, low, high, ids[q]))
     return listed
+
+
+def _is_unbounded(board: Board) -> bool:
+    """Return whether the likelihood has no maximum, and no penalty is there instead."""
+    fit = board.fit
+    if not fit.own_effects:
+        return False
+    block = number_components(*wins_of(board.contests), fit.n_items, "strong")
+    n_parts, n_blocks = len(np.unique(fit.part)), len(np.unique(block))
+    return n_blocks > n_parts and not fit.ridge[: fit.n_items].any()
 
 
 def wins_of(contests: Contests) -> tuple[Ints, Ints]:

@@ -343,13 +343,24 @@ class ContestFit(NamedTuple):
             matrix[own], matrix[:, own], matrix[own, own] = 0.0, 0.0, np.eye(self.n_items)
         return matrix
 
+    def _factor(self) -> Floats:
+        """Return the lower Cholesky factor of the information, which may say nothing of a score.
+
+        That is so without a penalty, if the likelihood has no maximum.
+        """
+        matrix = self.hessian() + gauge(self.part, len(self.weights))
+        try:
+            return np.asarray(cho_factor(matrix, lower=True)[0])
+        except np.linalg.LinAlgError:
+            matrix[np.diag_indices(len(matrix))] += 1e-12 * np.trace(matrix) / len(matrix)
+            return np.asarray(cho_factor(matrix, lower=True)[0])
+
     def inverse(self) -> Floats:
         """Return the covariance of the parameters by the observed information.
 
         It is that of scores that add up to 0 in each component.
         """
-        matrix = self.hessian() + gauge(self.part, len(self.weights))
-        lower = dpotri(cho_factor(matrix, lower=True)[0], lower=1, overwrite_c=1)[0]
+        lower = dpotri(self._factor(), lower=1, overwrite_c=1)[0]
         inverse = np.tril(lower)
         inverse += np.tril(lower, -1).T
         if not self.own_effects:
@@ -405,8 +416,7 @@ class ContestFit(NamedTuple):
                 by_lead[b] += bend * lead
                 by_tie += float(bend @ tie)
         pull = design.gradient(by_lead, np.array([by_tie] if has_tie else []))
-        matrix = self.hessian() + gauge(self.part, len(self.weights))
-        return np.asarray(-cho_solve(cho_factor(matrix, lower=True), pull) / 2)
+        return np.asarray(-cho_solve((self._factor(), True), pull) / 2)
 
 
 def fit_contests(
@@ -522,11 +532,16 @@ class _Newton:
         return value, sums
 
     def is_undecided(self, w: Floats) -> bool:
-        """Whether no result that occurred is nearly certain at these parameters."""
+        """Whether no result that occurred is nearly certain at these parameters.
+
+        If ties have a parameter, no result may be nearly impossible either: far away, wins and ties
+        can share all of the probability, if the other item never wins.
+        """
         d = self.votes.leads(w, self.n_items)
         chances = result_probabilities(d, self.ties, float(w[-1]))
-        if self.ties == "half":
-            chances[2] = 0.5  # half a win for each, and never certain of the two
+        if self.ties != "half":
+            return bool((chances >= _DECIDED).all())
+        chances[2] = 0.5  # half a win for each, and never certain of the two
         return bool((chances[self.votes.counts > 0] <= 1 - _DECIDED).all())
 
     def minimize(self, weights: Floats, tol: float, max_iter: int) -> tuple[Floats, float, bool]:

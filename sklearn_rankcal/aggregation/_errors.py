@@ -19,6 +19,7 @@ reduction in standard errors for linear regression with multi-stage samples, Sur
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,9 @@ FREE = 15.0
 #: A judge who carries more of the information of an item or an effect is as good as the only one.
 _ALL = 0.99
 _NEWTON_STEPS = 20
-#: Steps of a direction of recession, of size 1 in log-odds, beyond which nothing changes.
+#: Rivals of a first item up to which draws are kept: those of 20 take 3 MB.
+_FEW_RIVALS = 20
+#: Log-odds, such as those of a step in a direction of recession, beyond which nothing changes.
 _FAR = 1000.0
 
 
@@ -134,9 +137,9 @@ class ScoreErrors(NamedTuple):
                 lacking = np.maximum(lacking, 0.0)
                 others = np.bincount(self.part, lacking)[self.part] - lacking
                 error = np.sqrt(np.maximum(robust + others / size**2, 0.0))
-                found = error * student_quantile(self.degrees, level)
+                found = student_width(error, self.degrees, level)
                 width = np.where(few, np.maximum(width, found), found)
-            ends.append(width)
+            ends.append(_without_end(width))
         return ends[0], ends[1]
 
     def relative_widths(self, item: int, level: float) -> tuple[Floats, Floats]:
@@ -151,11 +154,11 @@ class ScoreErrors(NamedTuple):
             if self.robust:
                 degrees = np.minimum(self.degrees, self.degrees[item])
                 error = pair_errors(self.covariance)[:, item]
-                found = error * student_quantile(degrees, level)
+                found = student_width(error, degrees, level)
                 few = self._few(degrees[:, None], one)[:, 0]
                 width = np.where(few, np.maximum(width, found), found)
             width[item] = 0.0
-            ends.append(width)
+            ends.append(_without_end(width))
         return ends[0], ends[1]
 
     def _exact_variance(self, rows: Ints | None = None, columns: Ints | None = None) -> Floats:
@@ -184,6 +187,14 @@ class ScoreErrors(NamedTuple):
         return np.asarray(few | (self.block[:, None] != self.block[j]))
 
 
+def _without_end(width: Floats) -> Floats:
+    """Return widths, infinite where they are so large that votes say nothing.
+
+    Without a penalty and a maximum of the likelihood, they depend on where the iterations stop.
+    """
+    return np.where(width > _FAR, np.inf, width)
+
+
 def pair_errors(covariance: Floats) -> Floats:
     """Return the standard error of the difference of each two scores."""
     variance = np.diag(covariance)
@@ -198,6 +209,13 @@ def student_quantile(degrees: Floats, level: float) -> Floats:
     some &= degrees > 0
     quantile[some] = stdtrit(degrees[some], (1 + level) / 2)
     return quantile
+
+
+def student_width(error: Floats, degrees: Floats, level: float) -> Floats:
+    """Return how far intervals of this level reach; infinite without degrees of freedom."""
+    quantile = student_quantile(degrees, level)
+    known = np.isfinite(quantile)
+    return np.where(known, error * np.where(known, quantile, 1.0), np.inf)
 
 
 def _ratio(distance: Floats, error: Floats) -> Floats:
@@ -379,7 +397,7 @@ def open_interval(
     if direction is None:
         return ends
     at, step = fit.n_items + effect, _exact_step(fit, direction, (1 - level) / 2)
-    if step is None:
+    if step is None or step > 0:  # at the estimate already, these votes are as unlikely
         return (low, np.inf) if down is None else (-np.inf, high)
     end = float(fit.weights[at] + direction[at] * step)
     return (end, np.inf) if down is None else (-np.inf, end)
@@ -403,11 +421,14 @@ def _exact_step(fit: ContestFit, direction: Floats, tail: float) -> float | None
     def excess(step: float) -> float:
         return float(counts @ value(step)) - float(np.log(tail))
 
+    least = -np.inf
+    if fit.model == "rao_kupper" and tie_step > 0:  # their parameter of ties is positive
+        least = -tie / tie_step * (1 - 1e-9)
     # the probability of these votes rises along the direction
     reach = 1.0
-    while reach < _FAR and (excess(-reach) > 0 or excess(reach) < 0):
+    while reach < _FAR and (excess(max(-reach, least)) > 0 or excess(reach) < 0):
         reach *= 2
-    return float(brentq(excess, -reach, reach)) if reach < _FAR else None
+    return float(brentq(excess, max(-reach, least), reach)) if reach < _FAR else None
 
 
 # ---------------------------------------------------------------- judges
@@ -418,25 +439,29 @@ class JudgeShares(NamedTuple):
 
     items: csr_array  # (n_judges, n_items)
     effects: Floats  # (n_judges, n_parameters - n_items)
+    own: Floats  # as `effects`, where each effect is the only parameter
 
     def degrees(self) -> tuple[Floats, Floats]:
         """Return the degrees of freedom of items and of effects; 0 where one judge carries all."""
-        return judge_degrees(self.items), judge_degrees(csr_array(self.effects))
+        fitted, own = (judge_degrees(csr_array(one)) for one in (self.effects, self.own))
+        return judge_degrees(self.items), np.minimum(fitted, own)
 
     def numbers(self) -> tuple[Floats, Floats]:
         """Return how many judges with equal shares would carry items and effects as well."""
         found = []
-        for shares in (self.items, csr_array(self.effects)):
+        for shares in (self.items, csr_array(self.effects), csr_array(self.own)):
             squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
             found.append(np.divide(1.0, squares, np.zeros(len(squares)), where=squares > 0))
-        return found[0], found[1]
+        return found[0], np.minimum(found[1], found[2])
 
 
 def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
     """Compute the shares of judges, numbered from 0, of votes that are not merged.
 
     Of an item, the information is that of its own votes. Of an effect, it is what its votes say
-    after scores and other effects are fitted: `inverse` is the covariance by the information.
+    after scores and other effects are fitted: `inverse` is the covariance by the information. Then
+    votes that do not vary a covariate seem to say something of its effect, by the scores, so that
+    the shares of the effect alone count as well.
     """
     n, votes, n_judges = fit.n_items, fit.votes, int(judge.max()) + 1
     lead2, information = item_information(fit)
@@ -444,17 +469,20 @@ def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
     items = csr_array((np.tile(lead2, 2), ends), shape=(n_judges, n))
     known = np.divide(1.0, information, np.zeros(n), where=information > 0)
     n_effects = len(fit.weights) - n
-    effects = np.empty((n_judges, n_effects))
+    effects, alone = np.empty((2, n_judges, n_effects))
     for k in range(n_effects):
         if fit.has_tie and k == n_effects - 1:  # every vote says as much about ties
-            of_vote = votes.total
+            of_vote = own = votes.total
         else:
+            own = lead2 * votes.X[:, k] ** 2
             of_vote = lead2 * votes.leads(inverse[:, n + k], n) ** 2
         effects[:, k] = np.bincount(judge, of_vote, n_judges)
-    total = effects.sum(axis=0)
-    effects = np.divide(effects, total, np.zeros_like(effects), where=total > 0)
+        alone[:, k] = np.bincount(judge, own, n_judges)
+    for one in (effects, alone):
+        total = one.sum(axis=0)
+        np.divide(one, total, one, where=total > 0)
     items.data *= known[items.indices]
-    return JudgeShares(items, effects)
+    return JudgeShares(items, effects, alone)
 
 
 def pooled_variances(fit: ContestFit, shares: JudgeShares, robust: Floats, plain: Floats) -> Floats:
@@ -557,5 +585,13 @@ def probability_first(
     scale = np.sqrt(np.maximum(np.diag(of_differences), 1e-300))
     values, vectors = np.linalg.eigh(of_differences / np.outer(scale, scale))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    draws = np.random.default_rng(0).standard_normal((20_000, len(near))) @ root
+    n = len(near)
+    draws = (_few_draws(n) if n <= _FEW_RIVALS else _normal_draws(n)) @ root
     return float((draws > -z[best, near]).all(axis=1).mean())
+
+
+def _normal_draws(n: int) -> Floats:
+    return np.random.default_rng(0).standard_normal((20_000, n))
+
+
+_few_draws = lru_cache(maxsize=4)(_normal_draws)  # the same ones for many queries

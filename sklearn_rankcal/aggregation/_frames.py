@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from sklearn_rankcal.aggregation._contest_boards import wins_of
+from sklearn_rankcal.aggregation._contest_boards import open_scores, wins_of
 from sklearn_rankcal.aggregation._contest_model import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._names import did_you_mean
@@ -141,13 +141,17 @@ def _relative_intervals(board: Aggregate, held: dict[int, int]) -> tuple[Floats,
         below, beyond = board._errors[q].relative_widths(place, board.confidence_level or 0)
         winner, loser = wins_of(one.contests)
         n = len(one.rows)
-        for ends, start, end, half, sign in (
-            (high, winner, loser, beyond, 1),
-            (low, loser, winner, below, -1),
+        anchor = np.zeros((n, n))
+        anchor[:, place] = 1.0
+        moved = open_scores(one, anchor)
+        for ends, start, end, half, open_end, sign in (
+            (high, winner, loser, beyond, moved[1], 1),
+            (low, loser, winner, below, moved[0], -1),
         ):
             graph = csr_array((np.ones(len(start)), (start, end)), shape=(n, n))
-            bounded = breadth_first_order(graph, place, return_predecessors=False)
-            width = np.full(n, np.inf)
-            width[bounded] = half[bounded]
-            ends[one.rows] += sign * width
+            bounded = np.zeros(n, dtype=bool)
+            bounded[breadth_first_order(graph, place, return_predecessors=False)] = True
+            if not one.fit.own_effects:  # features connect all items
+                bounded[:] = True
+            ends[one.rows] += sign * np.where(bounded & ~open_end, half, np.inf)
     return low, high

@@ -143,6 +143,8 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
     connect them. None without such an item.
     """
     kept = counts > ROUNDING * np.abs(data.contests.weight).max()
+    if not kept.any():
+        return None
     left = kinds._replace(weight=counts, square=counts).take(kept)
     X = data.board.X[places][kept]
     try:

@@ -382,7 +382,11 @@ class Aggregate:
         ['owl', 'cat']
         """
         z, level = self._clearness(group)
-        return self.items[self.rows_of(group)[may_be_first(z, level, self.is_first_clear(group))]]
+        rows, clear = self.rows_of(group), None
+        if self.is_first_clear(group):
+            parts = self.parts[rows]
+            clear = (parts == 1) & (np.arange(len(rows)) > 0)
+        return self.items[rows[may_be_first(z, level, clear)]]
 
     def _clearness(self, group: Any) -> tuple[Floats, float]:
         """Return how clearly each item is above each other one, best first, and the level."""

@@ -147,10 +147,7 @@ def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tupl
     start: Ints
     block = number_components(winner, loser, n, "strong")
     size = np.bincount(block)[block]
-    order = np.lexsort((-size, part))
-    reference = order[np.append(True, part[order][1:] != part[order][:-1])]  # of each component
-    share = size[reference] / np.bincount(part)[part[reference]]
-    large = reference[(size[reference] > 1) & (share >= main)]
+    large = _main_blocks(block, part, main)
     across = block[winner] != block[loser]
     ends = []
     for one, other in ((winner, loser), (loser, winner)):
@@ -166,3 +163,26 @@ def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tupl
         relative = np.isin(part, part[large])
         ends.append(np.where(relative, ~bounded[:n], ~(last & alone)))
     return ends[1], ends[0]
+
+
+def _main_blocks(block: Ints, part: Ints, main: float) -> Ints:
+    """Return an item of each strongly connected block of the share `main` of its component."""
+    size = np.bincount(block)[block]
+    order = np.lexsort((-size, part))
+    largest = order[np.append(True, part[order][1:] != part[order][:-1])]  # of each component
+    share = size[largest] / np.bincount(part)[part[largest]]
+    return np.asarray(largest[(size[largest] > 1) & (share >= main)])
+
+
+def reference_of(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> Floats:
+    """Return in each row the weights of the items in the mean that a score is relative to.
+
+    These are the items of the main block of its component, or else all of the component; see
+    `open_ends`.
+    """
+    block = number_components(winner, loser, len(part), "strong")
+    large = _main_blocks(block, part, main)
+    mean = np.asarray(
+        (part[:, None] == part) & (~np.isin(part, part[large]) | np.isin(block, block[large]))
+    )
+    return mean / mean.sum(axis=1, keepdims=True)

@@ -25,6 +25,7 @@ from sklearn_rankcal.utils._typing import Floats
 _CELLS = 1 << 22  # resampled queries in memory at a time
 _MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
 _WARNS = 10  # effective number of queries below which there is a warning
+_AS_ONE = 1.2  # below which Student's quantiles, with a fifth of a degree of freedom, say nothing
 _JOINS = 100  # effective number of queries below which intervals are no shorter than Student's
 
 
@@ -251,7 +252,7 @@ def _interval(
             "no difference of 5 queries or fewer has a p-value below 0.05. Evaluate on at least "
             f"{_WARNS} queries."
         )
-    if len(values) == 1:
+    if n_effective < _AS_ONE:
         return -np.inf, np.inf
     drawn = _resampled_means(values, weights, n_resamples, random)
     tail = (1 - level) / 2
