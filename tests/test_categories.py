@@ -411,3 +411,17 @@ def test_all_categories_are_in_one_picture():
     assert segments == 15  # an interval of each item in each category
     one = board.plot("c1")
     assert len(one.lines[0].get_xdata()) == 5 and one.get_legend() is None
+
+
+def test_a_category_of_a_single_judge_has_no_short_robust_intervals():
+    """The number of judges of the other categories says nothing of it."""
+    rng = np.random.default_rng(0)
+    n = 600
+    a, c = rng.integers(4, size=n), rng.integers(3, size=n)
+    b = (a + rng.integers(1, 4, size=n)) % 4
+    winner = np.where(rng.random(n) < 0.6, np.minimum(a, b), np.maximum(a, b))
+    judge = np.where(c == 0, 0, rng.integers(10, size=n))
+    votes = Judgements.from_votes(a, b, winner, judge=judge)
+    board = aggregate_categories(votes, c, intervals="robust")
+    width = board.score_high - board.score_low
+    assert np.isinf(width[board.groups == 0]).all() and width[board.groups != 0].max() < 2

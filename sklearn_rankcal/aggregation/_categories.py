@@ -339,7 +339,7 @@ def _make_board(
         compared = np.bincount(fit.part)[fit.part] > 1
         parts = number_parts(fit.part, compared, queries)
         scores[~compared] = np.nan
-    found = _intervals(model, read, boards, level, parts)
+    found = _intervals(model, read, boards, level, parts, pooled=spread == 0)
     ranks = shared_ranks(scores, queries, parts)
     kind = f"lean on each other: the spread between them is {spread:.3g}"
     kind = {0.0: "are all alike: the spread is 0", np.inf: "learn nothing from each other"}.get(
@@ -373,20 +373,39 @@ def _make_board(
 
 
 def _intervals(
-    model: _Model, read: Judgements, boards: list[Board], level: float, parts: Ints
+    model: _Model, read: Judgements, boards: list[Board], level: float, parts: Ints, pooled: bool
 ) -> BoardIntervals:
     """Compute the intervals of the boards, whose information is the inverse of any covariance.
 
-    Few judges have quantiles of Student's t distribution, as in `intervals_of`.
+    Few judges have quantiles of Student's t distribution, as in `intervals_of`. They are those of
+    the category, of which others say less, unless all categories are `pooled`.
     """
     if model.kind == "information" or read.judge is None:
         return intervals_of(read, boards, "information", level, parts)
-    shares = np.bincount(read.judge, read.count) / float(read.per_query.sum())
-    degrees = judge_degrees(csr_array(shares[:, None]))
-    wider = float((student_quantile(degrees, level)[0] / ndtri((1 + level) / 2)) ** 2)
-    wider = min(wider, _WIDEST)  # infinite if nearly all votes are those of one judge
-    fits = [one.fit._replace(information=one.fit.hessian() / wider) for one in boards]
-    wide = [one._replace(fit=fit) for one, fit in zip(boards, fits, strict=True)]
+    category = np.zeros_like(read.query) if pooled else read.query
+    size = int(read.judge.max()) + 1, len(boards)
+    counts = np.zeros(size)
+    weight = np.ones(len(category)) if read.count is None else read.count
+    np.add.at(counts, (read.judge, category), weight)
+    if pooled:
+        counts[:] = counts[:, :1]
+    total = counts.sum(axis=0)
+    shares = np.divide(counts, total, np.zeros(size), where=total > 0)
+    quantile = student_quantile(judge_degrees(csr_array(shares)), level)
+    # infinite if nearly all votes are those of one judge
+    wider = np.minimum((quantile / ndtri((1 + level) / 2)) ** 2, _WIDEST).tolist()
+    wide = [
+        one._replace(fit=one.fit._replace(information=one.fit.hessian() / factor))
+        for one, factor in zip(boards, wider, strict=True)
+    ]
     found = intervals_of(read, wide, "information", level, parts)
-    effects = [one._replace(error=one.error / np.sqrt(wider)) for one in found.effects]
-    return found._replace(effects=effects)
+    effects = [
+        one._replace(error=one.error / np.sqrt(factor))
+        for one, factor in zip(found.effects, wider, strict=True)
+    ]
+    alone = np.repeat(~np.isfinite(quantile), model.n) & ~np.isnan(found.score_low)
+    return found._replace(
+        effects=effects,
+        score_low=np.where(alone, -np.inf, found.score_low),
+        score_high=np.where(alone, np.inf, found.score_high),
+    )
