@@ -13,7 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.aggregation._errors import probability_first
+from sklearn_rankcal.aggregation._errors import (
+    probability_first,
+)
 
 KINDS = ("information", "robust", "resamples")
 

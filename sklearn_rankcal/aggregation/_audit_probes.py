@@ -13,8 +13,11 @@ from scipy.stats import binom
 
 from sklearn_rankcal.aggregation._audit_data import MOST, AuditData
 from sklearn_rankcal.aggregation._contest_boards import wins_of
-from sklearn_rankcal.aggregation._errors import clustered_covariance, sandwich
 from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._judge_shares import (
+    clustered_covariance,
+    sandwich,
+)
 from sklearn_rankcal.aggregation._unanimous import open_ends
 from sklearn_rankcal.labels._contests import POSITION, Contests
 from sklearn_rankcal.labels._item_ids import content_ranks

@@ -34,8 +34,13 @@ from sklearn_rankcal.aggregation._contest_boards import (
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests, gauge
 from sklearn_rankcal.aggregation._contest_votes import count_votes
-from sklearn_rankcal.aggregation._errors import judge_degrees, student_quantile
+from sklearn_rankcal.aggregation._errors import (
+    student_quantile,
+)
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
+from sklearn_rankcal.aggregation._judge_shares import (
+    judge_degrees,
+)
 from sklearn_rankcal.aggregation._registry import make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.labels import Judgements

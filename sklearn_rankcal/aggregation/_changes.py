@@ -16,7 +16,9 @@ from sklearn_rankcal.aggregation._contest_boards import (
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contest_votes import count_votes
-from sklearn_rankcal.aggregation._errors import exact_excess
+from sklearn_rankcal.aggregation._exact_ends import (
+    exact_excess,
+)
 from sklearn_rankcal.aggregation._registry import make_structure
 from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES
 from sklearn_rankcal.labels import Judgements

@@ -12,20 +12,24 @@ from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contest_votes import count_votes
 from sklearn_rankcal.aggregation._errors import (
     FREE,
-    JudgeShares,
     ScoreErrors,
-    clustered_covariance,
-    exact_effect_excess,
-    exact_excess,
-    open_interval,
-    pooled_variances,
     probability_first,
-    sandwich,
     student_quantile,
     student_width,
 )
+from sklearn_rankcal.aggregation._exact_ends import (
+    exact_effect_excess,
+    exact_excess,
+    open_interval,
+)
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._intervals import rank_intervals
+from sklearn_rankcal.aggregation._judge_shares import (
+    JudgeShares,
+    clustered_covariance,
+    pooled_variances,
+    sandwich,
+)
 from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends, reference_of
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import Contests, contests_of

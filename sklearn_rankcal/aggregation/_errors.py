@@ -1,20 +1,7 @@
 """How far the scores of one query can be off, on either side, also where few votes carry them.
 
-The normal approximation fails where few votes or few judges carry a score. Three things take its
-place there:
-
-- Of an item with fewer than 15 wins or 15 losses, the ends of the interval are those of Clopper and
-  Pearson (1934) for its share of wins, with its opponents at their scores. They are exact if all
-  opponents are equally strong. Otherwise the number of wins is less spread (Hoeffding, 1956).
-- Robust errors of an item are divided by 1 minus the share of its information that each judge
-  carries, and have Student's quantiles with the degrees of freedom of these shares (Bell and
-  McCaffrey, 2002), as if its score were a mean over judges. At the fit the residuals of an item add
-  up to 0, and without this a judge who cast all its votes would seem to be without error.
-- What a single judge carries, or 99 % of it, has no robust error, and its interval has no ends.
-
-References: Clopper and Pearson (1934), Biometrika 26. Hoeffding (1956), On the distribution of the
-number of successes in independent trials, Ann. Math. Statist. 27. Bell and McCaffrey (2002), Bias
-reduction in standard errors for linear regression with multi-stage samples, Survey Methodology 28.
+The normal approximation fails where few votes or few judges carry a score. `_exact_ends` has what
+takes its place for few votes, and `_judge_shares` for few judges.
 """
 
 from __future__ import annotations
@@ -23,30 +10,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.sparse import csr_array, hstack
-from scipy.special import betaincinv, logit, ndtr, ndtri, ndtri_exp, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
-from sklearn_rankcal.aggregation._contest_model import (
-    ContestFit,
-    log_probabilities,
-    result_probabilities,
-)
-from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._exact_ends import FARTHEST
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Wins and losses from which on the normal approximation serves.
-_MANY = 15
 #: Degrees of freedom from which on robust errors can be shorter than those of the information.
 FREE = 15.0
-#: A judge who carries more of the information of an item or an effect is as good as the only one.
-_ALL = 0.99
-_NEWTON_STEPS = 20
 #: Rivals of a first item up to which draws are kept: those of 20 take 3 MB.
 _FEW_RIVALS = 20
-#: Log-odds, such as those of a step in a direction of recession, beyond which nothing changes.
-_FAR = 1000.0
 
 
 class ScoreErrors(NamedTuple):
@@ -192,7 +165,7 @@ def _without_end(width: Floats) -> Floats:
 
     Without a penalty and a maximum of the likelihood, they depend on where the iterations stop.
     """
-    return np.where(width > _FAR, np.inf, width)
+    return np.where(width > FARTHEST, np.inf, width)
 
 
 def pair_errors(covariance: Floats) -> Floats:
@@ -233,333 +206,6 @@ def _normal_scores(t: Floats, degrees: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         z[some] = -ndtri_exp(np.log(stdtr(degrees[some], -t[some])))
     return z
-
-
-# ---------------------------------------------------------------- exact ends
-
-
-def item_information(fit: ContestFit) -> tuple[Floats, Floats]:
-    """Return the information of each contest about its lead, and that of each item's contests."""
-    lead2 = fit.slopes().lead2
-    first, second = fit.votes.first, fit.votes.second
-    return lead2, add_up(first, lead2, fit.n_items) + add_up(second, lead2, fit.n_items)
-
-
-def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, Floats]:
-    """Return what exact ends add to the variances of items, and the shares of their opponents.
-
-    Of an item with few wins or few losses, let p be an end of the interval of Clopper and Pearson
-    for its share of wins. The end of its score is where its expected share, over its votes and with
-    its opponents at their scores, is p. The added variance makes the normal interval with fixed
-    opponents reach as far, and is 0 where it reaches farther. A tie is half a win.
-    """
-    n, votes = fit.n_items, fit.votes
-    first, second, total = votes.first, votes.second, votes.total
-    low, high = np.zeros((2, n))
-
-    def of_items(by_first: Floats, by_second: Floats) -> Floats:
-        return add_up(first, by_first, n) + add_up(second, by_second, n)
-
-    weight = of_items(total, total)
-    square = votes.squares.sum(axis=0)
-    # as many votes as weights of different size are worth
-    number = np.divide(weight**2, of_items(square, square), np.zeros(n), where=weight > 0)
-    scale = np.divide(number, weight, np.zeros(n), where=weight > 0)
-    won = of_items(votes.counts[0], votes.counts[1]) * scale
-    lost = of_items(votes.counts[1], votes.counts[0]) * scale
-    few = (weight > 0) & (np.minimum(won, lost) < _MANY)
-    if not few.any() or not fit.own_effects or fit.leans:
-        return low, high, np.zeros((0, 0))
-    lead2, information = item_information(fit)
-    number_of = np.full(n, -1)
-    number_of[few] = np.arange(int(few.sum()))
-    one, two = few[first], few[second]
-    lead = fit.leads()
-    own = _OwnVotes(
-        fit,
-        np.append(number_of[first[one]], number_of[second[two]]),
-        np.append(lead[one], -lead[two]),
-        np.append(total[one], total[two]),
-        np.ones(int(one.sum() + two.sum())),
-    )
-    known = information[few] + fit.ridge[:n][few]
-    low[few], high[few] = own.excess(won[few], lost[few], number[few], known, level)
-    across = add_up(first * n + second, lead2, n * n).reshape(n, n)
-    shared = (across + across.T) / np.where(information > 0, information, 1.0)[:, None]
-    return low, high, shared
-
-
-def exact_effect_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats]:
-    """Return what exact ends add to the variances of effects, as `exact_excess` does for items.
-
-    The votes of an effect are those in which its covariate is not 0, and its wins are those for the
-    item that the covariate speaks for.
-    """
-    n, votes, p = fit.n_items, fit.votes, fit.votes.X.shape[1]
-    low, high = np.zeros((2, len(fit.weights) - n))
-    if fit.leans:
-        return low, high
-    lead, lead2 = fit.leads(), fit.slopes().lead2
-    for k in range(p):
-        some = np.flatnonzero(votes.X[:, k])
-        x, total, square = votes.X[some, k], votes.total[some], votes.squares.sum(axis=0)[some]
-        number = float(total.sum() ** 2 / square.sum())
-        scale = number / float(total.sum())
-        first, second = votes.counts[0, some], votes.counts[1, some]
-        won = float(np.where(x > 0, first, second).sum()) * scale
-        lost = float(np.where(x > 0, second, first).sum()) * scale
-        if min(won, lost) >= _MANY:
-            continue
-        own = _OwnVotes(fit, np.zeros_like(some), np.sign(x) * lead[some], total, np.abs(x))
-        known = lead2[some] @ x**2 + fit.ridge[n + k]
-        of_one = [np.array([value]) for value in (won, lost, number, known)]
-        below, beyond = own.excess(of_one[0], of_one[1], of_one[2], of_one[3], level)
-        low[k], high[k] = below[0], beyond[0]
-    return low, high
-
-
-class _OwnVotes(NamedTuple):
-    """The votes of items, or of an effect, seen from their side.
-
-    A parameter that moves by 1 moves the `leads` of its votes by `slopes`.
-    """
-
-    fit: ContestFit
-    parameter: Ints  # of each vote
-    leads: Floats
-    weights: Floats
-    slopes: Floats
-
-    def excess(
-        self, won: Floats, lost: Floats, number: Floats, known: Floats, level: float
-    ) -> tuple[Floats, Floats]:
-        """Return the added variances, given the numbers of votes and the information."""
-        tail, quantile = (1 - level) / 2, float(ndtri((1 + level) / 2))
-        wins = np.clip((won + number - lost) / 2, 0.0, number)
-        losses = number - wins
-        share = [np.zeros(len(wins)), np.ones(len(wins))]
-        some, other = wins > 0, losses > 0
-        share[0][some] = betaincinv(wins[some], losses[some] + 1, tail)
-        share[1][other] = betaincinv(wins[other] + 1, losses[other], 1 - tail)
-        found = []
-        for wanted, sign in zip(share, (-1.0, 1.0), strict=True):
-            reach = np.full(len(wins), np.inf)
-            inner = (wanted > 0) & (wanted < 1)
-            reach[inner] = np.maximum(sign * self._move(wanted, inner)[inner], 0.0)
-            found.append(np.maximum((reach / quantile) ** 2 - 1 / known, 0.0))
-        return found[0], found[1]
-
-    def _move(self, wanted: Floats, inner: Bools) -> Floats:
-        """Return by how much parameters move until the expected shares are as wanted.
-
-        Newton's method for the log-odds of the share, which are nearly linear in the parameter.
-        Entries that are not `inner` stay 0.
-        """
-        n, item = len(wanted), self.parameter
-        moved = np.zeros(n)
-        goal = logit(np.where(inner, wanted, 0.5))
-        size = np.divide(add_up(item, self.weights * self.slopes, n), add_up(item, self.weights, n))
-
-        def log_odds() -> Floats:
-            leads = self.leads + self.slopes * moved[item]
-            win, lose, tie = result_probabilities(leads, self.fit.model, self.fit.tie)
-            # both sides are sums of positive terms, and neither is lost in rounding
-            up, down = (add_up(item, self.weights * (p + tie / 2), n) for p in (win, lose))
-            return np.asarray(np.log(up) - np.log(down))
-
-        step = 1e-4 / size
-        for _ in range(_NEWTON_STEPS):
-            here = log_odds()
-            moved += step
-            slope = np.maximum((log_odds() - here) / step, 0.1 * size)
-            moved -= step
-            change = np.where(inner, np.clip((goal - here) / slope, -4 / size, 4 / size), 0.0)
-            moved += change
-            if np.abs(change * size).max(initial=0.0) < 1e-10:
-                break
-        return moved
-
-
-def open_interval(
-    fit: ContestFit, effect: int, ends: tuple[float, float], level: float
-) -> tuple[float, float]:
-    """Return the interval of an effect that the votes may not bound.
-
-    One end is infinite then. The other one is where the votes that the direction of recession makes
-    more likely would all end as they did with a probability of (1 - level) / 2.
-    """
-    assert fit.recession is not None
-    low, high = ends
-    down, up = (fit.recession.directions.get((effect, sign)) for sign in (-1, 1))
-    if down is not None and up is not None:
-        return -np.inf, np.inf
-    direction = down if up is None else up
-    if direction is None:
-        return ends
-    at, step = fit.n_items + effect, _exact_step(fit, direction, (1 - level) / 2)
-    if step is None or step > 0:  # at the estimate already, these votes are as unlikely
-        return (low, np.inf) if down is None else (-np.inf, high)
-    end = float(fit.weights[at] + direction[at] * step)
-    return (end, np.inf) if down is None else (-np.inf, end)
-
-
-def _exact_step(fit: ContestFit, direction: Floats, tail: float) -> float | None:
-    """Return the step from the fit at which a direction's votes have this probability.
-
-    None if they never do, because two results stay possible however far one goes.
-    """
-    weights = np.array([fit.weights, direction])
-    leads, steps = (fit.votes.leads(w, fit.n_items) for w in weights)
-    tie, tie_step = weights[:, -1] if fit.has_tie else (0.0, 0.0)
-    known = fit.votes.counts > 0
-
-    def value(step: float) -> Floats:
-        return log_probabilities(leads + step * steps, fit.model, tie + step * tie_step)[known]
-
-    counts = np.where(np.abs(value(1.0) - value(0.0)) > 1e-12, fit.votes.counts[known], 0.0)
-
-    def excess(step: float) -> float:
-        return float(counts @ value(step)) - float(np.log(tail))
-
-    least = -np.inf
-    if fit.model == "rao_kupper" and tie_step > 0:  # their parameter of ties is positive
-        least = -tie / tie_step * (1 - 1e-9)
-    # the probability of these votes rises along the direction
-    reach = 1.0
-    while reach < _FAR and (excess(max(-reach, least)) > 0 or excess(reach) < 0):
-        reach *= 2
-    return float(brentq(excess, max(-reach, least), reach)) if reach < _FAR else None
-
-
-# ---------------------------------------------------------------- judges
-
-
-class JudgeShares(NamedTuple):
-    """Which share of the information of each item, and of each effect, each judge carries."""
-
-    items: csr_array  # (n_judges, n_items)
-    effects: Floats  # (n_judges, n_parameters - n_items)
-    own: Floats  # as `effects`, where each effect is the only parameter
-
-    def degrees(self) -> tuple[Floats, Floats]:
-        """Return the degrees of freedom of items and of effects; 0 where one judge carries all."""
-        fitted, own = (judge_degrees(csr_array(one)) for one in (self.effects, self.own))
-        return judge_degrees(self.items), np.minimum(fitted, own)
-
-    def numbers(self) -> tuple[Floats, Floats]:
-        """Return how many judges with equal shares would carry items and effects as well."""
-        found = []
-        for shares in (self.items, csr_array(self.effects), csr_array(self.own)):
-            squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
-            found.append(np.divide(1.0, squares, np.zeros(len(squares)), where=squares > 0))
-        return found[0], np.minimum(found[1], found[2])
-
-
-def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
-    """Compute the shares of judges, numbered from 0, of votes that are not merged.
-
-    Of an item, the information is that of its own votes. Of an effect, it is what its votes say
-    after scores and other effects are fitted: `inverse` is the covariance by the information. Then
-    votes that do not vary a covariate seem to say something of its effect, by the scores, so that
-    the shares of the effect alone count as well.
-    """
-    n, votes, n_judges = fit.n_items, fit.votes, int(judge.max()) + 1
-    lead2, information = item_information(fit)
-    ends = np.tile(judge, 2), np.append(votes.first, votes.second)
-    items = csr_array((np.tile(lead2, 2), ends), shape=(n_judges, n))
-    known = np.divide(1.0, information, np.zeros(n), where=information > 0)
-    n_effects = len(fit.weights) - n
-    effects, alone = np.empty((2, n_judges, n_effects))
-    for k in range(n_effects):
-        if fit.has_tie and k == n_effects - 1:  # every vote says as much about ties
-            of_vote = own = votes.total
-        else:
-            own = lead2 * votes.X[:, k] ** 2
-            of_vote = lead2 * votes.leads(inverse[:, n + k], n) ** 2
-        effects[:, k] = np.bincount(judge, of_vote, n_judges)
-        alone[:, k] = np.bincount(judge, own, n_judges)
-    for one in (effects, alone):
-        total = one.sum(axis=0)
-        np.divide(one, total, one, where=total > 0)
-    items.data *= known[items.indices]
-    return JudgeShares(items, effects, alone)
-
-
-def pooled_variances(fit: ContestFit, shares: JudgeShares, robust: Floats, plain: Floats) -> Floats:
-    """Return the variance of each item if votes of a judge are as alike as in the mean of items.
-
-    If any two of n votes by m judges in equal parts have the correlation r, the variance by the
-    information is multiplied by 1 + (n / m - 1) r (Kish, 1965). `robust` and `plain` are variances
-    of the scores.
-    """
-    n, votes = fit.n_items, fit.votes
-    number = add_up(votes.first, votes.total, n) + add_up(votes.second, votes.total, n)
-    judges = shares.numbers()[0]
-    each = np.divide(number, judges, np.ones(n), where=judges > 0) - 1
-    some = (shares.degrees()[0] > 0) & (plain > 0)
-    alike = float((robust[some] / plain[some] - 1).sum() / max(each[some].sum(), 1e-300))
-    return plain * (1 + np.maximum(each, 0.0) * float(np.clip(alike, 0.0, 1.0)))
-
-
-def judge_degrees(shares: csr_array) -> Floats:
-    """Return Satterthwaite's degrees of freedom of means over judges with these shares, by column.
-
-    A mean over judges with the shares s has the bias-reduced variance sum of s^2 e^2 / (1 - s),
-    where e are their residuals, and 1 / sum of (s_g^2 if g = h, else s_g^2 s_h^2 / ((1 - s_g) (1 -
-    s_h))) degrees of freedom: n - 1 for n equal shares.
-    """
-    square = shares.multiply(shares).tocsr()
-    left = 1 - np.minimum(shares.tocsr().data, _ALL)
-    over = square.copy()
-    over.data = square.data / left
-    sums = [np.asarray(one.sum(axis=0)).ravel() for one in (square, over, over.multiply(over))]
-    degrees = 1 / np.maximum(sums[0] + sums[1] ** 2 - sums[2], 1e-300)
-    top = np.asarray(shares.max(axis=0).toarray()).ravel()
-    return np.where((top > _ALL) | (sums[0] == 0), 0.0, degrees)
-
-
-def clustered_covariance(
-    fit: ContestFit, judge: Ints, outcome: Ints, weight: Floats, bread: Floats
-) -> tuple[Floats, JudgeShares]:
-    """Return the covariance of the parameters that is robust to judges, and the shares of these.
-
-    `outcome` and `weight` are those of the votes, which are not merged, and `bread` is the
-    covariance by the information. The sums of the scores of a
-    judge are divided by the root of 1 minus the judge's share, except where that is all: what one
-    judge carries alone has no robust error.
-    """
-    shares = judge_shares(fit, judge, bread)
-    votes, slopes, at = fit.votes, fit.slopes(), np.arange(len(outcome))
-    lead = weight * slopes.lead[outcome, at]
-    n = shares.items.shape[0]
-    ends = np.tile(judge, 2), np.append(votes.first, votes.second)
-    # the same judges and items as those of the shares, in the same order
-    items = csr_array((np.append(lead, -lead), ends), shape=shares.items.shape)
-    items.data /= np.sqrt(_left(shares.items.data))
-    effects = [np.bincount(judge, lead * x, n) for x in votes.X.T]
-    if fit.has_tie:
-        effects.append(np.bincount(judge, weight * slopes.tie[outcome, at], n))
-    scaled = np.array(effects).reshape(len(effects), n).T / np.sqrt(_left(shares.effects))
-    scores = hstack([items, csr_array(scaled)], format="csr")
-    meat = csr_array(scores.T @ scores)
-    pull = fit.ridge * fit.weights  # the sum of the scores of all judges
-    if pull.any():
-        meat = csr_array(meat - np.outer(pull, pull) / n)
-    return sandwich(bread, meat), shares
-
-
-def sandwich(bread: Floats, meat: csr_array) -> Floats:
-    """Return the product with the inverse information on both sides."""
-    sparse = meat.nnz < 0.1 * bread.size  # as with many items, of which few were compared
-    return np.asarray(bread @ ((meat if sparse else meat.toarray()) @ bread))
-
-
-def _left(shares: Floats) -> Floats:
-    """Return 1 minus the share of a judge; 1 for the only one."""
-    return np.where(shares > _ALL, 1.0, 1 - shares)
-
-
-# ---------------------------------------------------------------- the first place
 
 
 def probability_first(

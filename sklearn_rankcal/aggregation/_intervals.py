@@ -11,7 +11,13 @@ from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri, stdtr
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._errors import FREE, judge_degrees, student_quantile
+from sklearn_rankcal.aggregation._errors import (
+    FREE,
+    student_quantile,
+)
+from sklearn_rankcal.aggregation._judge_shares import (
+    judge_degrees,
+)
 from sklearn_rankcal.aggregation._resampling import CHUNK, Resamples, Run, make_runs
 from sklearn_rankcal.aggregation._votes_of_items import count_votes_of_items
 from sklearn_rankcal.labels import Judgements

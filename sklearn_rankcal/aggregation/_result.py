@@ -12,7 +12,9 @@ from sklearn_rankcal.aggregation._anytime import is_first_certain
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient, main_part
-from sklearn_rankcal.aggregation._errors import ScoreErrors
+from sklearn_rankcal.aggregation._errors import (
+    ScoreErrors,
+)
 from sklearn_rankcal.aggregation._frames import (
     VoteProbabilities,
     predict_vote,
