@@ -101,7 +101,9 @@ def _degrees(judgements: Judgements, resample: str) -> Floats:
     weight = np.ones(len(owner)) if judgements.count is None else judgements.count[owner]
     share = np.divide(weight, votes[row], np.zeros(len(row)), where=votes[row] > 0)
     shape = (len(judgements.judges), n)
-    return judge_degrees(csr_array((share, (judgements.judge[owner], row)), shape=shape))
+    shares = csr_array((share, (judgements.judge[owner], row)), shape=shape)
+    shares.sum_duplicates()  # early versions of SciPy keep them
+    return judge_degrees(shares)
 
 
 def summarize(

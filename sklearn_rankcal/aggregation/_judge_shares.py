@@ -59,6 +59,7 @@ def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
     lead2, information = item_information(fit)
     ends = np.tile(judge, 2), np.append(votes.first, votes.second)
     items = csr_array((np.tile(lead2, 2), ends), shape=(n_judges, n))
+    items.sum_duplicates()  # early versions of SciPy keep them
     known = np.divide(1.0, information, np.zeros(n), where=information > 0)
     n_effects = len(fit.weights) - n
     effects, alone = np.empty((2, n_judges, n_effects))
@@ -127,6 +128,7 @@ def clustered_covariance(
     ends = np.tile(judge, 2), np.append(votes.first, votes.second)
     # the same judges and items as those of the shares, in the same order
     items = csr_array((np.append(lead, -lead), ends), shape=shares.items.shape)
+    items.sum_duplicates()
     items.data /= np.sqrt(_left(shares.items.data))
     effects = [np.bincount(judge, lead * x, n) for x in votes.X.T]
     if fit.has_tie:
