@@ -260,6 +260,25 @@ def test_one_judge_with_nearly_all_votes_of_fifteen():
     assert held / 150 >= 0.93
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.7, 0.95])
+def test_the_effect_that_one_judge_nearly_alone_shows(share):
+    """Each of 15 judges has an effect of their own, and one of them gave most of the votes."""
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(150):
+        judge = np.where(rng.random(1500) < share, 0, rng.integers(1, 15, size=1500))
+        own = 0.5 + 0.7 * rng.standard_normal(15)
+        i = rng.integers(5, size=1500)
+        j = (i + rng.integers(1, 5, size=1500)) % 5
+        x = rng.normal(size=1500)
+        won = rng.random(1500) < expit((i - j) / 2 + own[judge] * x)
+        winner = np.where(won, "model_a", "model_b")
+        votes = Judgements.from_votes(i, j, winner, covariates=x[:, None], judge=judge)
+        one = aggregate(votes, intervals="robust").coefficients[0]
+        held += one.low <= 0.5 <= one.high
+    assert held / 150 >= 0.92
+
+
 # ---------------------------------------------------------------- the first place
 
 

@@ -310,7 +310,8 @@ def errors_of(
         fit.part,
         number_components(winner, loser, n, "strong"),
     )
-    return scores, _effect_errors(fit, covariance, inverse, degrees[n:], judges, level)
+    spread = np.zeros(len(degrees) - n) if shares is None else shares.spread
+    return scores, _effect_errors(fit, covariance, inverse, degrees[n:], spread, judges, level)
 
 
 def robust_covariance(
@@ -331,16 +332,20 @@ def _effect_errors(
     covariance: Floats,
     inverse: Floats,
     degrees: Floats,
+    spread: Floats,
     judges: tuple[Floats, Floats] | None,
     level: float,
 ) -> EffectErrors:
-    """Return the errors of effects, given the covariances of all parameters of both kinds."""
+    """Return the errors of effects, given the covariances of all parameters of both kinds.
+
+    Where few judges carry an effect, its variance has the `spread` of their own effects at least.
+    """
     n = fit.n_items
     error = np.sqrt(np.maximum(np.diag(covariance)[n:], 0.0))
     widths = []
     for extra in exact_effect_excess(fit, level):
         width = student_quantile(np.full(len(error), np.inf), level)
-        width = width * np.sqrt(np.maximum(np.diag(inverse)[n:], 0.0) + extra)
+        width = width * np.sqrt(np.maximum(np.diag(inverse)[n:], 0.0) + extra + spread)
         if covariance is not inverse:
             found = student_width(error, degrees, level)
             few = (degrees < FREE) | (extra > 0)
