@@ -62,8 +62,8 @@ def is_first_certain(board: Aggregate, group: Any) -> bool:
     others = main[main != best]
     level = float(board.confidence_level or 0)
     # as if the differences were normal: with these errors, the intervals are those of the board
-    below = board._errors[q].relative_widths(best, level)[1][others]
-    error = below / float(ndtri((1 + level) / 2))
+    reach = board._errors[q].relative_widths(best, level)[1][others]
+    error = reach / float(ndtri((1 + level) / 2))
     ahead = scores[best] - scores[others]
     # The true first item is one of the two in len(others) differences, one of which is wrong if
     # another item is said to be first.

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.labels import Judgements, Preferences
 from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.queries._ranking import tie_within
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
@@ -104,8 +105,7 @@ def compute_scores(structure: Structure, judgements: Judgements) -> Floats:
 def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats:
     """Make scores of a query equal that differ by less than the structure computes exactly.
 
-    Of the scores in descending order, each is made equal to the one before it if they differ by at
-    most the tolerance of the structure. NaN stays NaN.
+    Each score is compared with the next larger one, as in `tie_within`. NaN stays NaN.
     """
     if np.shape(scores) != (queries.n_rows,):
         raise ValueError(
@@ -113,18 +113,8 @@ def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats
             f"{queries.n_rows} items."
         )
     scores = np.asarray(scores, dtype=np.float64)
-    known = ~np.isnan(scores)
-    largest = queries.max(np.abs(np.where(known, scores, 0.0)))
-    tolerance = structure.tolerance * np.maximum(largest, 1.0)
-    order = queries.sort(np.where(known, scores, -np.inf))
-    ordered = scores[order]
-    new = np.ones(len(ordered), dtype=bool)
-    gap = ordered[:-1] - ordered[1:]
-    new[1:] = ~(gap <= queries.repeat(tolerance)[1:])
-    new[queries.offsets[:-1]] = True
-    tied = np.empty_like(scores)
-    tied[order] = ordered[np.flatnonzero(new)[np.cumsum(new) - 1]]
-    return tied
+    largest = queries.max(np.abs(np.where(np.isnan(scores), 0.0, scores)))
+    return tie_within(scores, queries, structure.tolerance * np.maximum(largest, 1.0))
 
 
 def shared_ranks(scores: Floats, queries: Queries, parts: Ints | None = None) -> Ints:

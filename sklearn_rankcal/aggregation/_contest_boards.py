@@ -372,7 +372,7 @@ def coefficients_of(
         biases = np.zeros(len(fit.weights))
         if found is not None and names and fit.information is None:
             most = found.effects[q].error
-            if not _is_unbounded(board):
+            if not _is_unbounded(fit, found.errors[q].block):
                 biases = fit.bias(found.effects[q].covariance)
                 # a larger one is no approximation
                 biases[n:] = np.clip(biases[n:], -most, most)
@@ -394,14 +394,13 @@ def coefficients_of(
     return listed
 
 
-def _is_unbounded(board: Board) -> bool:
-    """Return whether the likelihood has no maximum, and no penalty is there instead."""
-    fit = board.fit
-    if not fit.own_effects:
-        return False
-    block = number_components(*wins_of(board.contests), fit.n_items, "strong")
+def _is_unbounded(fit: ContestFit, block: Ints) -> bool:
+    """Return whether the likelihood has no maximum, and no penalty is there instead.
+
+    `block` are the strongly connected components of the items.
+    """
     n_parts, n_blocks = len(np.unique(fit.part)), len(np.unique(block))
-    return n_blocks > n_parts and not fit.ridge[: fit.n_items].any()
+    return fit.own_effects and n_blocks > n_parts and not fit.ridge[: fit.n_items].any()
 
 
 def wins_of(contests: Contests) -> tuple[Ints, Ints]:

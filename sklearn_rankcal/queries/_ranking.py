@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
-from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._rounding import ROUNDING
 
 #: Which order of tied documents a measure takes: the mean over all orders, their order in the data,
 #: the worst order or the best one.
@@ -124,11 +124,22 @@ def tie_rounded(scores: NDArray[Any], queries: Queries) -> NDArray[Any]:
     Rows with equal features, for example, get scores that differ in the last bits, and which one is
     larger depends on the processor. Other scores stay as they are.
     """
-    order = queries.sort(scores)
+    return tie_within(scores, queries, ROUNDING * queries.max(np.abs(scores)))
+
+
+def tie_within(
+    scores: NDArray[Any], queries: Queries, tolerance: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Make scores of a query equal that differ by at most its tolerance.
+
+    Of the scores in descending order, each is made equal to the one before it if they differ by at
+    most the tolerance. NaN is last, and stays NaN.
+    """
+    order = queries.sort(np.where(np.isnan(scores), -np.inf, scores))
     ordered = scores[order]
     new = np.ones(len(ordered), dtype=bool)
-    size = queries.repeat(queries.max(np.abs(scores)))
-    new[1:] = exceeds(ordered[:-1], ordered[1:], size[1:])
+    gap = ordered[:-1] - ordered[1:]
+    new[1:] = ~(gap <= queries.repeat(tolerance)[1:])
     new[queries.offsets[:-1]] = True
     if new.all():
         return scores
