@@ -1,6 +1,5 @@
 """Runs and qrels: the tables that tools of TREC take."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,6 @@ from sklearn_rankcal import CalibratedRanker, PositionsAsScoresWarning, relevanc
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.metrics import to_qrels, to_run
-
-from .metric_data import per_query
 
 # -------------------------------------------------------------------- tables
 
@@ -172,47 +169,6 @@ def test_ranx_takes_the_tables():
     assert found["ndcg_burges@2"] == pytest.approx(m.ndcg_score(y, k=2, **options))
     assert found["ndcg@2"] == pytest.approx(m.ndcg_score(y, k=2, gain="linear", **options))
     assert found["mrr"] == pytest.approx(m.mrr_score(np.minimum(y, 1), **options))
-
-
-# -------------------------------------------------------------------- files
-
-
-TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
-
-
-@pytest.mark.skipif(not TREC.exists(), reason="the test data of trec_eval is not available")
-def test_values_of_trec_eval_per_topic():
-    options = {"sep": r"\s+", "dtype": {"query_id": str, "doc_id": str}}
-    columns = ["query_id", "Q0", "doc_id", "rank", "score", "name"]
-    read = pd.read_csv(TREC / "results.test.gz", names=columns, **options)
-    run = to_run(read["score"], groups=read["query_id"], document_ids=read["doc_id"])
-    columns = ["query_id", "iteration", "doc_id", "relevance"]
-    qrels = pd.read_csv(TREC / "qrels.test.gz", names=columns, **options)
-    with gzip.open(TREC / "out.test.aq.gz", "rt") as file:
-        wanted = {(name, topic): value for name, topic, value in map(str.split, file)}
-    qrels["relevance"] = (qrels["relevance"] >= 1).astype(int)
-    topics = run["query_id"].unique()
-    retrieved = run.groupby("query_id").size()
-    assert retrieved.tolist() == [500] * 3
-    # Judged documents that were not retrieved follow those that were.
-    both = qrels.merge(run, on=["query_id", "doc_id"], how="outer")
-    both = both[both["query_id"].isin(topics)]
-    both = both.sort_values(["query_id", "rank"], na_position="last", kind="stable")
-    ranks = both.groupby("query_id").cumcount() + 1
-    assert (ranks[both["rank"].notna()] == both["rank"].dropna()).all()
-    y, groups = both["relevance"].fillna(0), both["query_id"]
-
-    def check(name, values):
-        for topic, value in zip(dict.fromkeys(groups), values, strict=True):
-            assert value == pytest.approx(float(wanted[name, topic]), abs=5.1e-5), (name, topic)
-
-    options = {"ranks": ranks, "groups": groups}
-    check("map", per_query(m.map_score, y, k=500, **options))
-    check("recip_rank", per_query(m.mrr_score, y, **options))
-    for k in (5, 10, 100, 500):
-        check(f"P_{k}", per_query(m.precision_at_k_score, y, k=k, **options))
-        check(f"recall_{k}", per_query(m.recall_at_k_score, y, k=k, **options))
-        check(f"ndcg_cut_{k}", per_query(m.ndcg_score, y, k=k, gain="linear", **options))
 
 
 # -------------------------------------------------------------------- document ids of LETOR files

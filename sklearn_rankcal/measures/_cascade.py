@@ -119,12 +119,10 @@ class ERR(Measure):
         costs O(m k) at most. With a discount, it costs O(m t), where t is the number of its places
         that users can reach with a probability that is not negligible.
         """
-        # `satisfaction` sees the labels of the first places only, but the top grade is the largest
-        # of all labels
-        satisfaction = self.resolve(labels).satisfaction
+        satisfaction = self.satisfaction(labels)
         ranking = ranking.head(self.k)
         queries = ranking.queries
-        passing = 1.0 - satisfaction(ranking.take(labels))
+        passing = 1.0 - ranking.take(satisfaction)
         # probability that the user reaches each place: the product of 1 - R over the places above
         reach = np.empty(queries.n_rows)
         for inside, valid in queries.buckets():

@@ -50,7 +50,8 @@ class AveragePrecision(_FirstPlaces):
         # Here n / m is the probability that the t-th row is relevant. Given that it is, each of the
         # t - 1 rows of the block above it is relevant with probability (n - 1) / (m - 1).
         queries = ranking.queries
-        hits = ranking.take(self.relevant(labels)).astype(np.int64)
+        relevant = self.relevant(labels)
+        hits = ranking.take(relevant).astype(np.int64)
         position = queries.place + 1
         if ranking.start is None:  # precision = relevant rows down to this place / position
             value = hits * queries.cumsum(hits) / position
@@ -60,7 +61,7 @@ class AveragePrecision(_FirstPlaces):
             value = inside / length * (above + 1 + others) / position
         if self.k is not None:
             value = np.where(position <= self.k, value, 0.0)
-        return divide(ranking.sum(value), ranking.sum(hits))
+        return divide(ranking.sum(value), queries.sum(relevant.astype(np.int64)))
 
 
 class ReciprocalRank(_FirstPlaces):
@@ -74,7 +75,8 @@ class ReciprocalRank(_FirstPlaces):
         # Then the first relevant row is the t-th of the block with probability
         # C(m - t, n - 1) / C(m, n).
         queries = ranking.queries
-        hits = ranking.take(self.relevant(labels)).astype(np.int64)
+        relevant = self.relevant(labels)
+        hits = ranking.take(relevant).astype(np.int64)
         position = queries.place + 1
         # chance: the probability that the first relevant row of the query stands at this place
         if ranking.start is None:
@@ -89,7 +91,7 @@ class ReciprocalRank(_FirstPlaces):
             chance = np.where(possible, np.exp(log_chance), 0.0)
         if self.k is not None:
             chance = np.where(position <= self.k, chance, 0.0)
-        return np.where(ranking.sum(hits) > 0, ranking.sum(chance / position), np.nan)
+        return np.where(queries.max(relevant), ranking.sum(chance / position), np.nan)
 
 
 def _tied_counts(ranking: Ranking, relevant: Ints) -> tuple[Ints, Ints, Ints]:

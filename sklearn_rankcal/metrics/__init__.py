@@ -4,7 +4,9 @@ Labels and rankings come in, and the mean of a measure over the queries comes ou
 """
 
 from sklearn_rankcal.metrics._bootstrap import Comparison, MeanInterval, paired_bootstrap
+from sklearn_rankcal.metrics._comparison_table import ComparisonTable
 from sklearn_rankcal.metrics._evaluate import compare_rankings, compare_systems, evaluate_rankings
+from sklearn_rankcal.metrics._evaluate_run import RunEvaluation, compare_runs, evaluate_run
 from sklearn_rankcal.metrics._functions import (
     auc_score,
     dcg_score,
@@ -24,19 +26,24 @@ from sklearn_rankcal.metrics._ranking_scorer import (
     get_ranking_scorer,
     get_ranking_scorer_names,
 )
+from sklearn_rankcal.metrics._runs_table import runs_table
 from sklearn_rankcal.metrics._trec import to_qrels, to_run
 
 __all__ = [
     "Comparison",
+    "ComparisonTable",
     "MeanInterval",
     "RankingScorer",
+    "RunEvaluation",
     "auc_score",
     "compare_rankings",
+    "compare_runs",
     "compare_systems",
     "dcg_score",
     "err_score",
     "eru_score",
     "evaluate_rankings",
+    "evaluate_run",
     "get_ranking_scorer",
     "get_ranking_scorer_names",
     "kendall_tau_score",
@@ -47,6 +54,7 @@ __all__ = [
     "pairwise_disagreement_loss",
     "precision_at_k_score",
     "recall_at_k_score",
+    "runs_table",
     "spearman_score",
     "to_qrels",
     "to_run",

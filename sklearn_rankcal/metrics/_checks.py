@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeVar
@@ -67,7 +68,8 @@ def read_ranking(
     y_true, y_score, ranks, sample_weight, queries = _flatten(
         y_true, y_score, ranks, groups, sample_weight
     )
-    relevance, of_labels = read_relevance(y_true)
+    with _naming_evaluate_run():
+        relevance, of_labels = read_relevance(y_true)
     if groups is not None:
         queries = Queries.from_groups(groups, len(relevance))
     known = agreed_queries(queries, of_labels)
@@ -76,7 +78,8 @@ def read_ranking(
     if ranks is not None:
         ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
     else:
-        scores = check_scores(y_score, len(relevance), "y_score")
+        with _naming_evaluate_run():
+            scores = check_scores(y_score, len(relevance), "y_score")
         ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if looks_like_positions(scores, relevance, queries):
             warn_of_positions(positions_as)
@@ -90,6 +93,20 @@ def read_ranking(
             MissingGroupsWarning,
         )
     return RankingData(relevance, ranking, weight)
+
+
+@contextmanager
+def _naming_evaluate_run() -> Iterator[None]:
+    """Add to an error about NaN where runs and qrels, whose outer merge has NaN, are evaluated."""
+    try:
+        yield
+    except ValueError as error:
+        if "NaN" not in str(error):
+            raise
+        raise ValueError(
+            f"{error} If some documents were not judged, or judged ones were not found, call "
+            "evaluate_run(qrels, run)."
+        ) from None
 
 
 def read_compared(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankcal.measures._registry import get_measures
 from sklearn_rankcal.metrics._bootstrap import Comparison, interval_of_mean, paired_bootstrap
@@ -19,6 +17,7 @@ from sklearn_rankcal.metrics._checks import (
     read_compared,
     read_ranking,
 )
+from sklearn_rankcal.metrics._comparison_table import ComparisonTable, compare_values
 from sklearn_rankcal.queries import mean_over_queries
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._typing import Floats
@@ -242,7 +241,7 @@ def compare_systems(
     confidence_level: float = 0.95,
     random_state: Any = 0,
     **parameters: Any,
-) -> dict[str, NDArray[Any]]:
+) -> ComparisonTable:
     """Compare several rankings by several metrics, and correct for the number of comparisons.
 
     Parameters
@@ -264,8 +263,9 @@ def compare_systems(
 
     Returns
     -------
-    table : dict of str to ndarray of shape (n_comparisons,)
-        One row for each comparison. The columns are ``"metric"``, ``"first"`` and ``"second"``
+    table : ComparisonTable
+        A dict of columns, arrays of shape (n_comparisons,), that prints as a table with one row for
+        each comparison. The columns are ``"metric"``, ``"first"`` and ``"second"``
         (the names of the systems), ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first
         minus second), ``"low"``, ``"high"``, ``"p_value"``, ``"adjusted_p_value"`` and
         ``"n_queries"``. The interval from ``"low"`` to ``"high"`` is not corrected.
@@ -292,60 +292,19 @@ def compare_systems(
             "systems must map the name of each system to its scores, as in {'ours': a, 'theirs': "
             f"b}}; got {type(systems).__name__}."
         )
-    if len(systems) < 2:
-        raise ValueError(f"systems must hold at least two rankings; got {len(systems)}.")
-    if baseline is None:
-        pairs = list(itertools.combinations(systems, 2))
-    elif baseline in systems:
-        pairs = [(name, baseline) for name in systems if name != baseline]
-    else:
-        raise ValueError(
-            f"baseline must be the name of one of the systems, {', '.join(map(repr, systems))}; "
-            f"got {baseline!r}."
-        )
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     values, weight = _values(
         y_true, systems, names, parameters, as_ranks, groups, ties, sample_weight
     )
-    rows = [(name, first, second) for name in names for first, second in pairs]
-    found = [
-        paired_bootstrap(
-            values[first][name],
-            values[second][name],
-            weight=weight,
-            n_resamples=n_resamples,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
-        for name, first, second in rows
-    ]
-    p_value = np.array([each.p_value for each in found])
-    return {
-        "metric": np.array([row[0] for row in rows]),
-        "first": np.array([row[1] for row in rows]),
-        "second": np.array([row[2] for row in rows]),
-        "first_mean": np.array([each.first for each in found]),
-        "second_mean": np.array([each.second for each in found]),
-        "difference": np.array([each.difference for each in found]),
-        "low": np.array([each.low for each in found]),
-        "high": np.array([each.high for each in found]),
-        "p_value": p_value,
-        "adjusted_p_value": _holm(p_value),
-        "n_queries": np.array([each.n_queries for each in found]),
-    }
-
-
-def _holm(p_value: Floats) -> Floats:
-    """Adjust m p-values by Holm's step-down method.
-
-    The i-th smallest p-value, for i = 1 .. m, is multiplied by m - i + 1. A running maximum then
-    keeps the adjusted values in the order of the p-values.
-    """
-    order = np.argsort(p_value, kind="stable")
-    adjusted = np.empty_like(p_value)
-    factors = np.arange(len(p_value), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p_value[order] * factors), 1.0)
-    return adjusted
+    return compare_values(
+        values,
+        weight,
+        names,
+        baseline,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        random_state=random_state,
+    )
 
 
 def _values(

@@ -161,6 +161,15 @@ def to_qrels(
     return _Ids(queries, document_ids).frame(rows, {"relevance": levels})
 
 
+def import_pandas(what: str) -> Any:
+    """Return the module pandas; `what` begins the sentence of the error."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"{what} pandas data frames (pip install pandas).") from error
+    return pandas
+
+
 class _Ids:
     """The ids of queries and documents as text; `places` has those of the sorted document ids."""
 
@@ -193,12 +202,7 @@ class _Ids:
 
     def frame(self, rows: Ints, columns: dict[str, NDArray[Any]]) -> Any:
         """Return a data frame of the ids of some rows, with the columns added on the right."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "to_run and to_qrels return pandas data frames (pip install pandas)."
-            ) from error
+        pd = import_pandas("to_run and to_qrels return")
         queries = np.array(self._query_texts, dtype=object)
         documents = np.array(self._document_texts, dtype=object)
         # ranx refuses the dtype str, which pandas 3 would infer

@@ -113,7 +113,7 @@ class Queries:
             starts = run_starts(codes)
             if len(starts) == len(ids):
                 return cls(np.append(starts, len(values)), None, ids)
-            return cls._from_codes(codes, ids)
+            return cls.from_codes(codes, ids)
         starts = run_starts(values)
         # Number each run of equal ids once, because there are usually few runs.
         runs = values[starts]
@@ -124,10 +124,11 @@ class Queries:
             codes, ids = number_values(runs)
         if len(ids) == len(runs):
             return cls(np.append(starts, len(values)), None, ids)
-        return cls._from_codes(np.repeat(codes, np.diff(np.append(starts, len(values)))), ids)
+        return cls.from_codes(np.repeat(codes, np.diff(np.append(starts, len(values)))), ids)
 
     @classmethod
-    def _from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None) -> Queries:
+    def from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None = None) -> Queries:
+        """Make the partition from the numbers 0 .. n_queries - 1 of queries, each at least once."""
         order = stable_order(codes)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
         return cls(offsets, order, ids)
@@ -335,7 +336,7 @@ class Queries:
         ids = None if self._ids is None else self._ids[keep]
         if self.order is None:
             return rows, Queries(np.append(0, np.cumsum(self.sizes[keep])), None, ids)
-        return rows, Queries._from_codes(new[self.codes[rows]], ids)
+        return rows, Queries.from_codes(new[self.codes[rows]], ids)
 
     def copies(
         self, parent: NDArray[np.int64]

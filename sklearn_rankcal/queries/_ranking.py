@@ -34,12 +34,17 @@ class Ranking:
         Rows of a query with equal scores are a block. For the row at each place, `start` is the
         first place of its block inside the query, and `stop` is the place after the last one. Both
         are None if no scores tie.
+    ranked : ndarray of shape (n_rows,) of bool, or None
+        Whether the row at each place was ranked. The others stand last in their queries, and their
+        values are 0 for `take`: a relevant document that a run did not find adds nothing, and is
+        relevant nevertheless. None means all.
     """
 
     queries: Queries
     order: NDArray[np.int64]
     start: NDArray[np.int64] | None = None
     stop: NDArray[np.int64] | None = None
+    ranked: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_scores(
@@ -69,6 +74,19 @@ class Ranking:
         return ranking.break_ties(-relevance if ties == "best" else relevance)
 
     @classmethod
+    def from_found(
+        cls, scores: NDArray[Any], found: NDArray[np.bool_], queries: Queries, ties: str
+    ) -> Ranking:
+        """Make a ranking of the rows that were found; the scores of the others do not count."""
+        scores = np.where(found, scores, -np.inf)
+        order = queries.sort(scores)
+        ranked = found[order]
+        tied = equal_neighbours(scores[order], queries) & ranked
+        if ties == "first" or not tied.any():
+            return cls(queries, order, ranked=ranked)
+        return cls(queries, order, *blocks(tied, queries), ranked=ranked)
+
+    @classmethod
     def from_ranks(cls, ranks: NDArray[np.int64], queries: Queries) -> Ranking:
         """Make a ranking from positions, 1 = top, in row layout.
 
@@ -88,7 +106,8 @@ class Ranking:
         if self.start is None:
             return self
         block = self.start + self.queries.repeat(self.queries.offsets[:-1])
-        return Ranking(self.queries, self.order[np.lexsort((key[self.order], block))])
+        order = self.order[np.lexsort((key[self.order], block))]
+        return Ranking(self.queries, order, ranked=self.ranked)  # a block is ranked as a whole
 
     def head(self, k: int | None) -> Ranking:
         """Return the ranking of the first k places of every query.
@@ -107,11 +126,14 @@ class Ranking:
         top = Ranking(Queries(offsets), self.order[at])
         if self.start is not None and self.stop is not None:
             top.start, top.stop = self.start[at], self.stop[at]
+        if self.ranked is not None:
+            top.ranked = self.ranked[at]
         return top
 
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Convert an array from row layout to best-first layout."""
-        return values[self.order]
+        """Convert an array from row layout to best-first layout, with 0 for rows not ranked."""
+        taken = values[self.order]
+        return taken if self.ranked is None else taken * self.ranked
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Add up an array in best-first layout over each query."""

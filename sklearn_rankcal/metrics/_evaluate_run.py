@@ -1,0 +1,441 @@
+"""Metrics of runs against qrels, as trec_eval computes them: `evaluate_run` and `compare_runs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.measures import Measure
+from sklearn_rankcal.measures._registry import MEASURES, find_measure, get_measures, parameters_of
+from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
+from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
+from sklearn_rankcal.metrics._comparison_table import ComparisonTable, compare_values
+from sklearn_rankcal.metrics._runs import (
+    Listed,
+    few,
+    found_rows,
+    is_several,
+    no_query_in_common,
+    places_of,
+    read_qrels,
+    read_run,
+)
+from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
+from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._typing import Bools, Ints
+
+#: The metrics of a list that need not contain all documents. The others compare whole orders.
+_OF_LISTS = ("dcg", "err", "eru", "map", "mrr", "ndcg", "precision", "recall")
+_SHOWN = 10  # places of which the share of judged documents is reported
+
+Unjudged = Literal["irrelevant", "skip"]
+Missing = Literal["zero", "skip"]
+
+
+class RunEvaluation(dict[str, float]):
+    """The metrics of a run: a dict from the name of each metric to its mean over queries.
+
+    ``pandas.DataFrame({name: evaluation, ...}).T`` is a table of several runs.
+
+    Attributes
+    ----------
+    per_query : dict of str to ndarray of shape (n_queries,)
+        The values of each metric, NaN for queries that are left out, and the ids under ``"query"``.
+    missing : list of str
+        Judged queries of which the run has no document.
+    n_unknown : int
+        Number of queries of the run that are not in the qrels. They are left out.
+    judged_share : float
+        The share of judged documents among the first ten places of the run, or NaN if all of its
+        queries are unknown.
+    """
+
+    def __init__(
+        self,
+        per_query: dict[str, NDArray[Any]],
+        missing: list[str],
+        n_unknown: int,
+        judged_share: float,
+        counts_missing: bool,
+    ) -> None:
+        n_queries = len(per_query["query"])
+        queries = Queries.single(n_queries) if n_queries == 1 else Queries.uniform(n_queries, 1)
+        super().__init__(
+            (name, mean_over_queries(values, queries, None, name))
+            for name, values in per_query.items()
+            if name != "query"
+        )
+        self.per_query = per_query
+        self.missing = missing
+        self.n_unknown = n_unknown
+        self.judged_share = judged_share
+        self._counts_missing = counts_missing
+
+    def intervals(
+        self,
+        confidence_level: float = 0.95,
+        *,
+        n_resamples: int = 10_000,
+        random_state: Any = 0,
+    ) -> dict[str, MeanInterval]:
+        """Compute an interval of each mean over queries.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Confidence level of the intervals.
+        n_resamples, random_state
+            As in `paired_bootstrap`.
+
+        Returns
+        -------
+        intervals : dict of str to MeanInterval
+            It maps the name of each metric to its mean with the interval.
+        """
+        return {
+            name: interval_of_mean(
+                self.per_query[name],
+                None,
+                n_resamples=n_resamples,
+                confidence_level=confidence_level,
+                random_state=random_state,
+            )
+            for name in self
+        }
+
+    def __str__(self) -> str:
+        width = max(map(len, self))
+        lines = [f"{name:<{width}}  {value:.4f}" for name, value in self.items()]
+        n_queries, n_missing = len(self.per_query["query"]), len(self.missing)
+        lines.append(f"{_count(n_queries, 'query', 'queries')} judged")
+        if n_missing:
+            how = "0" if self._counts_missing else "left out"
+            lines.append(f"{n_missing} of them not in the run: {how}")
+        if self.n_unknown:
+            lines.append(f"{_count(self.n_unknown, 'query', 'queries')} without judgments left out")
+        lines.append(
+            f"{100 * self.judged_share:.0f} % of the documents at the first {_SHOWN} places judged"
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+@checks_keywords
+def evaluate_run(
+    qrels: Any,
+    run: Any,
+    *,
+    metrics: str | Sequence[str] = ("ndcg@10", "map", "mrr"),
+    unjudged: Unjudged = "irrelevant",
+    missing: Missing = "zero",
+    ties: str = "average",
+    zero_division: ZeroDivision = 0,
+    threshold: float = 1,
+    **parameters: Any,
+) -> RunEvaluation | dict[str, RunEvaluation]:
+    """Compute metrics of a retrieval run, the documents that a system found, against qrels.
+
+    The ideal ranking of NDCG, and the number of relevant documents of recall and of average
+    precision, are those of the qrels: a relevant document that was not found counts. A merge of
+    both tables cannot say this, and metrics of its rows are too high.
+
+    Parameters
+    ----------
+    qrels : data frame, dict of dicts, or path
+        The judged documents: a data frame with the columns ``query_id``, ``doc_id`` and
+        ``relevance``, a dict such as ``{"q1": {"d1": 2}}``, or a file of TREC, also ``.gz``. Ids
+        are compared as text. Negative relevance, such as spam of TREC's web tracks, counts as 0.
+    run : data frame, dict of dicts, path, or dict of several of these by name
+        The documents that were found: a data frame with the columns ``query_id``, ``doc_id`` and
+        ``score``, where larger is better, or ``rank``, 1 = top; a dict such as
+        ``{"q1": {"d1": 0.7}}``; or a file. The order of the rows does not count.
+    metrics : str or sequence of str, default=("ndcg@10", "map", "mrr")
+        Names of metrics: ``"dcg"``, ``"err"``, ``"eru"``, ``"map"``, ``"mrr"``, ``"ndcg"``,
+        ``"precision"`` and ``"recall"``, with cutoffs, for example ``"recall@100"``.
+    unjudged : {"irrelevant", "skip"}, default="irrelevant"
+        What documents of the run are that are not in the qrels. ``"skip"`` removes them before the
+        places are counted.
+    missing : {"zero", "skip"}, default="zero"
+        How queries of the qrels count of which the run has no document. Queries of the run that are
+        not in the qrels are always left out.
+    ties : {"average", "trec_eval", "first", "worst", "best"}, default="average"
+        How equal scores are ranked, as in the metrics such as `ndcg_score`. ``"trec_eval"`` rounds
+        scores to float32, and sorts equal ones by descending document id.
+    zero_division : {"skip", 0, 1}, default=0
+        The value of a metric for a query without a relevant document. trec_eval takes 0.
+    threshold : float, default=1
+        Documents with at least this relevance are relevant to the metrics of binary relevance.
+    **parameters
+        Parameters of the metrics. Each is passed to those that have it. The NDCG of trec_eval has
+        ``gain="linear"``.
+
+    Returns
+    -------
+    evaluation : RunEvaluation, or dict of str to RunEvaluation
+        A dict from each metric to its mean over queries, with the values of each query, intervals,
+        and the numbers of missing queries and unjudged documents. For several runs, a dict of
+        these.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a table lacks a column, has a document twice in a query or a number that is not finite,
+        if a line of a file has other fields, if no query of a run is in the qrels, or if a metric
+        or a parameter is not valid.
+
+    Warns
+    -----
+    UserWarning
+        If no document of a run is in the qrels.
+
+    Notes
+    -----
+    For n rows in the run and m in the qrels, the cost is O(n log n + m log m).
+
+    Examples
+    --------
+    The query q1 has two relevant documents, and the run found one of them:
+
+    >>> from sklearn_rankcal.metrics import evaluate_run
+    >>> qrels = {"q1": {"a": 1, "b": 1, "c": 0}, "q2": {"a": 1}}
+    >>> run = {"q1": {"a": 3.2, "c": 2.8, "unseen": 1.1}}
+    >>> print(evaluate_run(qrels, run, metrics=["map", "recall@10"]))
+    map        0.2500
+    recall@10  0.2500
+    2 queries judged
+    1 of them not in the run: 0
+    67 % of the documents at the first 10 places judged
+    """
+    evaluations = _evaluate(
+        qrels, run, metrics, unjudged, missing, ties, zero_division, threshold, parameters
+    )
+    return evaluations if is_several(run) else evaluations["run"]
+
+
+@checks_keywords
+def compare_runs(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    *,
+    baseline: str | None = None,
+    metrics: str | Sequence[str] = "ndcg@10",
+    unjudged: Unjudged = "irrelevant",
+    missing: Missing = "zero",
+    ties: str = "average",
+    zero_division: ZeroDivision = 0,
+    threshold: float = 1,
+    n_resamples: int = 10_000,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+    **parameters: Any,
+) -> ComparisonTable:
+    """Compare retrieval runs on the same qrels, query by query.
+
+    Parameters
+    ----------
+    qrels, unjudged, missing, ties, zero_division, threshold
+        As in `evaluate_run`.
+    runs : dict of str to run
+        At least two runs by name, each as `evaluate_run` takes it.
+    baseline, metrics, n_resamples, confidence_level, random_state, **parameters
+        As in `compare_systems`.
+
+    Returns
+    -------
+    table : ComparisonTable
+        As that of `compare_systems`: one row for each metric and pair of runs, with the difference,
+        its interval over queries, and its p-value, which is also adjusted for the number of rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        In the cases of `evaluate_run` and `compare_systems`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.metrics import ComparisonTable, compare_runs
+    >>> rng = np.random.default_rng(0)
+    >>> qrels = {f"q{q}": {f"d{d}": int(d < 3) for d in range(9)} for q in range(40)}
+    >>> def search(noise):
+    ...     return {
+    ...         q: {d: judged[d] + noise * rng.normal() for d in judged}
+    ...         for q, judged in qrels.items()
+    ...     }
+    >>> table = compare_runs(qrels, {"ours": search(0.5), "theirs": search(1.0)})
+    >>> columns = ["first", "second", "difference", "low", "high", "p_value"]
+    >>> print(ComparisonTable({name: table[name] for name in columns}))
+    first  second  difference      low     high  p_value
+    ours   theirs     +0.0786  +0.0274  +0.1298   0.0037
+    """
+    if not is_several(runs):
+        raise TypeError(
+            "runs must map the name of each run to the run, as in {'bm25': a, 'ours': b}. For a "
+            "single run, call evaluate_run."
+        )
+    evaluations = _evaluate(
+        qrels, runs, metrics, unjudged, missing, ties, zero_division, threshold, parameters
+    )
+    return compare_values(
+        {name: each.per_query for name, each in evaluations.items()},
+        None,
+        [metrics] if isinstance(metrics, str) else list(metrics),
+        baseline,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        random_state=random_state,
+    )
+
+
+def _evaluate(
+    qrels: Any,
+    run: Any,
+    metrics: str | Sequence[str],
+    unjudged: str,
+    missing: str,
+    ties: str,
+    zero_division: ZeroDivision,
+    threshold: float,
+    parameters: dict[str, Any],
+) -> dict[str, RunEvaluation]:
+    """The evaluation of each run by its name; a single run is called "run"."""
+    for name, value, choices in (
+        ("unjudged", unjudged, ("irrelevant", "skip")),
+        ("missing", missing, ("zero", "skip")),
+        ("ties", ties, (*TIES, "trec_eval")),
+    ):
+        if not isinstance(value, str) or value not in choices:
+            raise ValueError(
+                f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}."
+            )
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    measures = _measures(names, threshold, parameters)
+    judged = _Judged(read_qrels(qrels))
+    evaluations = {}
+    for name, given in run.items() if is_several(run) else [("run", run)]:
+        listed = read_run(given, name if name == "run" else f"the run {name!r}")
+        rows = _Found(judged, listed, name)
+        ranking = rows.ranking(ties, unjudged == "skip")
+        values: dict[str, NDArray[Any]] = {"query": np.array(judged.listed.queries, dtype=object)}
+        for metric, measure in zip(names, measures, strict=True):
+            measure.check(judged.relevance)
+            measure = measure.resolve(judged.relevance)
+            of_queries = fill_undefined(measure.per_query(ranking, rows.relevance), zero_division)
+            if missing == "skip":
+                of_queries = np.where(rows.missing, np.nan, of_queries)
+            values[metric] = of_queries
+        shown = ranking if unjudged == "irrelevant" else rows.ranking("first", False)
+        absent = [judged.listed.queries[query] for query in np.flatnonzero(rows.missing)]
+        evaluations[name] = RunEvaluation(
+            values, absent, rows.n_unknown, rows.judged_share(shown), missing == "zero"
+        )
+    return evaluations
+
+
+def _measures(names: list[str], threshold: float, parameters: dict[str, Any]) -> list[Measure]:
+    kinds = [find_measure(name)[0] for name in names]
+    for name, kind in zip(names, kinds, strict=True):
+        if kind not in [MEASURES[known] for known in _OF_LISTS]:
+            raise ValueError(
+                f"{name!r} compares the orders of all documents, and a run has only those that "
+                "were found. Pass the documents that both have to evaluate_rankings. Metrics of "
+                f"runs: {', '.join(_OF_LISTS)}."
+            )
+    if any("threshold" in parameters_of(kind) for kind in kinds):
+        parameters = {"threshold": threshold, **parameters}
+    return get_measures(names, parameters)
+
+
+class _Judged:
+    """Qrels that are ready to be looked up; `relevance` is in the order of the sorted `keys`."""
+
+    def __init__(self, listed: Listed) -> None:
+        self.listed = listed
+        self.queries = {text: place for place, text in enumerate(listed.queries)}
+        self.documents = {text: place for place, text in enumerate(listed.documents)}
+        keys = self.keys_of(listed.query, listed.document)
+        order = np.argsort(keys)
+        self.keys, self.query = keys[order], listed.query[order]
+        self.relevance = np.maximum(listed.values, 0.0)[order]
+
+    def keys_of(self, query: Ints, document: Ints) -> Ints:
+        """One number for each query and document, -1 for documents that are not known."""
+        return np.where(document >= 0, query * len(self.documents) + document, -1)
+
+
+class _Found:
+    """The documents of a run in the judged queries, and behind them the judged ones that it lacks.
+
+    `relevance` and the rows of `queries` are in this order. `missing` (n_queries,) says which
+    judged queries the run does not have.
+    """
+
+    def __init__(self, judged: _Judged, listed: Listed, name: str) -> None:
+        to_query = places_of(listed.queries, judged.queries)
+        to_document = places_of(listed.documents, judged.documents)
+        if to_query.max() < 0:
+            raise no_query_in_common(judged.listed.queries, listed.queries, name)
+        if to_document.max() < 0:
+            warn(
+                f"No document of {name} is in the qrels: its ids are such as "
+                f"{few(listed.documents)}, and those of the qrels such as "
+                f"{few(judged.listed.documents)}. All metrics are 0."
+            )
+        self.n_unknown = int((to_query < 0).sum())
+        query = to_query[listed.query]
+        rows = np.flatnonzero(query >= 0)
+        n_queries = len(judged.queries)
+        self.missing: Bools = np.bincount(query[rows], minlength=n_queries) == 0
+        keys = judged.keys_of(query[rows], to_document[listed.document[rows]])
+        relevance, known = found_rows(judged.relevance, judged.keys, keys)
+        lacking = np.ones(len(judged.keys), dtype=bool)
+        lacking[np.searchsorted(judged.keys, keys[known])] = False
+        n_lacking = int(lacking.sum())
+        self._listed, self._rows = listed, rows
+        self._scores = np.concatenate([listed.values[rows], np.zeros(n_lacking)])
+        self._listed_rows = np.arange(len(self._scores)) < len(rows)
+        self._known = np.append(known, np.zeros(n_lacking, dtype=bool))
+        self.relevance = np.concatenate([relevance, judged.relevance[lacking]])
+        self._queries = Queries.from_codes(np.concatenate([query[rows], judged.query[lacking]]))
+
+    def ranking(self, ties: str, skip_unjudged: bool) -> Ranking:
+        """Rank the documents that were found, or those of them that were judged."""
+        scores = self._scores
+        if ties == "trec_eval":
+            largest = np.finfo(np.float32).max
+            scores = np.clip(scores, -largest, largest).astype(np.float32).astype(np.float64)
+        found = self._known if skip_unjudged else self._listed_rows
+        ranking = Ranking.from_found(scores, found, self._queries, ties)
+        if ranking.start is None or ranking.stop is None or ties == "average":
+            return ranking
+        if ties == "trec_eval":
+            return ranking.break_ties(self._text_places(ranking))
+        return ranking.break_ties(-self.relevance if ties == "best" else self.relevance)
+
+    def _text_places(self, ranking: Ranking) -> Ints:
+        """The place of the id of each tied document among them, in descending order of texts."""
+        assert ranking.start is not None and ranking.stop is not None
+        tied = ranking.order[ranking.stop - ranking.start > 1]
+        different, code = np.unique(self._listed.document[self._rows[tied]], return_inverse=True)
+        texts = [self._listed.documents[one] for one in different]
+        place = np.empty(len(texts), dtype=np.int64)
+        place[sorted(range(len(texts)), key=texts.__getitem__, reverse=True)] = np.arange(
+            len(texts)
+        )
+        places = np.zeros(self._queries.n_rows, dtype=np.int64)
+        places[tied] = place[code]
+        return places
+
+    def judged_share(self, ranking: Ranking) -> float:
+        """The share of judged documents at the first places of a ranking with the unjudged ones."""
+        first = ranking.order[ranking.queries.place < _SHOWN]
+        return float(self._known[first[self._listed_rows[first]]].mean())

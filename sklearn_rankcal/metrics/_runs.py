@@ -1,0 +1,237 @@
+"""Read runs and qrels: data frames, dicts of dicts and files of TREC, with ids as text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.labels._item_ids import number_column, show_id
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._text_files import LineReader
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+#: The columns of a table, each with the names that ir_measures, PyTerrier and ir_datasets give it.
+QUERY = ("query_id", "qid", "q_id", "query-id", "topic")
+DOCUMENT = ("doc_id", "docno", "docid", "document_id", "corpus-id")
+RELEVANCE = ("relevance", "rel", "label")
+SCORE = ("score",)
+RANK = ("rank",)
+
+_QRELS = "query_id, doc_id and relevance"
+_RUN = "query_id, doc_id and score"
+_LINES = {
+    "qrels": ("query_id iteration doc_id relevance", (0, 2, 3)),
+    "run": ("query_id Q0 doc_id rank score tag", (0, 2, 4)),
+}
+
+
+@dataclass
+class Listed:
+    """Documents that are listed for queries, one row each, with a number for each row.
+
+    `query` (n_rows,) and `document` (n_rows,) are places in the lists of texts `queries` and
+    `documents`, which are in the order of their first appearance.
+    """
+
+    query: Ints
+    queries: list[str]
+    document: Ints
+    documents: list[str]
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_qrels(given: Any) -> Listed:
+    """Read judged documents with their relevance."""
+    return _read(given, "qrels")
+
+
+def read_run(given: Any, name: str = "run") -> Listed:
+    """Read documents that a system found with their scores; `name` is for errors."""
+    return _read(given, "run", name)
+
+
+def is_several(given: Any) -> bool:
+    """Whether a mapping holds several runs by name, and not the queries of a single one."""
+    if not isinstance(given, Mapping) or _columns(given) is not None:
+        return False
+    return any(
+        not isinstance(one, Mapping) or any(isinstance(deep, Mapping) for deep in one.values())
+        for one in given.values()
+    )
+
+
+def _read(given: Any, kind: str, name: str = "") -> Listed:
+    name = name or kind
+    columns = _columns(given)
+    if isinstance(given, (str, os.PathLike)):
+        queries, documents, values = _read_file(given, kind)
+    elif columns is not None:
+        queries, documents, values = _of_columns(columns, kind, name)
+    elif isinstance(given, Mapping):
+        queries, documents, values = _of_dict(given, name)
+    else:
+        wanted = _QRELS if kind == "qrels" else _RUN
+        raise TypeError(
+            f"{name} must be a data frame with the columns {wanted}, a dict of dicts as in "
+            "{'query': {'document': 1.0}}, or the path of a file of TREC; got "
+            f"{type(given).__name__}."
+        )
+    what = "relevance" if kind == "qrels" else "score"
+    numbers = read_numbers(values, f"the {what} of {name}", missing=True).astype(np.float64)
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise ValueError(f"{name} has no rows.")
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise ValueError(
+            f"{name} has a {what} that is NaN or infinite in row {row}. Drop the rows of documents "
+            + ("that were not judged." if kind == "qrels" else "that were not found.")
+        )
+    query, query_texts = _number(queries, f"the queries of {name}", len(numbers))
+    document, texts = _number(documents, f"the documents of {name}", len(numbers))
+    listed = Listed(query, query_texts, document, texts, numbers)
+    _check_unique(listed, name)
+    return listed
+
+
+def _columns(given: Any) -> Mapping[str, Any] | None:
+    """The columns of a data frame, or of a dict of columns, by name; None for anything else."""
+    if isinstance(given, Mapping):
+        names = {str(name) for name in given}
+        return given if names & set(QUERY) and names & set(DOCUMENT) else None
+    if hasattr(given, "columns") and hasattr(given, "__getitem__"):
+        return {str(name): given[name] for name in given.columns}
+    return None
+
+
+def _of_columns(columns: Mapping[str, Any], kind: str, name: str) -> list[Any]:
+    """The columns of queries, documents and numbers, by any of their names."""
+    found = []
+    for names in (QUERY, DOCUMENT, RELEVANCE if kind == "qrels" else (*SCORE, *RANK)):
+        known = next((one for one in names if one in columns), None)
+        if known is None:
+            raise ValueError(
+                f"{name} has no column {' or '.join(map(repr, names))}. Its columns are "
+                f"{', '.join(map(repr, columns))}. Rename them."
+            )
+        places = known in RANK  # the top has the smallest
+        found.append(
+            -read_numbers(columns[known], f"the rank of {name}") if places else columns[known]
+        )
+    return found
+
+
+def _of_dict(given: Mapping[Any, Any], name: str) -> tuple[list[Any], list[Any], list[Any]]:
+    """The rows of a dict of dicts, query by query."""
+    queries: list[Any] = []
+    documents: list[Any] = []
+    values: list[Any] = []
+    for query, listed in given.items():
+        if not isinstance(listed, Mapping):
+            raise TypeError(
+                f"{name} is a dict. It must map each query to a dict of its documents, as in "
+                f"{{'query': {{'document': 1.0}}}}; for {show_id(query)} it has "
+                f"{type(listed).__name__}."
+            )
+        queries.extend([query] * len(listed))
+        documents.extend(listed.keys())
+        values.extend(listed.values())
+    return queries, documents, values
+
+
+def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]:
+    """The fields of the lines of a file of TREC."""
+    form, places = _LINES[kind]
+    n_fields = len(form.split())
+    reader = LineReader(path)
+    rows: list[list[str]] = []
+    for line in reader:
+        fields = line.split()
+        if len(fields) != n_fields:
+            raise reader.error(
+                f"{len(fields)} fields where a line has {n_fields}: {form!r}. Read another table "
+                "with pandas.read_csv, and name its columns "
+                f"{_QRELS if kind == 'qrels' else _RUN}."
+            )
+        rows.append(fields)
+    if not rows:
+        raise ValueError(f"{path} has no rows.")
+    columns = list(zip(*rows, strict=True))
+    query, document, numbers = (columns[place] for place in places)
+    try:
+        values = list(map(float, numbers))
+    except ValueError:
+        for row, number in enumerate(numbers):
+            try:
+                float(number)
+            except ValueError:
+                raise ValueError(
+                    f"{path}, row {row + 1}: {number!r} is not a number. A line has the fields "
+                    f"{form!r}."
+                ) from None
+        raise
+    return list(query), list(document), values
+
+
+def _number(ids: Any, name: str, n_rows: int) -> tuple[Ints, list[str]]:
+    """Number ids by their texts; 7, 7.0 and "7" are the same id."""
+    codes, different = number_column(ids, name)
+    if len(codes) != n_rows:
+        raise ValueError(f"{name} are {len(codes)}, but there are {n_rows} numbers.")
+    texts = [text_of(one) for one in different]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    if len(numbers) < len(texts):
+        codes = np.array([numbers[text] for text in texts])[codes]
+    return codes, list(numbers)
+
+
+def text_of(one: Any) -> str:
+    """The text of an id. A column of integers with gaps is of floats: 7.0 is 7."""
+    if isinstance(one, bytes):
+        return one.decode(errors="backslashreplace")
+    if isinstance(one, (float, np.floating)) and float(one).is_integer():
+        return str(int(one))
+    return str(one)
+
+
+def _check_unique(listed: Listed, name: str) -> None:
+    keys = listed.query * len(listed.documents) + listed.document
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    if len(again):
+        row = int(order[again[0]])
+        raise ValueError(
+            f"{name} has the document {listed.documents[listed.document[row]]!r} twice in the "
+            f"query {listed.queries[listed.query[row]]!r}. Drop the duplicates."
+        )
+
+
+def places_of(texts: Iterable[str], known: Mapping[str, int]) -> Ints:
+    """The place of each text in a list, and -1 for those that are not in it."""
+    return np.array([known.get(text, -1) for text in texts], dtype=np.int64)
+
+
+def no_query_in_common(judged: Sequence[str], of_run: Sequence[str], name: str) -> ValueError:
+    """The error about a run and qrels with different queries, given their ids."""
+    return ValueError(
+        f"No query of {name} is in the qrels: its ids are such as {few(of_run)}, and those of the "
+        f"qrels such as {few(judged)}."
+    )
+
+
+def few(texts: Sequence[str]) -> str:
+    return ", ".join(map(repr, texts[:3]))
+
+
+def found_rows(values: NDArray[Any], keys: Ints, wanted: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    """Look up keys in sorted `keys`: the value of each, 0 where it is absent, and whether it is."""
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    known = keys[at] == wanted
+    return np.where(known, values[at], 0.0), known
