@@ -119,6 +119,7 @@ sphinx_gallery_conf = {
             "plot_pipeline.py",
             "plot_dask.py",
             "plot_recommendation.py",
+            "plot_fusion.py",
             "plot_rules.py",
             "plot_exposure.py",
             "plot_cutoff.py",

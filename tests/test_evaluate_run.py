@@ -9,9 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal.measures import MEASURES
-from sklearn_rankcal.metrics import compare_runs, evaluate_run
+from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
 from sklearn_rankcal.metrics._evaluate_run import _OF_LISTS
 
 METRICS = ["ndcg@5", "ndcg", "dcg@3", "map", "map@3", "mrr", "mrr@2", "precision@4", "recall@6",
@@ -341,3 +342,64 @@ def test_each_metric_is_of_lists_or_refused():
     for name in whole:
         with pytest.raises(ValueError, match="evaluate_rankings"):
             evaluate_run(Q, R, metrics=name)
+
+
+# -------------------------------------------------------------------- the table of several runs
+
+
+def test_a_table_has_every_document_of_any_run():
+    words = {"q1": {"a": 3.0, "b": 2.0}, "q2": {"a": 1.0}, "q3": {"a": 1.0}}
+    vectors = pd.DataFrame(
+        {"qid": ["q2", "q1", "q1"], "docno": ["a", "c", "b"], "score": [5, 1, 1]}
+    )
+    table = runs_table(
+        {"words": words, "vectors": vectors}, {"q1": {"b": 2, "z": 1}, "q2": {"a": -1}}
+    )
+    nan = np.nan
+    wanted = [
+        ("q1", "a", 3.0, 1.0, nan, nan, 0.0),
+        ("q1", "b", 2.0, 2.0, 1.0, 1.5, 2.0),
+        ("q1", "c", nan, nan, 1.0, 1.5, 0.0),
+        ("q2", "a", 1.0, 1.0, 5.0, 1.0, 0.0),
+    ]
+    columns = ["query_id", "doc_id", "score_words", "rank_words", "score_vectors", "rank_vectors"]
+    frame = pd.DataFrame(wanted, columns=[*columns, "relevance"])
+    pd.testing.assert_frame_equal(table, frame, check_dtype=False)
+    without = runs_table({"words": words, "vectors": vectors})
+    assert without.columns.tolist() == columns and len(without) == 5  # q3 has no judgments
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: runs_table(R), TypeError, "map the name of each run"),
+        (lambda: runs_table([R]), TypeError, "map the name of each run"),
+        (lambda: runs_table({"x": R}, {"p": {"a": 1}}), ValueError, "No query of the runs is in"),
+        (lambda: runs_table({"x": {"q": {}}}), ValueError, "the run 'x' has no rows"),
+    ],
+)
+def test_what_is_no_table_of_runs(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_learned_fusion_becomes_a_run_again():
+    rng = np.random.default_rng(0)
+    runs, qrels = {"words": {}, "vectors": {}}, {}
+    for query in range(80):
+        match = rng.normal(size=60)
+        qrels[query] = {f"d{d}": int(match[d] > 0.5) + int(match[d] > 1.5) for d in range(60)}
+        for run in runs.values():
+            scores = match + rng.normal(size=60)
+            run[query] = {f"d{d}": scores[d] for d in np.argsort(-scores)[:30]}
+    train, test = ({q: qrels[q] for q in part} for part in (range(50), range(50, 80)))
+    table = runs_table(runs, train)
+    assert set(table["query_id"]) == set(map(str, train))
+    new = runs_table(runs, test)
+    features = ["score_words", "rank_words", "score_vectors", "rank_vectors"]
+    ranker = CalibratedRanker("boosting", loss="ndcg@10", random_state=0)
+    ranker.fit(table[features], table["relevance"], groups=table["query_id"])
+    scores = ranker.decision_function(new[features], groups=new["query_id"])
+    runs["fused"] = to_run(scores, groups=new["query_id"], document_ids=new["doc_id"])
+    values = {name: each["ndcg@10"] for name, each in evaluate_run(test, runs).items()}
+    assert values["fused"] > max(values["words"], values["vectors"]) + 0.03

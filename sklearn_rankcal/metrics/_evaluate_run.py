@@ -322,8 +322,9 @@ def _evaluate(
     judged = _Judged(read_qrels(qrels))
     evaluations = {}
     for name, given in run.items() if is_several(run) else [("run", run)]:
-        listed = read_run(given, name if name == "run" else f"the run {name!r}")
-        rows = _Found(judged, listed, name)
+        label = f"the run {name!r}" if is_several(run) else "run"
+        listed = read_run(given, label)
+        rows = _Found(judged, listed, label)
         ranking = rows.ranking(ties, unjudged == "skip")
         values: dict[str, NDArray[Any]] = {"query": np.array(judged.listed.queries, dtype=object)}
         for metric, measure in zip(names, measures, strict=True):

@@ -59,6 +59,7 @@ CALLS = [
     Call(readers.hostile_file, 4),
     Call(trec.tables, 3, trec.COVERS),
     Call(trec.bad_tables, 2),
+    Call(trec.runs, 3, trec.COVERS_RUNS),
     Call(judgements.formats, 5, judgements.COVERS_FORMATS),
     Call(judgements.bad_formats, 4),
     Call(judgements.leaderboard, 4, judgements.COVERS_AGGREGATE),

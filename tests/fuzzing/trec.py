@@ -9,6 +9,7 @@ from .values import GROUP_WORDS, draw_codes, draw_groups, spoiled_groups, spoile
 
 _M = public.metrics
 COVERS = ("to_run", "to_qrels")
+COVERS_RUNS = ("evaluate_run", "compare_runs", "runs_table", "RunEvaluation", "ComparisonTable")
 
 
 def _ids(case, codes):
@@ -71,3 +72,74 @@ def bad_tables(case):
     else:
         bad = spoiled_groups(case, codes)
         case.refuses(function, np.zeros(n), groups=bad, words=(*GROUP_WORDS, name))
+
+
+def _listed(case, queries, documents, draw):
+    """A dict of dicts, with the ids in any order, and sometimes without a query."""
+    made = {}
+    for query in case.rng.permutation(queries):
+        if made and case.chance(0.2):
+            continue
+        n = case.whole(1, len(documents))
+        found = case.rng.permutation(documents)[:n].tolist()
+        made[query.item()] = dict(zip(found, draw(n), strict=True))
+    return made
+
+
+def _given(case, listed, names):
+    """The same table as a dict, a data frame or a file."""
+    rows = [(q, d, value) for q, found in listed.items() for d, value in found.items()]
+    kind = case.whole(0, 2)
+    if kind == 0:
+        return listed
+    if kind == 1:
+        import pandas as pd
+
+        case.rng.shuffle(rows)
+        return pd.DataFrame(rows, columns=["query_id", "doc_id", names[0]])
+    path = case.folder / names[0]
+    path.write_text("".join(names[1].format(q, d, value) for q, d, value in rows))
+    return path
+
+
+def runs(case):
+    """Runs against qrels: what does not change the order, the form or the ids changes no value."""
+    queries, documents = np.arange(case.whole(1, 4)), np.arange(case.whole(1, 12))
+    scales = [
+        lambda n: case.rng.normal(size=n).tolist(),
+        lambda n: (case.rng.integers(-2, 3, n) / 2).tolist(),
+    ]
+    qrels = _listed(case, queries, documents, lambda n: case.rng.integers(-1, 3, n).tolist())
+    first = _listed(case, queries, documents, case.choose(scales))
+    second = _listed(case, queries, documents, case.choose(scales))
+    if not set(first) & set(qrels) or not set(second) & set(qrels):
+        case.refuses(_M.compare_runs, qrels, {"a": first, "b": second}, words=("qrels",))
+        return
+    options = {
+        "ties": case.choose(["average", "trec_eval", "worst", "best"]),
+        "unjudged": case.choose(["irrelevant", "skip"]),
+        "metrics": ["ndcg@3", "map", "mrr", "precision@2", "recall@3", "err"],
+    }
+    plain = case.call(_M.evaluate_run, qrels, first, **options)
+    forms = ("relevance", "{0} 0 {1} {2}\n"), ("score", "{0} Q0 {1} 1 {2!r} x\n")
+    again = case.call(
+        _M.evaluate_run,
+        _given(case, qrels, forms[0]),
+        _given(
+            case, {q: {d: 2 * s for d, s in found.items()} for q, found in first.items()}, forms[1]
+        ),
+        **options,
+    )
+    values = np.array([list(plain.values()), list(again.values())])
+    case.expect(((values >= 0) & (values <= 1 + 1e-12)).all(), "is beyond 0 and 1", repr(values))
+    case.expect(np.allclose(*values, rtol=1e-12), "depends on the form", repr(values))
+    case.expect(plain.missing == [str(q) for q in qrels if q not in first], "misses others")
+    if options["ties"] == "worst":
+        best = case.call(_M.evaluate_run, qrels, first, **{**options, "ties": "best"})
+        case.expect(all(best[k] >= plain[k] - 1e-12 for k in plain), "worst is better than best")
+    table = case.call(_M.compare_runs, qrels, {"a": first, "b": second}, n_resamples=10, **options)
+    case.expect(np.allclose(table["first_mean"], values[0], rtol=1e-12), "compares other means")
+    rows = case.call(_M.runs_table, {"a": first, "b": second})
+    pairs = {(str(q), str(d)) for run in (first, second) for q, found in run.items() for d in found}
+    case.expect(set(zip(rows["query_id"], rows["doc_id"], strict=True)) == pairs, "has other rows")
+    case.expect(rows["score_a"].notna().sum() == sum(map(len, first.values())), "loses scores")
