@@ -362,8 +362,10 @@ class _Judged:
     def __init__(self, listed: Listed) -> None:
         self.listed = listed
         self.queries = {text: place for place, text in enumerate(listed.queries)}
-        self.documents = {text: place for place, text in enumerate(listed.documents)}
-        keys = self.keys_of(listed.query, listed.document)
+        texts = dict.fromkeys(listed.documents)
+        self.documents = {text: place for place, text in enumerate(texts)}
+        document = places_of(listed.documents, self.documents)[listed.document]
+        keys = self.keys_of(listed.query, document)
         order = np.argsort(keys)
         self.keys, self.query = keys[order], listed.query[order]
         self.relevance = np.maximum(listed.values, 0.0)[order]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Listed:
     """Documents that are listed for queries, one row each, with a number for each row.
 
     `query` (n_rows,) and `document` (n_rows,) are places in the lists of texts `queries` and
-    `documents`, which are in the order of their first appearance.
+    `documents`. The texts of queries are different, and so are those of the documents of a query.
     """
 
     query: Ints
@@ -63,7 +64,7 @@ def is_several(given: Any) -> bool:
     if not isinstance(given, Mapping) or _columns(given) is not None:
         return False
     return any(
-        not isinstance(one, Mapping) or any(isinstance(deep, Mapping) for deep in one.values())
+        not isinstance(one, Mapping) or isinstance(next(iter(one.values()), None), Mapping)
         for one in given.values()
     )
 
@@ -71,12 +72,12 @@ def is_several(given: Any) -> bool:
 def _read(given: Any, kind: str, name: str = "") -> Listed:
     name = name or kind
     columns = _columns(given)
+    if isinstance(given, Mapping) and columns is None:
+        return _of_dict(given, kind, name)
     if isinstance(given, (str, os.PathLike)):
         queries, documents, values = _read_file(given, kind)
     elif columns is not None:
         queries, documents, values = _of_columns(columns, kind, name)
-    elif isinstance(given, Mapping):
-        queries, documents, values = _of_dict(given, name)
     else:
         wanted = _QRELS if kind == "qrels" else _RUN
         raise TypeError(
@@ -84,6 +85,16 @@ def _read(given: Any, kind: str, name: str = "") -> Listed:
             "{'query': {'document': 1.0}}, or the path of a file of TREC; got "
             f"{type(given).__name__}."
         )
+    numbers = _numbers(values, kind, name)
+    query, query_texts = _number(queries, f"the queries of {name}", len(numbers))
+    document, texts = _number(documents, f"the documents of {name}", len(numbers))
+    listed = Listed(query, query_texts, document, texts, numbers)
+    _check_unique(listed, name)
+    return listed
+
+
+def _numbers(values: Any, kind: str, name: str) -> Floats:
+    """The relevance of qrels or the scores of a run, which must be finite."""
     what = "relevance" if kind == "qrels" else "score"
     numbers = read_numbers(values, f"the {what} of {name}", missing=True).astype(np.float64)
     if numbers.ndim != 1 or len(numbers) == 0:
@@ -94,11 +105,7 @@ def _read(given: Any, kind: str, name: str = "") -> Listed:
             f"{name} has a {what} that is NaN or infinite in row {row}. Drop the rows of documents "
             + ("that were not judged." if kind == "qrels" else "that were not found.")
         )
-    query, query_texts = _number(queries, f"the queries of {name}", len(numbers))
-    document, texts = _number(documents, f"the documents of {name}", len(numbers))
-    listed = Listed(query, query_texts, document, texts, numbers)
-    _check_unique(listed, name)
-    return listed
+    return numbers
 
 
 def _columns(given: Any) -> Mapping[str, Any] | None:
@@ -128,22 +135,27 @@ def _of_columns(columns: Mapping[str, Any], kind: str, name: str) -> list[Any]:
     return found
 
 
-def _of_dict(given: Mapping[Any, Any], name: str) -> tuple[list[Any], list[Any], list[Any]]:
-    """The rows of a dict of dicts, query by query."""
-    queries: list[Any] = []
-    documents: list[Any] = []
-    values: list[Any] = []
-    for query, listed in given.items():
-        if not isinstance(listed, Mapping):
+def _of_dict(given: Mapping[Any, Any], kind: str, name: str) -> Listed:
+    """The rows of a dict of dicts, query by query, with a number for each row."""
+    for query, found in given.items():
+        if not isinstance(found, Mapping):
             raise TypeError(
                 f"{name} is a dict. It must map each query to a dict of its documents, as in "
                 f"{{'query': {{'document': 1.0}}}}; for {show_id(query)} it has "
-                f"{type(listed).__name__}."
+                f"{type(found).__name__}."
             )
-        queries.extend([query] * len(listed))
-        documents.extend(listed.keys())
-        values.extend(listed.values())
-    return queries, documents, values
+    lists = [found for found in given.values() if found]
+    numbers = _numbers([value for found in lists for value in found.values()], kind, name)
+    queries = [text_of(query) for query, found in given.items() if found]
+    texts = list(chain.from_iterable(lists))
+    query = np.repeat(np.arange(len(lists)), [len(found) for found in lists])
+    if set(map(type, texts)) == {str} and len(set(queries)) == len(queries):  # no document twice
+        return Listed(query, queries, np.arange(len(texts)), texts, numbers)
+    query, queries = _number([queries[place] for place in query], f"the queries of {name}")
+    document, texts = _number(texts, f"the documents of {name}")
+    listed = Listed(query, queries, document, texts, numbers)
+    _check_unique(listed, name)
+    return listed
 
 
 def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]:
@@ -180,10 +192,12 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
     return list(query), list(document), values
 
 
-def _number(ids: Any, name: str, n_rows: int) -> tuple[Ints, list[str]]:
+def _number(ids: Any, name: str, n_rows: int | None = None) -> tuple[Ints, list[str]]:
     """Number ids by their texts; 7, 7.0 and "7" are the same id."""
+    if str(getattr(ids, "dtype", "")) == "object" and set(map(type, ids)) == {str}:
+        ids = ids.astype("str")  # which pandas numbers faster
     codes, different = number_column(ids, name)
-    if len(codes) != n_rows:
+    if n_rows is not None and len(codes) != n_rows:
         raise ValueError(f"{name} are {len(codes)}, but there are {n_rows} numbers.")
     texts = [text_of(one) for one in different]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
@@ -213,9 +227,9 @@ def _check_unique(listed: Listed, name: str) -> None:
         )
 
 
-def places_of(texts: Iterable[str], known: Mapping[str, int]) -> Ints:
+def places_of(texts: Sequence[str], known: Mapping[str, int]) -> Ints:
     """The place of each text in a list, and -1 for those that are not in it."""
-    return np.array([known.get(text, -1) for text in texts], dtype=np.int64)
+    return np.fromiter(map(known.get, texts, repeat(-1)), np.int64, len(texts))
 
 
 def no_query_in_common(judged: Sequence[str], of_run: Sequence[str], name: str) -> ValueError:
