@@ -61,6 +61,14 @@ def test_columns_of_any_kind(make):
     assert qrels.to_numpy().tolist() == [["3", "a", 1], ["3", "b", 0]]
 
 
+def test_ids_of_a_column_with_gaps_are_whole_numbers():
+    """pandas makes floats of integers beside NaN, as after an outer merge."""
+    run = to_run([1.0, 2.0], groups=pd.Series([7.0, 8.5]), document_ids=np.array([1.0, 2.0]))
+    assert run["query_id"].tolist() == ["7", "8.5"] and run["doc_id"].tolist() == ["1", "2"]
+    qrels = to_qrels([1, 0], groups=[7, 8], document_ids=[1, 2])
+    assert qrels["query_id"].tolist() == ["7", "8"]
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_metrics_are_the_same_on_rows_and_on_tables(data):

@@ -12,6 +12,7 @@ from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import number_ids, number_items, read_ids, show_id
 from sklearn_rankcal.labels._relevance import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
+from sklearn_rankcal.metrics._runs import text_of
 from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import warn
@@ -215,9 +216,7 @@ class _Ids:
 
 def _texts(ids: Sequence[Any], name: str) -> list[str]:
     """Return different ids as text; two of them may not have the same text."""
-    texts = [
-        one.decode(errors="backslashreplace") if isinstance(one, bytes) else str(one) for one in ids
-    ]
+    texts = [text_of(one) for one in ids]
     for text in texts:
         if text.split() != [text]:
             raise ValueError(
