@@ -345,7 +345,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         model: Any = None
         if on_documents:
             started = time.perf_counter()
-            model = self._document_model(regressor, data, counts, largest)
+            template = _table_without_rows(data)
+            model = self._document_model(regressor, data, template, counts, largest)
+            model.match_parameters(regressor := clone(regressor), template)
             print_progress(self, f"context columns: {model.context_}", started)
         if self.whole_queries:
             frames = data.frames()
@@ -375,10 +377,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return model
 
     def _document_model(
-        self, regressor: Any, data: Collections, counts: Counts, largest: float
+        self, regressor: Any, data: Collections, template: Any, counts: Counts, largest: float
     ) -> DocumentModel:
         """Return a model that knows the context columns and the unit of the targets."""
-        template = _table_without_rows(data)
         columns = numeric_columns(template)
         automatic = isinstance(self.context, str) and self.context == "auto"
         model = DocumentModel(

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
@@ -26,6 +26,7 @@ from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
 from sklearn_rankcal.utils._features import note_text_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
@@ -94,7 +95,7 @@ class ClosedFormSums(Sums):
     slopes: Slopes
 
 
-class DocumentModel(ContextTableMixin, BaseEstimator):
+class DocumentModel(ContextTableMixin, ClonesCatBoost):
     """Fit a regressor to one row per document, and predict a score for each document.
 
     Parameters
@@ -263,6 +264,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         graded_targets: bool = False,
     ) -> Self:
         """Fit a regressor to the table of X with the context columns that were chosen."""
+        self.match_parameters(regressor, X)
         rows, fitted, weight = self._encode(
             regressor, targets, queries, sample_weight, graded_targets
         )

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models import (
@@ -18,11 +17,13 @@ from sklearn_rankcal.models import (
     default_regressor,
     is_model,
 )
+from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._stacked import boosted_members
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import column_values, numeric_columns
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
@@ -67,6 +68,12 @@ def make_model(
     check_context(None if ranker.context == "auto" else ranker.context)
     named = regressor is None or isinstance(regressor, str)
     if space.is_pairwise and not named:
+        refuse_parameters(
+            regressor,
+            f"loss={ranker.loss!r} fits the regressor to pairs of documents, which have other "
+            "columns, and pairs keep no monotone constraint. Pass a loss on scores, such as "
+            "'pd_by_scores' or 'map_by_scores'.",
+        )
         return PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
     pays = regressor is None and held_out is None and _pays(ranker, data)

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,6 +25,7 @@ from sklearn_rankcal.labels._label_rankings import (
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
@@ -39,6 +39,7 @@ from sklearn_rankcal.rankers._label_targets import (
 )
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone, readable_table
 from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._nested import set_random_states
@@ -54,7 +55,7 @@ Floats = NDArray[np.float64]
 _MOST_PAIRS = 50_000
 
 
-class CalibratedLabelRanker(SiteLink, BaseEstimator):
+class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
     A regressor with many outputs predicts the targets of the loss, and a decoder converts the
@@ -325,6 +326,7 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
+        match_parameters(regressor, X)
         y = targets[:, 0] if targets.shape[1] == 1 else targets
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         regressor = set_random_states(regressor, self.random_state)
@@ -340,7 +342,7 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         """Check the number and the names of the columns; the regressor decides about the cells."""
         table = check_features(X)
         validate_data(self, X=table, reset=reset, skip_check_array=True)
-        return table
+        return readable_table(self.regressor, table)
 
     # ---------------------------------------------------------------- predict
 

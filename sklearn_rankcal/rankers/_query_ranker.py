@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
@@ -20,6 +19,7 @@ from sklearn_rankcal.rankers import _reports, _table
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import TrainingData
+from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -58,7 +58,7 @@ class RankerMixin(SiteLink):
         return tags
 
 
-class QueryRanker(RankerMixin, BaseEstimator):
+class QueryRanker(RankerMixin, ClonesCatBoost):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`

@@ -118,14 +118,18 @@ def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
     return table
 
 
+def category_columns(X: Any) -> list[Any]:
+    """Return the names of the columns of categories of a data frame."""
+    if _is_polars(X):
+        return [name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))]
+    return list(X.select_dtypes("category").columns) if hasattr(X, "iloc") else []
+
+
 def used_categories(X: Any) -> dict[Any, set[Any]]:
     """Return the categories that occur in each column of categories of a data frame."""
-    if _is_polars(X):
-        kinds = {name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))}
-        return {name: set(X[name].drop_nulls().unique()) for name in kinds}
-    if not hasattr(X, "iloc"):
-        return {}
-    return {name: set(X[name].dropna().unique()) for name in X.select_dtypes("category").columns}
+    columns = {name: X[name] for name in category_columns(X)}
+    known = "drop_nulls" if _is_polars(X) else "dropna"
+    return {name: set(getattr(values, known)().unique()) for name, values in columns.items()}
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
