@@ -118,7 +118,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     ----------
     context_ : dict of str to list
         The kinds of context that were added, and for each the columns of X that it describes:
-        indices, or names if X is a data frame. Empty if no context was added.
+        indices, or names if X is a data frame. Empty if no context was added. Parameters of the
+        regressor that name columns can exclude some (:ref:`column-parameters`).
     regressor_ : estimator
         The fitted regressor.
     levels_ : ndarray of shape (n_levels,)

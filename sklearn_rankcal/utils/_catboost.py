@@ -53,13 +53,13 @@ def readable_table(regressor: Any, X: Any) -> Any:
         return X
     if not is_dataframe(X):
         listed = regressor.get_params().get("cat_features")
-        if listed is None or not hasattr(X, "dtype") or X.dtype.kind != "f":
+        if listed is None or not isinstance(X, np.ndarray):
             return X
-        table = X.astype(object)
-        for place in listed:
-            if (X[:, place] == np.round(X[:, place])).all():  # else the error is CatBoost's
-                table[:, place] = X[:, place].astype(np.int64)
-        return table
+        import pandas as pd
+
+        table = pd.DataFrame(X).infer_objects()
+        whole = [place for place in listed if _is_whole(table[place])]
+        return table.astype(dict.fromkeys(whole, np.int64))
     names = category_columns(X)
     if not names:
         return X
@@ -72,6 +72,11 @@ def readable_table(regressor: Any, X: Any) -> Any:
         }
         X = pd.DataFrame(columns)
     return X.assign(**{name: _as_texts(X[name]) for name in names})
+
+
+def _is_whole(values: Any) -> bool:
+    """Whether a column has floats that are whole numbers; others are left to CatBoost."""
+    return values.dtype.kind == "f" and bool((values == np.round(values)).all())
 
 
 def _as_texts(values: Any) -> Any:
