@@ -15,7 +15,7 @@ from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
-from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
+from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
@@ -409,7 +409,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         queries = Queries.uniform(len(u), self.n_labels_)
         if self.by_scores_ or not self.loss_.space.is_pairwise:
             ranks = self.decoder_.decode(tie_rounded(u.ravel(), queries), queries).ranks
-        elif self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
+        elif self.cyclic_weight_ == 0 and sorts_scores(self.decoder_):
             scores = tie_rounded(net_scores(u, self.n_labels_).ravel(), queries)
             ranks = Sort().decode(scores, queries).ranks
         else:
