@@ -60,6 +60,7 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
+from sklearn_rankcal.rankers._choose_model import check_is_no_ranker
 from sklearn_rankcal.rankers._reports import predicts_scores
 from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.rankers._training import (
@@ -289,6 +290,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
                     f"Leave out the parameter client of {type(regressor).__name__}. The default "
                     "client of dask is used."
                 )
+            check_is_no_ranker(regressor)
         return set_random_states(clone(regressor), self.random_state)
 
     def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any, list[int]]:

@@ -21,11 +21,12 @@ from sklearn_rankcal.models._early_stopping import (
     Validation,
     check_stops_early,
     fit_until_best,
+    refuse_own_stopping,
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import note_text_columns
+from sklearn_rankcal.utils._features import note_columns
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
@@ -139,6 +140,8 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         regressor = clone(regressor)
         if validation is not None:
             check_stops_early(regressor)
+        else:
+            refuse_own_stopping(regressor)
         self._choose_columns(X, queries)
         table, _ = self._table(X, queries)
         self.surrogate_ = surrogate.resolve(targets)
@@ -161,7 +164,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
                 run = Run(regressor, table, labels, {}, validation, held_out, self._as_scores)
                 regressor = fit_until_best(run)
         except (TypeError, ValueError) as error:
-            note_text_columns(error, table)
+            note_columns(error, table)
             raise
         except Exception as error:
             if _NO_COLUMNS not in str(error):

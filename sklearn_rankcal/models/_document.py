@@ -20,6 +20,7 @@ from sklearn_rankcal.models._early_stopping import (
     Validation,
     check_stops_early,
     fit_until_best,
+    refuse_own_stopping,
 )
 from sklearn_rankcal.models._folds import part_of_table
 from sklearn_rankcal.models._sums import DocumentSums, Sums
@@ -27,7 +28,7 @@ from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._features import note_text_columns, take_rows
+from sklearn_rankcal.utils._features import note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -213,6 +214,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             regressor = clone(self.regressor)
         if validation is not None:
             check_stops_early(regressor)
+        else:
+            refuse_own_stopping(regressor)
         self._choose_columns(X, queries)
         if validation is None and self._adds_up(regressor, X):
             try:
@@ -289,7 +292,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
                         Run(regressor, table, fitted, weights, validation, held_out, as_scores)
                     )
         except (TypeError, ValueError) as error:
-            note_text_columns(error, table)
+            note_columns(error, table)
             raise
         self.regressor_, self._inverse_scale = regressor, slopes
         return self

@@ -103,6 +103,7 @@ class BoostedRanker(QueryRanker):
     # Metadata routing passes these arguments to `fit` without a set_fit_request call.
     __metadata_request__fit = {"X_val": True, "y_val": True, "groups_val": True}
 
+    _one_regressor = "lightgbm.LGBMRegressor()"
     _weighs_queries = True
     _learns_targets = False
     decoder = "auto"

@@ -40,10 +40,10 @@ from sklearn_rankcal.rankers._label_targets import (
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone, readable_table
-from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
+from sklearn_rankcal.utils._features import check_features, note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._nested import set_random_states
-from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._parameters import check_choice, check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._site import SiteLink
@@ -335,7 +335,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         try:
             return fit_outputs(regressor, X, y, weights), None
         except (TypeError, ValueError) as error:
-            note_text_columns(error, X)
+            note_columns(error, X)
             raise
 
     def _read_table(self, X: Any, reset: bool = False) -> Any:
@@ -345,6 +345,11 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return readable_table(self.regressor, table)
 
     # ---------------------------------------------------------------- predict
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
+        check_nested(self, params, regressor="sklearn_rankcal.models.BlendedRegressor()")
+        return super().set_params(**params)
 
     def set_output(self, *, predict: str | None = None) -> Self:
         """Choose what `predict` returns.

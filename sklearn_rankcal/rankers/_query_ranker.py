@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._parameters import check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._site import SiteLink
@@ -85,10 +86,17 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     # whether the predictions of the model estimate the expected targets of the loss
     _learns_targets = True
     __metadata_request__predict = {"groups": True, "rules": True}
+    # code that makes a regressor in the place of None or a name
+    _one_regressor = "sklearn_rankcal.models.default_regressor(len(X))"
     # of the last fit; never pickled
     _fitted_queries: Any = None
 
     __reduce__ = reduce_with_versions
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
+        check_nested(self, params, regressor=self._one_regressor)
+        return super().set_params(**params)
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
