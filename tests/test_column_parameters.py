@@ -13,7 +13,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import all_estimators
 
 from sklearn_rankcal import BoostedRanker, CalibratedRanker, context_columns
-from sklearn_rankcal.models import DistilledModel, DocumentModel
+from sklearn_rankcal.models import (
+    DistilledModel,
+    DocumentModel,
+    ResidualPairModel,
+    ResidualProductModel,
+)
 from sklearn_rankcal.models._column_parameters import COLUMN_PARAMETERS
 from tests.column_tools import LIBRARIES, MONOTONE, NAMES, behind, boosted, documents
 
@@ -181,6 +186,9 @@ def test_pairs_keep_no_constraint(loss):
     one, y = HistGradientBoostingRegressor(monotonic_cst=[1, 0, 0]), (Y > 1).astype(int)
     with pytest.raises(ValueError, match=r"monotonic_cst.*pd_by_scores"):
         CalibratedRanker(one, loss=loss).fit(X, y, groups=G)
+    kind = {"pd": ResidualPairModel, "map": ResidualProductModel}[loss]
+    with pytest.raises(ValueError, match=r"monotonic_cst.*pd_by_scores"):
+        CalibratedRanker(kind(DocumentModel(one)), loss=loss).fit(X, y, groups=G)
     ranker = CalibratedRanker(one, loss=f"{loss}_by_scores").fit(X, y, groups=G)
     assert behind(ranker, X[FIRST], G[FIRST]) == 0
 

@@ -150,10 +150,11 @@ def match_parameters(
         _refuse_inner_parameters(regressor)
 
 
-def refuse_parameters(regressor: Any, why: str) -> None:
-    """Raise ValueError if a regressor has a parameter of columns that its table does not have."""
-    for name in given_parameters(regressor):
-        raise ValueError(f"{type(regressor).__name__} has the parameter {name} of columns. {why}")
+def refuse_parameters(regressor: Any, why: str, *forms: str) -> None:
+    """Raise ValueError if a regressor has a parameter of columns, of these forms if there are."""
+    for name, (form, _) in given_parameters(regressor).items():
+        if not forms or form in forms:
+            raise ValueError(f"{type(regressor).__name__} has the parameter {name}. {why}")
 
 
 def _refuse_inner_parameters(regressor: Any) -> None:

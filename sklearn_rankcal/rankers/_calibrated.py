@@ -230,7 +230,6 @@ class CalibratedRanker(QueryRanker):
             who,
             takes_categories=default and on_scores,
             has_ids=self.group_column is not None,
-            fitted=getattr(self, "_categories", ()),
         )
         return dense_table(table)
 

@@ -7,7 +7,7 @@ the column names and dtypes that the user passed.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
@@ -130,6 +130,17 @@ def used_categories(X: Any) -> dict[Any, set[Any]]:
     columns = {name: X[name] for name in category_columns(X)}
     known = "drop_nulls" if _is_polars(X) else "dropna"
     return {name: set(getattr(values, known)().unique()) for name, values in columns.items()}
+
+
+def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
+    """Return a data frame with these categorical dtypes, where its columns contain text."""
+    texts = ("object", "str", "string", "String")
+    found = {name: dtype for name, dtype in dtypes.items() if str(X[name].dtype) in texts}
+    if not found:
+        return X
+    if _is_polars(X):
+        return X.with_columns(X[name].cast(dtype) for name, dtype in found.items())
+    return X.astype(found)
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
@@ -295,12 +306,10 @@ def check_no_text(
     *,
     takes_categories: bool = False,
     has_ids: bool = False,
-    fitted: Collection[Any] = (),
 ) -> None:
     """Raise an error if columns contain text or times; it names the columns and the remedies.
 
-    `has_ids` says whether the ids of queries are known, and `fitted` are the columns that were
-    categories in `fit`.
+    `has_ids` says whether the ids of queries are known.
     """
     if not (found := text_columns(X)):
         return
@@ -315,13 +324,10 @@ def check_no_text(
     if frame and not has_ids:
         which = "one of them" if several else "it"
         text += f"If {which} contains query ids, pass group_column={found[0][0]!r}. "
-    if (again := [column for column, _ in found if column in fitted]) and hasattr(X, "iloc"):
-        text += (
-            f"In fit {again} were categories. Cast to those: X = X.astype(X_fit[{again}].dtypes), "
-            "where X_fit is the table of fit. "
-        )
-    elif takes_categories and (category := _as_category(X, found)):
+    if takes_categories and (category := _as_category(X, found)):
         text += f"Make text a category: {category}. "
+    if not any(isinstance(example, str) for _, example in found):
+        text += "Convert times to numbers, for example to days since a date. "
     raise ValueError(
         f"{text}Otherwise drop {them}, or encode {them}, for example with sklearn's OrdinalEncoder "
         "or TargetEncoder, in a pipeline before the ranker."
