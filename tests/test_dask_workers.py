@@ -22,6 +22,7 @@ from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.dask._workers import refuse_lost_workers
 
+from .column_tools import behind
 from .dask_data import collection_of
 
 # Libraries warn of things that are no matter of ours, such as ports and deprecated names.
@@ -116,6 +117,22 @@ def regressor_of(library, **parameters):
     return xgboost_dask.DaskXGBRegressor(
         n_estimators=20, max_depth=3, enable_categorical=True, **parameters
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("context", ["zscore", "difference"])
+@pytest.mark.parametrize("library, constraint", [("lightgbm", [1, 0, 0, 0]), ("xgboost", {"a": 1})])
+def test_constraints_hold_beside_context_columns(client, library, constraint, context):
+    regressor = regressor_of(library, monotone_constraints=constraint)
+    frame = collection_of(PARTS)
+    ranker = DaskCalibratedRanker(
+        regressor, group_column="qid", whole_queries=True, context=context
+    ).fit(frame[FEATURES], frame["label"])
+    assert ranker.regressor.get_params()["monotone_constraints"] == constraint
+    one = ranker.ranker_
+    assert one.model_.context_ == {context: [*"bcd"] if context == "zscore" else [*"abcd"]}
+    rows = FRAME["qid"].isin(FRAME["qid"].unique()[:10])
+    assert behind(one, FRAME.loc[rows, [*"abcd"]], FRAME.loc[rows, "qid"].to_numpy()) == 0
 
 
 @pytest.mark.slow

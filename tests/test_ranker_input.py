@@ -270,7 +270,7 @@ def test_errors_about_text_name_the_column():
         CalibratedRanker(PairwiseRidge(), loss="pd"),
         CalibratedRanker(Ridge(), loss="pd"),
     ):
-        with pytest.raises(ValueError, match=r"Column 'title' of X contains text .*'t0'"):
+        with pytest.raises(ValueError, match=r"Columns 'title', 'when' of X contain text .*'t0'"):
             ranker.fit(frame, Y, groups=G)
         with pytest.raises(ValueError, match="Column 'when' of X contains text or times"):
             ranker.fit(frame.drop(columns="title"), Y, groups=G)

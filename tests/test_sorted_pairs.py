@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.decoders import DECODERS, Borda
+from sklearn_rankcal.decoders import DECODERS, Borda, GreedyDAG, Rules, Sort
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, ResidualPairModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
@@ -102,6 +102,49 @@ def test_a_decoder_of_the_user_gets_the_pairs():
     plain = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, Y, groups=G)
     turned = CalibratedRanker(PairwiseRidge(), loss="pd", decoder=Reversed()).fit(X, Y, groups=G)
     assert (turned.predict(X, groups=G) != plain.predict(X, groups=G)).any()
+
+
+class Turned(GreedyDAG):
+    """A decoder of this package with another `decode`."""
+
+    def decode(self, u, queries, tie_breakers=None, n_jobs=None, rules=None):
+        return super().decode(-u, queries, tie_breakers, n_jobs, rules)
+
+
+class TurnedMatrices(GreedyDAG):
+    """A decoder of this package with another step of `decode`."""
+
+    def _decode(self, matrices, options):
+        return super()._decode(-matrices, options)
+
+
+@pytest.mark.parametrize("kind", [Turned, TurnedMatrices])
+def test_a_decoder_that_overrides_decode_is_used(kind):
+    table = np.random.default_rng(1).normal(size=(len(G), 3))  # no ties
+    for model in (PairwiseRidge(), Ridge()):
+        plain = CalibratedRanker(model, loss="pd", decoder="greedy_dag").fit(table, Y, groups=G)
+        turned = CalibratedRanker(model, loss="pd", decoder=kind()).fit(table, Y, groups=G)
+        sizes = Queries.from_groups(G).repeat(np.bincount(G))
+        ranks = turned.predict(table, groups=G)
+        np.testing.assert_array_equal(ranks, sizes + 1 - plain.predict(table, groups=G))
+    data = make_label_ranking(80, 5, random_state=0)
+    plain = CalibratedLabelRanker(decoder="greedy_dag", random_state=0).fit(data.X, data.Y)
+    turned = CalibratedLabelRanker(decoder=kind(), random_state=0).fit(data.X, data.Y)
+    for ranker in (plain, turned):
+        ranker.cyclic_weight_ = 0.0
+    np.testing.assert_array_equal(turned.predict(data.X), 6 - plain.predict(data.X))
+
+
+def test_rules_refuse_a_decoder_of_scores_that_they_would_ignore():
+    class Last(Sort):
+        def decode(self, u, queries, tie_breakers=None):
+            return super().decode(-u, queries, tie_breakers)
+
+    ranker = CalibratedRanker(Ridge(), decoder=Last()).fit(X, Y, groups=G)
+    assert (ranker.predict(X, groups=G) != CalibratedRanker(Ridge()).fit(X, Y, groups=G).predict(
+        X, groups=G)).any()  # fmt: skip
+    with pytest.raises(TypeError, match="Last does not decode under rules"):
+        ranker.predict(X, groups=G, rules=Rules(blocked=X[:, 0] > 1))
 
 
 def test_ten_thousand_documents_in_a_query():

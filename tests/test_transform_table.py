@@ -103,7 +103,7 @@ def test_categories_have_no_context_column():
 
 def test_sparse_tables():
     table = sparse.csr_matrix(X)
-    ranker = CalibratedRanker(Ridge(), loss="ndcg").fit(table, Y, groups=GROUPS)
+    ranker = CalibratedRanker(Ridge(), loss="ndcg", context=None).fit(table, Y, groups=GROUPS)
     seen = ranker.transform_table(table, groups=GROUPS)
     assert sparse.issparse(seen)
     np.testing.assert_array_equal(

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.multioutput import MultiOutputRegressor
@@ -28,8 +28,10 @@ from sklearn_rankcal.cost_sensitive._costs import (
 )
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
 from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone, readable_table
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._numbers import check_no_mask
@@ -43,7 +45,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 MAX_RECALIBRATED = 100
 
 
-class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
+class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
@@ -206,6 +208,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         X = check_features(X)
         check_no_mask(y, "y")
         validate_data(self, X=X, y=y, skip_check_array=True)
+        X = readable_table(self.regressor, X)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
@@ -279,6 +282,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> Any:
         """Fit a clone of the regressor to the columns of `targets`."""
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
+        match_parameters(regressor, X)
         regressor = set_random_states(regressor, self.random_state)
         if targets.shape[1] == 1:
             targets = targets.ravel()
@@ -292,6 +296,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_features(X)
         validate_data(self, X=X, reset=False, skip_check_array=True)
+        X = readable_table(self.regressor, X)
         if self.regressor_ is None:
             return X, np.empty((X.shape[0], 0)), None
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)

@@ -60,6 +60,7 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
+from sklearn_rankcal.rankers._choose_model import check_is_no_ranker
 from sklearn_rankcal.rankers._reports import predicts_scores
 from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.rankers._training import (
@@ -289,6 +290,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
                     f"Leave out the parameter client of {type(regressor).__name__}. The default "
                     "client of dask is used."
                 )
+            check_is_no_ranker(regressor)
         return set_random_states(clone(regressor), self.random_state)
 
     def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any, list[int]]:
@@ -345,7 +347,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         model: Any = None
         if on_documents:
             started = time.perf_counter()
-            model = self._document_model(regressor, data, counts, largest)
+            template = _table_without_rows(data)
+            model = self._document_model(regressor, data, template, counts, largest)
+            model.match_parameters(regressor := clone(regressor), template)
             print_progress(self, f"context columns: {model.context_}", started)
         if self.whole_queries:
             frames = data.frames()
@@ -375,10 +379,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return model
 
     def _document_model(
-        self, regressor: Any, data: Collections, counts: Counts, largest: float
+        self, regressor: Any, data: Collections, template: Any, counts: Counts, largest: float
     ) -> DocumentModel:
         """Return a model that knows the context columns and the unit of the targets."""
-        template = _table_without_rows(data)
         columns = numeric_columns(template)
         automatic = isinstance(self.context, str) and self.context == "auto"
         model = DocumentModel(

@@ -39,6 +39,15 @@ DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
 }
 
 
+def sorts_scores(decoder: object) -> bool:
+    """Whether a decoder is known to sort, if its predictions are scores or their differences.
+
+    A subclass may override any step, and is not known to do so.
+    """
+    kinds = [kind for (space, _), kind in DECODERS.items() if space in (SCORES, PAIRS)]
+    return type(decoder) in kinds
+
+
 def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     """Return the decoder of a name, or check and return a decoder object.
 

@@ -27,7 +27,8 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     If metadata routing is off, which is scikit-learn's default, then `GridSearchCV` and similar
     tools pass `groups` to the splitter only, and a ranker does not receive them. A structured `y`
     is sliced together with the rows instead. `fit` and the scorers refuse a query if a splitter has
-    kept only a part of it.
+    kept only a part of it. Transformers that read y, such as `TargetEncoder`, cannot read it; for
+    them, pass plain labels, and the ids by the `group_column` of the ranker.
 
     Parameters
     ----------

@@ -30,6 +30,14 @@ from sklearn_rankcal.utils._wrapped import (
     refuse_hidden_ranker,
 )
 
+#: The measures of losses that have another name.
+_OF_LOSSES = {
+    "map_by_scores": "map",
+    "pd": "pairwise_disagreement",
+    "pd_by_scores": "pairwise_disagreement",
+    "wta": "precision@1",
+}
+
 
 class RankingScorer:
     """A scorer: ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns a float.
@@ -54,9 +62,12 @@ class RankingScorer:
     """
 
     def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
-        base = name.removeprefix("neg_") if isinstance(name, str) else name
+        base = name
+        if isinstance(name, str):
+            base = name.removeprefix("neg_")
+            base = _OF_LOSSES.get(base, base)
         greater_is_better = get_measure(base, **parameters).greater_is_better
-        if base != name and greater_is_better:
+        if greater_is_better and str(name).startswith("neg_"):
             raise ValueError(f"Larger is better for {base!r}: drop the prefix 'neg_'.")
         fill_undefined(np.zeros(1), zero_division)
         self.name = base if greater_is_better else f"neg_{base}"
@@ -234,7 +245,8 @@ def get_ranking_scorer(
     ----------
     name : str
         A name of `get_ranking_scorer_names`, with its cutoff after ``@``, such as ``"ndcg@10"`` or
-        ``"neg_pairwise_disagreement"``. The prefix ``neg_`` may be left out.
+        ``"neg_pairwise_disagreement"``. The prefix ``neg_`` may be left out. The name of a loss,
+        such as ``"pd"``, stands for its measure.
     zero_division : {"skip", 0, 1}, default="skip"
         The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
         these queries out of the mean.

@@ -21,11 +21,12 @@ from sklearn_rankcal.models._early_stopping import (
     Validation,
     check_stops_early,
     fit_until_best,
+    refuse_own_stopping,
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import is_dataframe, note_text_columns
+from sklearn_rankcal.utils._features import note_columns
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
@@ -139,6 +140,8 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         regressor = clone(regressor)
         if validation is not None:
             check_stops_early(regressor)
+        else:
+            refuse_own_stopping(regressor)
         self._choose_columns(X, queries)
         table, _ = self._table(X, queries)
         self.surrogate_ = surrogate.resolve(targets)
@@ -149,7 +152,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         given = regressor.get_params()["objective"]
         if library == "xgboost" and regressor.get_params().get("base_score") is None:
             regressor.set_params(base_score=0.0)
-        self._constrain_context(regressor, X)
+        self.match_parameters(regressor, X)
         regressor.set_params(objective=objective)
         try:
             # The objective holds the targets. The library only counts the labels that it receives.
@@ -161,7 +164,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
                 run = Run(regressor, table, labels, {}, validation, held_out, self._as_scores)
                 regressor = fit_until_best(run)
         except (TypeError, ValueError) as error:
-            note_text_columns(error, table)
+            note_columns(error, table)
             raise
         except Exception as error:
             if _NO_COLUMNS not in str(error):
@@ -190,32 +193,6 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         # LightGBM takes sparse matrices, but not sparse arrays.
         return super()._table(sparse.csr_matrix(X) if sparse.issparse(X) else X, queries)
-
-    def _constrain_context(self, regressor: Any, X: Any) -> None:
-        """Extend monotone constraints of columns to the context columns that describe them.
-
-        A document's context columns increase with its own value, so that the constraint of the
-        column then holds for the score as a function of this value.
-        """
-        name = "monotone_constraints"
-        constraints = regressor.get_params().get(name)
-        if constraints is None or (isinstance(constraints, str) and not self._kinds):
-            return
-        if isinstance(constraints, str):
-            raise ValueError(
-                f"Pass {name} as a list of one number for each column, not as {constraints!r}, "
-                "because context columns are added to them; or pass context=None."
-            )
-        if isinstance(constraints, dict):
-            names = list(X.columns) if is_dataframe(X) else [f"f{i}" for i in range(X.shape[1])]
-            own = [constraints.get(column, 0) for column in names]
-        else:
-            own = list(constraints)
-        if len(own) != X.shape[1]:
-            raise ValueError(f"{name} has {len(own)} entries, but X has {X.shape[1]} columns.")
-        added = [own[place] for place in self._described] * len(self._kinds)
-        # XGBoost takes no list, and a fitted XGBRegressor no dictionary when parameters are set
-        regressor.set_params(**{name: tuple(int(one) for one in own + added)})
 
 
 @dataclass

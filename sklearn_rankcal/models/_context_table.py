@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.models._automatic_context import columns_that_differ
+from sklearn_rankcal.models._column_parameters import match_parameters, places_without_context
 from sklearn_rankcal.models._context import add_context, check_context
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, stored_columns
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._catboost import readable_table
 from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 
@@ -19,9 +21,11 @@ from sklearn_rankcal.utils._memory import rows_per_block
 class ContextTableMixin:
     """The part of a model of documents that is about context columns.
 
-    The model has a parameter `context`. Its `fit` calls `_choose_columns` first.
+    The model has the parameters `regressor` and `context`. Its `fit` calls `_choose_columns` first,
+    and `match_parameters` before it fits the regressor.
     """
 
+    regressor: Any
     context: str | Sequence[str] | None
     #: The dtype of tables with context columns; None keeps float32 and converts others to float64.
     _dtype: Any = None
@@ -38,21 +42,28 @@ class ContextTableMixin:
     def _set_columns(self, X: Any, columns: list[Any]) -> None:
         """Set `context_`, for a table of the form of X and the columns to describe."""
         self._kinds = check_context("zscore" if self._auto else self.context)
-        if self._auto and not columns:
-            self._kinds = ()
-        self._columns = columns
-        self.context_ = {kind: list(columns) for kind in self._kinds}
-        self._n_columns = X.shape[1]
         # The positions of the columns, which are names in a data frame.
         names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
-        self._described = np.array([place[name] for name in columns], dtype=np.int64)
+        left_out = places_without_context(self.regressor, X, self._kinds) if self._kinds else ()
+        kept = [name for name in columns if place[name] not in left_out]
+        if not kept and (self._auto or columns):
+            self._kinds = ()
+        self._columns = kept
+        self.context_ = {kind: list(kept) for kind in self._kinds}
+        self._n_columns = X.shape[1]
+        self._described = np.array([place[name] for name in kept], dtype=np.int64)
+
+    def match_parameters(self, regressor: Any, X: Any) -> None:
+        """Let parameters of columns, such as monotone constraints, hold for context columns."""
+        match_parameters(regressor, X, self._described.tolist(), len(self._kinds))
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         """Return the columns that the regressor sees, and the mean slopes of "zscore"."""
-        if not self._kinds:
-            return X, None
-        return add_context(X, queries, self._kinds, self._columns, self._dtype)
+        slopes = None
+        if self._kinds:
+            X, slopes = add_context(X, queries, self._kinds, self._columns, self._dtype)
+        return readable_table(self.regressor, X), slopes
 
     def table_names(self, names: list[str]) -> list[str]:
         """Return the names of the columns that the regressor sees, given those of X."""

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import has_fit_parameter
@@ -24,6 +24,7 @@ from sklearn_rankcal.models._folds import (
 from sklearn_rankcal.models._stacked import StackedModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import (
     column_values,
     numeric_columns,

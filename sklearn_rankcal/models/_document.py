@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
@@ -20,13 +20,15 @@ from sklearn_rankcal.models._early_stopping import (
     Validation,
     check_stops_early,
     fit_until_best,
+    refuse_own_stopping,
 )
 from sklearn_rankcal.models._folds import part_of_table
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import note_text_columns, take_rows
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
+from sklearn_rankcal.utils._features import note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -94,7 +96,7 @@ class ClosedFormSums(Sums):
     slopes: Slopes
 
 
-class DocumentModel(ContextTableMixin, BaseEstimator):
+class DocumentModel(ContextTableMixin, ClonesCatBoost):
     """Fit a regressor to one row per document, and predict a score for each document.
 
     Parameters
@@ -117,7 +119,8 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
     ----------
     context_ : dict of str to list
         The kinds of context that were added, and for each the columns of X that it describes:
-        indices, or names if X is a data frame. Empty if no context was added.
+        indices, or names if X is a data frame. Empty if no context was added. Parameters of the
+        regressor that name columns can exclude some (:ref:`column-parameters`).
     regressor_ : estimator
         The fitted regressor.
     levels_ : ndarray of shape (n_levels,)
@@ -211,6 +214,8 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
             regressor = clone(self.regressor)
         if validation is not None:
             check_stops_early(regressor)
+        else:
+            refuse_own_stopping(regressor)
         self._choose_columns(X, queries)
         if validation is None and self._adds_up(regressor, X):
             try:
@@ -263,6 +268,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
         graded_targets: bool = False,
     ) -> Self:
         """Fit a regressor to the table of X with the context columns that were chosen."""
+        self.match_parameters(regressor, X)
         rows, fitted, weight = self._encode(
             regressor, targets, queries, sample_weight, graded_targets
         )
@@ -286,7 +292,7 @@ class DocumentModel(ContextTableMixin, BaseEstimator):
                         Run(regressor, table, fitted, weights, validation, held_out, as_scores)
                     )
         except (TypeError, ValueError) as error:
-            note_text_columns(error, table)
+            note_columns(error, table)
             raise
         self.regressor_, self._inverse_scale = regressor, slopes
         return self

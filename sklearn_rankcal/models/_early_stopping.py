@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 
@@ -389,6 +391,24 @@ def check_stops_early(regressor: Any) -> None:
             raise ValueError(
                 f"With {parameter}={parameters[parameter]!r}, the first iterations of {name} are "
                 "not a regressor of their own, so that it cannot stop early."
+            )
+
+
+def refuse_own_stopping(regressor: Any) -> None:
+    """Raise ValueError if LightGBM or XGBoost would look for validation rows that it does not get.
+
+    scikit-learn and CatBoost fit without them.
+    """
+    if library_of(regressor) not in ("lightgbm", "xgboost"):
+        return
+    parameters = regressor.get_params(deep=False)
+    for name in ("early_stopping_rounds", "early_stopping_round", "early_stopping"):
+        if parameters.get(name):
+            raise ValueError(
+                f"{type(regressor).__name__} has {name}={parameters[name]!r}, but it gets no "
+                "validation rows. Leave it out, and hold out queries by the ranker's "
+                f"validation_queries=0.2 with n_iter_no_change={parameters[name]!r}, or pass "
+                "X_val, y_val and groups_val to fit."
             )
 
 

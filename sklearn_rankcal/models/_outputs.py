@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
+
+from sklearn_rankcal.utils._catboost import clone
 
 
 def fit_outputs(regressor: Any, X: Any, y: NDArray[np.float64], arguments: dict[str, Any]) -> Any:

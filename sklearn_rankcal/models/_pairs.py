@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils import check_random_state
 
@@ -16,6 +16,7 @@ from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table, row_
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 
-class PairModel(BaseEstimator):
+class PairModel(ClonesCatBoost):
     """Fit a regressor to one row per pair of documents of the same query.
 
     The predictions are made antisymmetric, or symmetric, by combining those for both orders of the

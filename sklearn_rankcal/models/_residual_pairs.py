@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
+from sklearn_rankcal.models._column_parameters import SIGNS, refuse_parameters
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._pairwise_ridge import score_differences
@@ -79,6 +80,13 @@ class _ResidualModel(BaseEstimator):
         if pairs.space != self.space:
             raise ValueError(f"pairs must predict {self.space}, not {pairs.space}; got {pairs!r}.")
         model = DocumentModel() if self.scores is None else clone(self.scores)
+        refuse_parameters(
+            getattr(model, "regressor", None),
+            "The predictions for pairs, which are added to the scores, keep no monotone "
+            "constraint. Pass the regressor to a CalibratedRanker with a loss on scores, such as "
+            "'pd_by_scores' or 'map_by_scores'.",
+            SIGNS,
+        )
         # Step 1: fit the scores.
         own = self._score_targets(targets, sample_weight)
         # What the scores take beside targets and weights: a boosted regressor may stop early, and

@@ -53,8 +53,7 @@ class BoostedRanker(QueryRanker):
         with ``reg_lambda=10``, which have 7 leaves up to 10,000 rows, 15 up to 100,000 and 31
         above. None means LightGBM if it is installed, otherwise XGBoost.
     context, group_column, validation_queries, n_iter_no_change, random_state, verbose
-        As in `CalibratedRanker`. Monotone constraints of a column also hold for its context
-        columns.
+        As in `CalibratedRanker`. :ref:`column-parameters` says what monotone constraints promise.
 
     Attributes
     ----------
@@ -104,6 +103,7 @@ class BoostedRanker(QueryRanker):
     # Metadata routing passes these arguments to `fit` without a set_fit_request call.
     __metadata_request__fit = {"X_val": True, "y_val": True, "groups_val": True}
 
+    _one_regressor = "lightgbm.LGBMRegressor()"
     _weighs_queries = True
     _learns_targets = False
     decoder = "auto"

@@ -70,7 +70,8 @@ class CalibratedRanker(QueryRanker):
     context : "auto", None, str or list of str, default="auto"
         Columns for the regressor that compare a document with its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, or a list of these. ``"auto"`` adds z-scores
-        of the numeric columns whose level or spread differs between queries.
+        of the numeric columns whose level or spread differs between queries. A column with a
+        monotone constraint gets no z-scores (:ref:`column-parameters`).
     center : bool, default=True
         Whether to subtract from each target the mean of its query, which changes no ranking.
     group_column : str, default=None
@@ -218,25 +219,18 @@ class CalibratedRanker(QueryRanker):
 
     # ---------------------------------------------------------------- what the model can take
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of the ranker, or of its regressor as ``regressor__<parameter>``."""
-        regressor = params.get("regressor", self.regressor)
-        nested = [name for name in params if name.startswith("regressor__")]
-        if nested and (regressor is None or isinstance(regressor, str)):
-            raise ValueError(
-                f"{nested[0]} cannot be set, because regressor={regressor!r} chooses the regressor "
-                "in fit. Pass one, such as sklearn_rankcal.models.default_regressor(len(X)), whose "
-                "parameters can be set and searched."
-            )
-        return super().set_params(**params)
-
     def _check_table(self, table: Any) -> Any:
         if not self._needs_dense():
             return table
         default = self._has_default()
         who = "the default regressor" if default else type(self.regressor).__name__
         on_scores = get_loss(self.loss).space == "scores"  # models of pairs take numbers only
-        check_no_text(table, who, takes_categories=default and on_scores)
+        check_no_text(
+            table,
+            who,
+            takes_categories=default and on_scores,
+            has_ids=self.group_column is not None,
+        )
         return dense_table(table)
 
     def _has_default(self) -> bool:

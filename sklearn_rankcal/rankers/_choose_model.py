@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from scipy import sparse
 
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models import (
@@ -18,12 +19,15 @@ from sklearn_rankcal.models import (
     default_regressor,
     is_model,
 )
+from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._stacked import boosted_members
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import column_values, numeric_columns
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
@@ -40,6 +44,9 @@ _FEWEST_TO_HOLD_OUT = 70
 # A stack of five folds ranks a little better than one of three, and takes twice as long. A student
 # keeps about .001 of NDCG@10 of this gain, which is not worth the time.
 _ROWS_OF_FIVE_FOLDS = 20_000
+#: Parameters with objectives, and objectives that rank.
+_OBJECTIVES = ("objective", "loss_function", "application", "app", "loss")
+_RANKS = re.compile(r"rank:|lambdarank|rank_xendcg|xendcg|YetiRank|PairLogit|Query|StochasticRank")
 #: Rankers of other libraries, and the regressors with the same parameters.
 _REGRESSORS = {
     ("lightgbm", "LGBMRanker"): "LGBMRegressor",
@@ -67,6 +74,12 @@ def make_model(
     check_context(None if ranker.context == "auto" else ranker.context)
     named = regressor is None or isinstance(regressor, str)
     if space.is_pairwise and not named:
+        refuse_parameters(
+            regressor,
+            f"loss={ranker.loss!r} fits the regressor to pairs of documents, which have other "
+            "columns, and pairs keep no monotone constraint. Pass a loss on scores, such as "
+            "'pd_by_scores' or 'map_by_scores'.",
+        )
         return PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
     pays = regressor is None and held_out is None and _pays(ranker, data)
@@ -98,6 +111,13 @@ def check_is_no_ranker(regressor: Any) -> None:
     last = innermost_estimator(regressor)
     origins = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(last).__mro__]
     known = [_REGRESSORS[origin] for origin in origins if origin in _REGRESSORS]
+    objective = _ranking_objective(last)
+    if objective and not known:
+        raise ValueError(
+            f"{type(last).__name__} has the objective {objective!r} of a ranker, but "
+            "CalibratedRanker fits a regressor to targets that it computes. Leave the objective "
+            "out, and pass loss='ndcg' or another one to the ranker."
+        )
     if known or getattr(type(last), "_estimator_type", None) == "ranker":
         name = type(last).__name__
         raise TypeError(
@@ -107,9 +127,24 @@ def check_is_no_ranker(regressor: Any) -> None:
         )
 
 
+def _ranking_objective(regressor: Any) -> str:
+    """Return the name of an objective that ranks, of a regressor of another library, or ""."""
+    if not hasattr(regressor, "get_params") or isinstance(regressor, type):
+        return ""
+    given = regressor.get_params(deep=False)
+    names = [given.get(name) for name in _OBJECTIVES]
+    return next((one for one in names if isinstance(one, str) and _RANKS.match(one)), "")
+
+
 def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     """Return the parameter `context` of a model: "auto" becomes None where it cannot be used."""
     if isinstance(context, str) and context == "auto":
+        if grouped and sparse.issparse(X):
+            warn(
+                "X is sparse, and context='auto' adds z-scores to dense tables only, so that a "
+                "dense X would be ranked in another way. Pass X.toarray() to have them, or "
+                "context=None to do without in both cases."
+            )
         return "auto" if grouped and numeric_columns(X) else None
     return context
 

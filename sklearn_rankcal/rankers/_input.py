@@ -20,6 +20,7 @@ from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._fitted_queries import FittedQueries
 from sklearn_rankcal.utils._features import (
+    cast_texts,
     check_features,
     is_dataframe,
     split_column,
@@ -52,6 +53,9 @@ def read_table(
         queries = of_column
     if reset:
         ranker._categories = used_categories(table)
+        ranker._dtypes = {name: table[name].dtype for name in ranker._categories}
+    elif is_dataframe(table):
+        table = cast_texts(table, getattr(ranker, "_dtypes", {}))
     return ranker._check_table(table), queries
 
 

@@ -11,12 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
-from sklearn_rankcal.decoders._pair_decoders import PreferenceDecoder
+from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
@@ -26,6 +25,7 @@ from sklearn_rankcal.labels._label_rankings import (
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
@@ -39,10 +39,11 @@ from sklearn_rankcal.rankers._label_targets import (
 )
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._features import check_features, note_text_columns, take_rows
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone, readable_table
+from sklearn_rankcal.utils._features import check_features, note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._nested import set_random_states
-from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._parameters import check_choice, check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._site import SiteLink
@@ -54,7 +55,7 @@ Floats = NDArray[np.float64]
 _MOST_PAIRS = 50_000
 
 
-class CalibratedLabelRanker(SiteLink, BaseEstimator):
+class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
 
     A regressor with many outputs predicts the targets of the loss, and a decoder converts the
@@ -325,6 +326,7 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
         regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
+        match_parameters(regressor, X)
         y = targets[:, 0] if targets.shape[1] == 1 else targets
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         regressor = set_random_states(regressor, self.random_state)
@@ -333,16 +335,21 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         try:
             return fit_outputs(regressor, X, y, weights), None
         except (TypeError, ValueError) as error:
-            note_text_columns(error, X)
+            note_columns(error, X)
             raise
 
     def _read_table(self, X: Any, reset: bool = False) -> Any:
         """Check the number and the names of the columns; the regressor decides about the cells."""
         table = check_features(X)
         validate_data(self, X=table, reset=reset, skip_check_array=True)
-        return table
+        return readable_table(self.regressor, table)
 
     # ---------------------------------------------------------------- predict
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
+        check_nested(self, params, regressor="sklearn_rankcal.models.BlendedRegressor()")
+        return super().set_params(**params)
 
     def set_output(self, *, predict: str | None = None) -> Self:
         """Choose what `predict` returns.
@@ -407,7 +414,7 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         queries = Queries.uniform(len(u), self.n_labels_)
         if self.by_scores_ or not self.loss_.space.is_pairwise:
             ranks = self.decoder_.decode(tie_rounded(u.ravel(), queries), queries).ranks
-        elif self.cyclic_weight_ == 0 and isinstance(self.decoder_, PreferenceDecoder):
+        elif self.cyclic_weight_ == 0 and sorts_scores(self.decoder_):
             scores = tie_rounded(net_scores(u, self.n_labels_).ravel(), queries)
             ranks = Sort().decode(scores, queries).ranks
         else:

@@ -346,7 +346,7 @@ class LinearRanker(QueryRanker):
         return self
 
     def _check_table(self, table: Any) -> Any:
-        check_no_text(table, type(self).__name__)
+        check_no_text(table, type(self).__name__, has_ids=self.group_column is not None)
         return table
 
     # ---------------------------------------------------------------- the fitted coefficients

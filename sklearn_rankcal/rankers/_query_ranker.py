@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
@@ -20,8 +19,10 @@ from sklearn_rankcal.rankers import _reports, _table
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import TrainingData
+from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._parameters import check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._site import SiteLink
@@ -58,7 +59,7 @@ class RankerMixin(SiteLink):
         return tags
 
 
-class QueryRanker(RankerMixin, BaseEstimator):
+class QueryRanker(RankerMixin, ClonesCatBoost):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
@@ -85,10 +86,17 @@ class QueryRanker(RankerMixin, BaseEstimator):
     # whether the predictions of the model estimate the expected targets of the loss
     _learns_targets = True
     __metadata_request__predict = {"groups": True, "rules": True}
+    # code that makes a regressor in the place of None or a name
+    _one_regressor = "sklearn_rankcal.models.default_regressor(len(X))"
     # of the last fit; never pickled
     _fitted_queries: Any = None
 
     __reduce__ = reduce_with_versions
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
+        check_nested(self, params, regressor=self._one_regressor)
+        return super().set_params(**params)
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()

@@ -17,7 +17,8 @@ from sklearn_rankcal.consistency._diagnosis import (
 )
 from sklearn_rankcal.decoders import DecodeResult, GreedyDAG, Rules, Sort
 from sklearn_rankcal.decoders._decode_rules import decode_scores_under
-from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder, PreferenceDecoder
+from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
+from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._rules_of_queries import pairs_of_queries
 from sklearn_rankcal.labels._labels import read_any_labels, take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
@@ -93,12 +94,11 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
     """Return scores by which to sort, or None if the decoder needs the predictions for pairs.
 
     If a model of preferences predicts nothing but differences of scores, its preferences have no
-    cycle, and every decoder of preferences returns the order of the scores.
+    cycle, and every decoder of this package for preferences returns the order of the scores.
     """
     if not ranker.loss_.space.is_pairwise:
         return tie_rounded(ranker.model_.predict(X, queries), queries)
-    decodes_order = isinstance(ranker.decoder_, PreferenceDecoder)
-    if decodes_order and hasattr(ranker.model_, "predict_scores"):
+    if sorts_scores(ranker.decoder_) and hasattr(ranker.model_, "predict_scores"):
         scores = ranker.model_.predict_scores(X, queries)
         return None if scores is None else tie_rounded(scores, queries)
     return None
@@ -169,7 +169,7 @@ def decode_report(
 def decode_under(ranker: Any, X: Any, queries: Queries, rules: Rules) -> DecodeResult:
     """Decode the predictions of all queries under rules."""
     scores = sufficient_scores(ranker, X, queries)
-    if scores is not None:
+    if scores is not None and sorts_scores(ranker.decoder_):
         # Documents with equal scores keep the order that they have without rules.
         free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
         result = decode_scores_under(rules, scores, queries, _discounts(ranker.loss_), free)

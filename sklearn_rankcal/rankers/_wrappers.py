@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 from sklearn.utils import get_tags
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
@@ -210,7 +211,7 @@ def _carry(y: Any, groups: ArrayLike | None) -> Any:
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
-class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCatBoost):
     """A plain regressor of relevance that takes the labels of rankers.
 
     A regressor of scikit-learn refuses the structured array of `relevance_labels`. This one passes

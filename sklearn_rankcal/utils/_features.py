@@ -118,14 +118,29 @@ def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
     return table
 
 
+def category_columns(X: Any) -> list[Any]:
+    """Return the names of the columns of categories of a data frame."""
+    if _is_polars(X):
+        return [name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))]
+    return list(X.select_dtypes("category").columns) if hasattr(X, "iloc") else []
+
+
 def used_categories(X: Any) -> dict[Any, set[Any]]:
     """Return the categories that occur in each column of categories of a data frame."""
+    columns = {name: X[name] for name in category_columns(X)}
+    known = "drop_nulls" if _is_polars(X) else "dropna"
+    return {name: set(getattr(values, known)().unique()) for name, values in columns.items()}
+
+
+def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
+    """Return a data frame with these categorical dtypes, where its columns contain text."""
+    texts = ("object", "str", "string", "String")
+    found = {name: dtype for name, dtype in dtypes.items() if str(X[name].dtype) in texts}
+    if not found:
+        return X
     if _is_polars(X):
-        kinds = {name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))}
-        return {name: set(X[name].drop_nulls().unique()) for name in kinds}
-    if not hasattr(X, "iloc"):
-        return {}
-    return {name: set(X[name].dropna().unique()) for name in X.select_dtypes("category").columns}
+        return X.with_columns(X[name].cast(dtype) for name, dtype in found.items())
+    return X.astype(found)
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
@@ -186,13 +201,14 @@ def stack_rows(tables: list[Any]) -> Any:
 
 
 def numeric_columns(X: Any) -> list[Any]:
-    """Return the columns with numbers by index or name; booleans and categories do not count."""
+    """Return the columns with numbers or booleans by index or name; categories do not count."""
     if not is_dataframe(X):
-        dense = not sparse.issparse(X) and X.dtype.kind in "iuf"
+        dense = not sparse.issparse(X) and X.dtype.kind in "biuf"
         return list(range(X.shape[1])) if dense else []
     if _is_polars(X):
-        return [name for name, dtype in X.schema.items() if dtype.is_numeric()]
-    return list(X.select_dtypes(include="number").columns)
+        schema = X.schema.items()
+        return [name for name, dtype in schema if dtype.is_numeric() or str(dtype) == "Boolean"]
+    return list(X.select_dtypes(include=["number", "bool", "boolean"]).columns)
 
 
 def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
@@ -218,7 +234,8 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     if absent:
         raise ValueError(f"The ranker was fitted with the columns {absent}, which X does not have.")
     if _is_polars(X):
-        return X.select(columns).to_numpy()
+        booleans = [name for name in columns if str(X.schema[name]) == "Boolean"]
+        return X.select(columns).cast(dict.fromkeys(booleans, int)).to_numpy()
     part = X[columns]
     # Columns of nullable dtypes would become an array of objects, if an entry is missing.
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "O" for dtype in part.dtypes}
@@ -283,23 +300,57 @@ def _like_a_number(value: Any) -> bool:
     return True
 
 
-def check_no_text(X: Any, who: str, *, takes_categories: bool = False) -> None:
-    """Raise an error if a column contains text or times; it names the column and the remedies."""
-    for column, example in text_columns(X):
-        name = f"{column!r}" if is_dataframe(X) else f"number {column}"
-        ids = f"If it contains query ids, pass group_column={column!r}. " if is_dataframe(X) else ""
-        category = _as_category(X, [(column, example)]) if takes_categories else ""
-        raise ValueError(
-            f"Column {name} of X contains text or times (such as {example!r}), but {who} "
-            f"needs numbers{' or categories' if category else ''}. {ids}"
-            f"{f'Make text a category: {category}. ' if category else ''}"
-            f"{'Otherwise drop' if ids else 'Drop'} the column, or encode it, for example with "
-            "sklearn's OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+def check_no_text(
+    X: Any,
+    who: str,
+    *,
+    takes_categories: bool = False,
+    has_ids: bool = False,
+) -> None:
+    """Raise an error if columns contain text or times; it names the columns and the remedies.
+
+    `has_ids` says whether the ids of queries are known.
+    """
+    if not (found := text_columns(X)):
+        return
+    several, frame = len(found) > 1, is_dataframe(X)
+    names = ", ".join(repr(column) if frame else f"number {column}" for column, _ in found)
+    them = "them" if several else "it"
+    text = (
+        f"{'Columns' if several else 'Column'} {names} of X {'contain' if several else 'contains'} "
+        f"text or times (such as {found[0][1]!r}), but {who} needs "
+        f"numbers{' or categories' if takes_categories else ''}. "
+    )
+    if frame and not has_ids:
+        which = "one of them" if several else "it"
+        text += f"If {which} contains query ids, pass group_column={found[0][0]!r}. "
+    if takes_categories and (category := _as_category(X, found)):
+        text += f"Make text a category: {category}. "
+    if not any(isinstance(example, str) for _, example in found):
+        text += "Convert times to numbers, for example to days since a date. "
+    raise ValueError(
+        f"{text}Otherwise drop {them}, or encode {them}, for example with sklearn's OrdinalEncoder "
+        "or TargetEncoder, in a pipeline before the ranker."
+    )
+
+
+def note_columns(error: Exception, X: Any) -> None:
+    """Add a note to the error of a regressor that names the columns it cannot read, and remedies.
+
+    They are columns of text, and if there are none, columns of categories.
+    """
+    if "cardinality" in str(error):  # of histogram boosting
+        error.add_note(
+            "A column with so many categories is better encoded as a number: put sklearn's "
+            "TargetEncoder into a pipeline before the ranker, or keep the most frequent categories "
+            "and replace the others by one."
         )
-
-
-def note_text_columns(error: Exception, X: Any) -> None:
-    """Add a note to the error of a regressor that names the columns of text, and the remedies."""
+    elif (categories := category_columns(X)) and "float" in str(error):
+        error.add_note(
+            f"Columns of X with categories: {categories}. The regressor needs numbers: encode "
+            "them, for example with sklearn's OneHotEncoder or TargetEncoder, in a pipeline before "
+            "the ranker."
+        )
     if not (found := text_columns(X)):
         return
     category = _as_category(X, found)

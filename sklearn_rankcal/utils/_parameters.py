@@ -49,6 +49,29 @@ def check_flag(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be True or False; got {value!r}.")
 
 
+def check_nested(estimator: Any, parameters: dict[str, Any], regressor: str) -> None:
+    """Raise an error if a parameter belongs to an object that `fit` makes from a name or None.
+
+    `regressor` is code that makes a regressor to pass instead.
+    """
+    instead = {
+        "regressor": regressor,
+        "loss": "sklearn_rankcal.losses.get_loss({!r})",
+        "surrogate": "sklearn_rankcal.surrogates.get_surrogate({!r})",
+        "decoder": "sklearn_rankcal.decoders.get_decoder({!r}, get_loss(loss).space)",
+    }
+    given = estimator.get_params(deep=False) | parameters
+    for path in parameters:
+        name, _, inner = path.partition("__")
+        value = given.get(name)
+        if inner and name in instead and (value is None or isinstance(value, str)):
+            raise ValueError(
+                f"{path} cannot be set, because {name}={value!r} chooses the {name} in fit. Pass "
+                f"an object, such as {name}={instead[name].format(value)}, whose parameters can be "
+                "set and searched."
+            )
+
+
 def check_methods(value: Any, name: str, kind: str, *methods: str) -> None:
     """Raise an error unless the value is None or an object (not a class) with these methods."""
     lacking = [method for method in methods if not hasattr(value, method)]

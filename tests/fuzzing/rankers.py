@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
 from tests.metric_data import per_query
@@ -308,6 +309,42 @@ def fits_alike(case):
         case.call(other.fit, shown, y, groups=codes, sample_weight=weight)
     found = case.call(other.decision_function, X, groups=codes)
     case.equal(found, scores, f"{relation} changes the fit", 1e-6, 1e-8)
+
+
+def monotone(case):
+    """A document whose constrained column alone moves in its direction does not fall behind."""
+    X, y, codes = _data(case, least=2)
+    kind = case.choose(["plain", "ties", "constant", "mirrored", "scaled"])
+    if kind == "ties":
+        X = X.round()
+    elif kind == "constant":
+        X[:, 0] = 1.0
+    elif kind == "mirrored":
+        X[:, 1] = -X[:, 0]
+    elif kind == "scaled":
+        X = X * 10.0 ** case.whole(-6, 6) + case.whole(-3, 3)
+    sign = case.choose([-1, 1])
+    shown = case.choose([[sign, 0, 0], {"a": sign}])
+    regressor = HistGradientBoostingRegressor(
+        max_iter=3, min_samples_leaf=1, monotonic_cst=shown, interaction_cst=case.choose(
+            [None, "no_interactions", [{0, 1}]]
+        ),
+    )  # fmt: skip
+    context = case.choose(["auto", "zscore", "difference", "rank", ["rank", "difference"], None])
+    ranker = public.CalibratedRanker(regressor, context=context)
+    outcome = case.attempt(ranker.fit, pd.DataFrame(X, columns=[*"abc"]), y, groups=codes)
+    if outcome.error is not None:
+        return
+    one = case.whole(0, len(X) - 1)
+    moved = X.copy()
+    moved[one, 0] += sign * case.choose([0.1, 1.0, 100.0]) * max(1.0, np.abs(X[:, 0]).max())
+    before, after = (
+        case.call(ranker.decision_function, pd.DataFrame(table, columns=[*"abc"]), groups=codes)
+        for table in (X, moved)
+    )
+    for other in np.flatnonzero(codes == codes[one]):
+        behind = before[one] > before[other] and after[one] < after[other]
+        case.expect(not behind, "another document overtakes", f"{context}, {kind}")
 
 
 def preferences(case):

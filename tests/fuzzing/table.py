@@ -84,6 +84,7 @@ CALLS = [
     Call(rankers.twins, 1),
     Call(rankers.same, 5, rankers.COVERS_MODELS),
     Call(rankers.fits_alike, 2),
+    Call(rankers.monotone, 1),
     Call(rankers.preferences, 2),
     Call(rankers.bad_fit, 3),
     Call(rankers.label_ranker, 2, ("CalibratedLabelRanker",)),

@@ -1,0 +1,267 @@
+"""Parameters of regressors that name or count columns, which must know of context columns.
+
+A user writes them for the columns of X, and the regressor reads a table with context columns on the
+right of those. What holds for a column of X then has to hold for the columns that describe it:
+
+- A monotone constraint is carried to the columns of "difference" and "rank". If the value of one
+  document rises, its own difference and rank rise, and those of the others fall. A document whose
+  column rises therefore never falls behind one that it was ahead of by score.
+- This is false of z-scores, and a column with a constraint gets none. A value that rises far above
+  the others increases the standard deviation, so that z-scores below the mean rise too, and a
+  document with such a z-score could overtake.
+- A group of columns that may interact gets the columns that describe its members.
+- Categories and ignored columns are not described: the z-score of a code means nothing, and that of
+  an ignored column would bring it back.
+- Any other number of a column also counts for the columns that describe it.
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+from sklearn_rankcal.utils._catboost import is_catboost
+from sklearn_rankcal.utils._features import category_columns, is_dataframe
+
+#: What a parameter has: a sign or a number for each column, a list of columns or a mask, types of
+#: columns, where "c" is a category, or groups of columns that may interact.
+SIGNS, NUMBERS, COLUMNS, TYPES, GROUPS = "signs", "numbers", "columns", "types", "groups"
+
+#: The parameters of each library, with their aliases.
+COLUMN_PARAMETERS: dict[str, dict[str, str]] = {
+    "sklearn": {
+        "monotonic_cst": SIGNS,
+        "interaction_cst": GROUPS,
+        "categorical_features": COLUMNS,
+    },
+    "lightgbm": {
+        "monotone_constraints": SIGNS,
+        "monotone_constraint": SIGNS,
+        "monotonic_cst": SIGNS,
+        "mc": SIGNS,
+        "interaction_constraints": GROUPS,
+        "feature_contri": NUMBERS,
+        "feature_contrib": NUMBERS,
+        "feature_penalty": NUMBERS,
+        "fc": NUMBERS,
+        "fp": NUMBERS,
+        "max_bin_by_feature": NUMBERS,
+        "cegb_penalty_feature_lazy": NUMBERS,
+        "cegb_penalty_feature_coupled": NUMBERS,
+        "categorical_feature": COLUMNS,
+        "categorical_features": COLUMNS,
+        "categorical_column": COLUMNS,
+        "cat_feature": COLUMNS,
+        "cat_column": COLUMNS,
+    },
+    "xgboost": {
+        "monotone_constraints": SIGNS,
+        "interaction_constraints": GROUPS,
+        "feature_weights": NUMBERS,
+        "feature_types": TYPES,
+    },
+    "catboost": {
+        "monotone_constraints": SIGNS,
+        "feature_weights": NUMBERS,
+        "first_feature_use_penalties": NUMBERS,
+        "per_object_feature_penalties": NUMBERS,
+        "cat_features": COLUMNS,
+        "text_features": COLUMNS,
+        "embedding_features": COLUMNS,
+        "ignored_features": COLUMNS,
+    },
+}
+_ALL = {name: form for known in COLUMN_PARAMETERS.values() for name, form in known.items()}
+_LEFT_TO_LIBRARY = (None, "", "auto", "warn", "from_dtype")
+#: In these libraries, columns behind the last number of a list are as free as without it.
+_SHORT_LISTS = ("xgboost", "catboost")
+
+
+def library_of(regressor: Any) -> str:
+    """Return the key of `COLUMN_PARAMETERS` for a regressor or one of its base classes, or ""."""
+    roots = (kind.__module__.partition(".")[0] for kind in type(regressor).__mro__)
+    return next((root for root in roots if root in COLUMN_PARAMETERS), "")
+
+
+def given_parameters(regressor: Any) -> dict[str, tuple[str, Any]]:
+    """Return the form and the value of each parameter of columns that a regressor was given."""
+    known = COLUMN_PARAMETERS.get(library_of(regressor), {})
+    if not known or not hasattr(regressor, "get_params"):
+        return {}
+    values = regressor.get_params(deep=False)
+    return {
+        name: (form, values[name])
+        for name, form in known.items()
+        if name in values and not _is_left(values[name])
+    }
+
+
+def places_without_context(regressor: Any, X: Any, kinds: Iterable[str]) -> set[int]:
+    """Return the places of the columns of X that get no context columns of these kinds."""
+    found: set[int] = set()
+    for name, (form, value) in given_parameters(regressor).items():
+        columns = _Columns(name, X, library_of(regressor))
+        if form == SIGNS and "zscore" in kinds:
+            found.update(place for place, sign in enumerate(columns.numbers(value)) if sign)
+        elif form == COLUMNS:
+            found.update(columns.places(value))
+        elif form == TYPES:
+            found.update(place for place, kind in enumerate(value) if kind == "c")
+    return found
+
+
+def match_parameters(
+    regressor: Any, X: Any, described: Sequence[int] = (), n_kinds: int = 0
+) -> None:
+    """Let the parameters of an unfitted regressor fit the table that it will read.
+
+    They also hold for the context columns of the table. There are `n_kinds` of them for each place
+    in `described`, one kind after the other, on the right of the columns of X. Raises ValueError if
+    a parameter cannot be extended.
+    """
+    added = [*described] * n_kinds
+    library = library_of(regressor)
+    changed: dict[str, Any] = {}
+    for name, (form, value) in given_parameters(regressor).items():
+        columns = _Columns(name, X, library)
+        if form in (SIGNS, NUMBERS) and (added or not isinstance(value, str)):
+            own = columns.numbers(value)
+            own = [*own, *(own[place] for place in added)]
+            changed[name] = _in_form_of(library, form, own)
+        elif form == TYPES and added:
+            changed[name] = [*value, *("float" for _ in added)]
+        elif form == COLUMNS and added and _is_mask(value):
+            changed[name] = [*value, *(False for _ in added)]
+        elif form == GROUPS and added:
+            groups = [
+                sorted(
+                    {*group, *(columns.n + k for k, place in enumerate(added) if place in group)}
+                )
+                for group in columns.groups(value)
+            ]
+            changed[name] = str(groups) if library == "xgboost" else groups
+    if is_catboost(regressor):
+        changed.update(_categories(regressor, X))
+    if changed:
+        regressor.set_params(**changed)
+    if added:
+        _refuse_inner_parameters(regressor)
+
+
+def refuse_parameters(regressor: Any, why: str, *forms: str) -> None:
+    """Raise ValueError if a regressor has a parameter of columns, of these forms if there are."""
+    for name, (form, _) in given_parameters(regressor).items():
+        if not forms or form in forms:
+            raise ValueError(f"{type(regressor).__name__} has the parameter {name}. {why}")
+
+
+def _refuse_inner_parameters(regressor: Any) -> None:
+    """Raise ValueError if an estimator inside the regressor has a parameter that counts columns."""
+    if not hasattr(regressor, "get_params"):
+        return
+    for path, value in regressor.get_params().items():
+        outer, _, name = path.rpartition("__")
+        form = _ALL.get(name) if outer else None
+        if form is None or _is_left(value) or (form == COLUMNS and not _is_mask(value)):
+            continue
+        raise ValueError(
+            f"{path} is a parameter of the columns of X, to which the ranker adds context columns. "
+            f"It cannot extend a parameter inside {type(regressor).__name__}. Pass context=None, "
+            "or the regressor alone, and put the ranker at the end of a pipeline."
+        )
+
+
+def _in_form_of(library: str, form: str, numbers: list[Any]) -> Any:
+    """Return numbers of columns in a form that the library takes, and that can be cloned."""
+    if library == "catboost":  # whose regressors cannot be cloned by scikit-learn with a list
+        return f"({','.join(map(str, numbers))})"
+    return tuple(map(int, numbers)) if (library, form) == ("xgboost", SIGNS) else numbers
+
+
+def _categories(regressor: Any, X: Any) -> dict[str, Any]:
+    """Return the parameter of CatBoost that names columns of categories, if X has any."""
+    columns = _Columns("cat_features", X, "catboost")
+    places = columns.places(regressor.get_params().get("cat_features") or ())
+    places.update(columns.names.index(name) for name in category_columns(X))
+    return {"cat_features": tuple(sorted(places))} if places else {}
+
+
+def _is_left(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value in _LEFT_TO_LIBRARY)
+
+
+def _is_mask(value: Any) -> bool:
+    return not isinstance(value, str) and any(
+        type(one).__name__ in ("bool", "bool_") for one in value
+    )
+
+
+class _Columns:
+    """How one parameter of a library names the columns of X."""
+
+    def __init__(self, parameter: str, X: Any, library: str) -> None:
+        self.parameter = parameter
+        self.library = library
+        self.n = int(X.shape[1])
+        self.names = list(X.columns) if is_dataframe(X) else []
+
+    def place(self, column: Any) -> int:
+        """Return the place of a column that is given by its name or place."""
+        if column in self.names:
+            return self.names.index(column)
+        text = str(column)
+        if not self.names and self.library == "xgboost":  # which names the columns of an array so
+            text = text.removeprefix("f")
+        if not text.lstrip("-").isdigit() or not -self.n <= int(text) < self.n:
+            shown = self.names[:20] if self.names else f"numbered from 0 to {self.n - 1}"
+            raise ValueError(
+                f"{self.parameter} names the column {column!r}, but the columns of X are {shown}."
+            )
+        return int(text) % self.n
+
+    def read(self, value: Any) -> Any:
+        """Return a value that may be given as text."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return literal_eval(value)
+        except (SyntaxError, ValueError):
+            raise ValueError(
+                f"Pass {self.parameter} as a list, not as the text {value!r}, because context "
+                "columns are added to it; or pass context=None."
+            ) from None
+
+    def numbers(self, value: Any) -> list[Any]:
+        """Return a number for each column of X."""
+        value = self.read(value)
+        neutral = 1.0 if self.parameter == "feature_weights" else 0
+        if isinstance(value, dict):
+            own = [neutral] * self.n
+            for column, number in value.items():
+                own[self.place(column)] = number
+            return own
+        own = list(value)
+        if self.library in _SHORT_LISTS and len(own) < self.n:
+            own += [neutral] * (self.n - len(own))
+        if len(own) != self.n:
+            raise ValueError(
+                f"{self.parameter} has {len(own)} entries, but X has {self.n} columns."
+            )
+        return own
+
+    def places(self, value: Any) -> set[int]:
+        """Return the places of a list of columns, a mask, or LightGBM's text of names."""
+        if isinstance(value, str):
+            value = value.removeprefix("name:").split(",")
+        if _is_mask(value):
+            return {place for place, chosen in enumerate(value) if chosen}
+        return {self.place(column) for column in value}
+
+    def groups(self, value: Any) -> list[set[int]]:
+        """Return the groups of places that may interact."""
+        if self.library == "sklearn" and isinstance(value, str):
+            pairs = 2 if value == "pairwise" else 1
+            return [set(group) for group in combinations(range(self.n), min(pairs, self.n))]
+        return [{self.place(column) for column in group} for group in self.read(value)]

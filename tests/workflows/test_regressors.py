@@ -1,0 +1,323 @@
+"""What users of gradient boosting write first: it gives the right number, or says what to do."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, TargetEncoder
+
+from sklearn_rankcal import (
+    BoostedRanker,
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    LinearRanker,
+    QueryKFold,
+    distill,
+    relevance_labels,
+)
+from sklearn_rankcal.losses import NDCG
+from sklearn_rankcal.metrics import get_ranking_scorer
+from tests.column_tools import boosted, documents
+
+FRAME, Y, G = documents(n_queries=40)
+X = FRAME.to_numpy()
+LABELS = relevance_labels(Y, G)
+SHOP = FRAME.assign(brand=np.array(["a", "b", "c", "d"])[np.arange(len(Y)) % 4], query=G)
+
+
+# -------------------------------------------------------------------- tuning
+
+
+def test_a_grid_over_the_cutoff_of_a_loss_by_name():
+    message = r"loss__k cannot be set, because loss='ndcg'.*loss=sklearn_rankcal.losses.get_loss"
+    with pytest.raises(ValueError, match=message):
+        GridSearchCV(CalibratedRanker(Ridge()), {"loss__k": [1, 5]}, cv=QueryKFold(2)).fit(
+            X, LABELS
+        )
+    with pytest.raises(ValueError, match=message):
+        make_pipeline(StandardScaler(), CalibratedRanker()).set_params(calibratedranker__loss__k=5)
+    search = GridSearchCV(
+        CalibratedRanker(Ridge(), loss=NDCG()), {"loss__k": [1, 5]}, cv=QueryKFold(2)
+    )
+    assert search.fit(X, LABELS).best_params_["loss__k"] in (1, 5)
+
+
+@pytest.mark.parametrize(
+    "ranker, name, words",
+    [
+        (LinearRanker(), "loss__k", "get_loss"),
+        (LinearRanker(), "surrogate__eta", "surrogates.get_surrogate"),
+        (BoostedRanker(), "regressor__num_leaves", "regressor=lightgbm.LGBMRegressor"),
+        (BoostedRanker(), "surrogate__eta", "surrogates.get_surrogate"),
+        (CalibratedRanker(), "regressor__max_iter", "default_regressor"),
+        (CalibratedRanker(loss="pd"), "decoder__time_limit", "get_decoder"),
+        (CalibratedLabelRanker(), "loss__equal_queries", "get_loss"),
+        (CalibratedLabelRanker(), "regressor__alpha", "BlendedRegressor"),
+    ],
+)
+def test_parameters_of_what_has_a_name(ranker, name, words):
+    with pytest.raises(ValueError, match=f"{name} cannot be set.*{words}"):
+        ranker.set_params(**{name: 1})
+
+
+def test_the_name_of_a_loss_as_a_scorer():
+    for loss, measure in {
+        "pd": "neg_pairwise_disagreement",
+        "neg_pd": "neg_pairwise_disagreement",
+        "pd_by_scores": "neg_pairwise_disagreement",
+        "map_by_scores": "map",
+        "wta": "precision@1",
+    }.items():
+        assert get_ranking_scorer(loss).name == measure
+    ranker = CalibratedRanker(Ridge(), loss="pd").fit(X, Y, groups=G)
+    found = get_ranking_scorer("pd")(ranker, X, Y, groups=G)
+    assert found == get_ranking_scorer("neg_pairwise_disagreement")(ranker, X, Y, groups=G) < 0
+
+
+def test_optuna_finds_the_best_penalty():
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    scorer, folds = get_ranking_scorer("ndcg@5"), list(QueryKFold(3).split(X, LABELS))
+
+    def objective(trial):
+        alpha = trial.suggest_float("alpha", 1e-2, 1e5, log=True)
+        ranker = CalibratedRanker(Ridge(alpha=alpha))
+        found = cross_validate(ranker, X, LABELS, cv=folds, scoring=scorer, error_score="raise")
+        return found["test_score"].mean()
+
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
+    study.optimize(objective, n_trials=8)
+    again = objective(optuna.trial.FixedTrial(study.best_params))
+    assert study.best_value == again == max(t.value for t in study.trials) > 0.5
+
+
+def test_successive_halving_over_iterations():
+    search = HalvingGridSearchCV(
+        CalibratedRanker(boosted("sklearn", learning_rate=0.1)),
+        {"regressor__max_leaf_nodes": [3, 7, 15]},
+        resource="regressor__max_iter",
+        min_resources=4,
+        max_resources=12,
+        cv=QueryKFold(2),
+        scoring=get_ranking_scorer("ndcg@5"),
+        error_score="raise",
+    ).fit(X, LABELS)
+    rounds = search.cv_results_["n_resources"]
+    assert rounds.tolist() == [4, 4, 4, 12] and search.best_estimator_.regressor.max_iter == 12
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_several_scorers_at_a_time():
+    ranker = CalibratedRanker(Ridge())
+    scorers = {name: get_ranking_scorer(name) for name in ("ndcg@5", "pd", "kendall_tau")}
+    together = cross_validate(ranker, X, LABELS, cv=QueryKFold(3), scoring=scorers)
+    for name, scorer in scorers.items():
+        alone = cross_validate(ranker, X, LABELS, cv=QueryKFold(3), scoring=scorer)
+        np.testing.assert_array_equal(together[f"test_{name}"], alone["test_score"])
+
+
+# -------------------------------------------------------------------- regressors that rank
+
+
+@pytest.mark.parametrize(
+    "library, parameters",
+    [
+        ("lightgbm", {"objective": "lambdarank"}),
+        ("xgboost", {"objective": "rank:ndcg"}),
+        ("catboost", {"loss_function": "YetiRank"}),
+        ("catboost", {"objective": "QueryRMSE"}),
+    ],
+)
+def test_an_objective_that_ranks(library, parameters):
+    for loss in ("ndcg", "pd"):
+        ranker = CalibratedRanker(boosted(library, **parameters), loss=loss)
+        with pytest.raises(ValueError, match=r"has the objective '.*' of a ranker.*Leave the obj"):
+            ranker.fit(X, Y, groups=G)
+
+
+@pytest.mark.parametrize("ranker", [CalibratedRanker, BoostedRanker])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_early_stopping_of_the_library(library, ranker):
+    one = ranker(regressor=boosted(library, early_stopping_rounds=5))
+    with pytest.raises(ValueError, match=r"early_stopping_rounds=5.*validation_queries=0.2"):
+        one.fit(X, Y, groups=G)
+    one = ranker(regressor=boosted(library), validation_queries=0.2, n_iter_no_change=5)
+    assert one.set_params(random_state=0).fit(X, Y, groups=G).n_iter_ >= 1
+
+
+def test_the_ranker_of_lightgbm_for_dask():
+    lightgbm = pytest.importorskip("lightgbm")
+    module = pytest.importorskip("sklearn_rankcal.dask")
+    dd = pytest.importorskip("dask.dataframe")
+    one = module.DaskCalibratedRanker(lightgbm.DaskLGBMRanker(), group_column="query")
+    frame = dd.from_pandas(SHOP.drop(columns="brand").assign(y=Y), npartitions=1)
+    with pytest.raises(TypeError, match="DaskLGBMRanker is a ranker"):
+        one.fit(frame.drop(columns="y"), frame["y"])
+
+
+# -------------------------------------------------------------------- columns
+
+
+def test_text_columns_are_named_at_once_with_what_fits():
+    frame = SHOP.assign(colour="red")
+    with pytest.raises(ValueError, match=r"Columns 'brand', 'colour' of X contain.*'a'") as caught:
+        CalibratedRanker(group_column="query").fit(frame, Y)
+    message = str(caught.value)
+    assert "group_column" not in message  # it is set
+    assert "X = X.astype({'brand': 'category', 'colour': 'category'})" in message
+    with pytest.raises(ValueError, match="group_column='brand'"):
+        CalibratedRanker().fit(frame.drop(columns="query"), Y, groups=G)
+    fitted = frame.astype({"brand": "category", "colour": "category"})
+    ranker = CalibratedRanker("boosting", group_column="query").fit(fitted, Y)
+    np.testing.assert_array_equal(ranker.predict(frame), ranker.predict(fitted))
+    with pytest.raises(ValueError, match="times to numbers, for example to days"):
+        ranker.fit(SHOP.assign(brand=pd.Timestamp("2020-01-01")), Y)
+
+
+@pytest.mark.parametrize("library", ["sklearn", "lightgbm", "xgboost", "catboost"])
+def test_text_in_predict_becomes_the_categories_of_fit(library):
+    frame = SHOP.drop(columns="query")
+    fitted = frame.astype({"brand": "category"})
+    y = np.where(frame["brand"] == "c", 2, 0) + (frame["brand"] == "a")
+    given = {"enable_categorical": True} if library == "xgboost" else {}
+    ranker = CalibratedRanker(boosted(library, **given)).fit(fitted, y, groups=G)
+    ranks = ranker.predict(fitted, groups=G)
+    np.testing.assert_array_equal(ranker.predict(frame, groups=G), ranks)
+    one = frame.iloc[::-1]  # in another order, and in queries without some of the brands
+    np.testing.assert_array_equal(
+        ranker.decision_function(one, groups=G[::-1])[::-1],
+        ranker.decision_function(fitted, groups=G),
+    )
+
+
+def test_text_of_polars_becomes_the_categories_of_fit():
+    columns = {name: SHOP[name].to_numpy() for name in SHOP}
+    frame = pl.DataFrame(columns).with_columns(brand=pl.Series(list(SHOP["brand"])))
+    fitted = frame.with_columns(pl.col("brand").cast(pl.Categorical))
+    ranker = CalibratedRanker("boosting", group_column="query").fit(fitted, Y)
+    np.testing.assert_array_equal(ranker.predict(frame), ranker.predict(fitted))
+
+
+def test_many_categories_say_what_to_do():
+    kinds = pd.Categorical([f"k{i % 300}" for i in range(len(Y))])
+    frame = FRAME.assign(kind=kinds)
+    one = CalibratedRanker(HistGradientBoostingRegressor(max_bins=100))
+    with pytest.raises(ValueError, match="cardinality") as caught:
+        one.fit(frame, Y, groups=G)
+    assert "TargetEncoder" in caught.value.__notes__[0]
+
+
+def test_columns_that_a_linear_regressor_cannot_read_are_named():
+    kinds = ["a", "b"] * (len(Y) // 2)
+    columns = {name: FRAME[name].to_numpy() for name in FRAME}
+    for frame in (
+        FRAME.assign(kind=pd.Categorical(kinds)),
+        FRAME.assign(kind=pd.Timestamp("2020-01-01")),
+        FRAME.assign(kind=kinds),
+        pl.DataFrame(columns).with_columns(kind=pl.Series(kinds).cast(pl.Categorical)),
+        pl.DataFrame(columns).with_columns(kind=pl.Series(kinds)),
+    ):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            CalibratedRanker(Ridge()).fit(frame, Y, groups=G)
+        assert "['kind']" in caught.value.__notes__[0]
+
+
+def test_flags_rank_like_zeros_and_ones():
+    rng = np.random.default_rng(0)
+    flag = rng.random(len(Y)) < rng.random(40)[G]  # more frequent in some queries
+    y = np.digitize(FRAME["match"] + flag, [0.0, 1.0])
+    ranks = []
+    for values in (flag, flag.astype(float), pd.array(flag, dtype="boolean")):
+        frame = FRAME.assign(flag=values)
+        ranker = CalibratedRanker(Ridge()).fit(frame, y, groups=G)
+        assert "flag" in ranker.model_.context_["zscore"]
+        ranks.append(ranker.predict(frame, groups=G))
+    polars = pl.DataFrame({name: FRAME[name].to_numpy() for name in FRAME})
+    polars = polars.with_columns(flag=pl.Series(flag))
+    ranks.append(CalibratedRanker(Ridge()).fit(polars, y, groups=G).predict(polars, groups=G))
+    table = np.column_stack([flag, flag[::-1]])
+    ranker = CalibratedRanker(Ridge(), context="zscore").fit(table, y, groups=G)
+    assert ranker.model_.context_ == {"zscore": [0, 1]}
+    for other in ranks[1:]:
+        np.testing.assert_array_equal(ranks[0], other)
+
+
+def test_sparse_tables_say_that_they_have_no_context():
+    table = sparse.csr_matrix(np.where(X > 0, X, 0.0))
+    with pytest.warns(UserWarning, match="context=None to do without in both cases"):
+        CalibratedRanker(Ridge()).fit(table, Y, groups=G)
+    ranks = [
+        CalibratedRanker(Ridge(), context=None).fit(one, Y, groups=G).predict(one, groups=G)
+        for one in (table, table.toarray())
+    ]
+    np.testing.assert_array_equal(*ranks)
+
+
+def test_target_encoding_in_a_pipeline_and_a_search():
+    # TargetEncoder reads y, so that y is plain and the ids are in a column of the table.
+    encode = make_column_transformer(
+        (TargetEncoder(target_type="continuous"), ["brand"]),
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipe = make_pipeline(encode, CalibratedRanker(Ridge(), group_column="query"))
+    search = GridSearchCV(
+        pipe,
+        {"calibratedranker__regressor__alpha": [1.0, 100.0]},
+        scoring=get_ranking_scorer("ndcg@5"),
+        cv=QueryKFold(3),
+        error_score="raise",
+    ).fit(SHOP, Y, groups=G)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.predict(SHOP).max() == 8
+    # PLS is a regressor inside a ranker, and not a step before it
+    assert CalibratedRanker(PLSRegression(2)).fit(X, Y, groups=G).score(X, Y, groups=G) > 0.5
+
+
+# -------------------------------------------------------------------- serving and explaining
+
+
+def test_a_stored_ranker_in_another_process(tmp_path):
+    ranker = CalibratedRanker(boosted("sklearn", monotonic_cst=[1, 0, 0])).fit(X, Y, groups=G)
+    pd.to_pickle((ranker, X, G), tmp_path / "ranker.pkl")
+    code = (
+        "import sys, pandas, numpy; ranker, X, G = pandas.read_pickle(sys.argv[1]); "
+        "numpy.save(sys.argv[2], ranker.predict(X, groups=G))"
+    )
+    paths = [str(tmp_path / name) for name in ("ranker.pkl", "ranks.npy")]
+    subprocess.run([sys.executable, "-c", code, *paths], check=True)
+    np.testing.assert_array_equal(np.load(paths[1]), ranker.predict(X, groups=G))
+
+
+def _student():
+    teacher = CalibratedRanker("boosting").fit(FRAME, Y, groups=G)
+    return distill(teacher, FRAME, G, boosted("lightgbm", n=10), context=None)
+
+
+def test_shap_explains_a_student():
+    shap = pytest.importorskip("shap")
+    student = _student()
+    table = student.transform_table(FRAME, groups=G)
+    found = shap.TreeExplainer(student.model_.regressor_)(table)
+    total = found.values.sum(axis=1) + found.base_values
+    np.testing.assert_allclose(total, student.model_.regressor_.predict(table), atol=1e-6)
+
+
+def test_treelite_predicts_as_a_student():
+    treelite = pytest.importorskip("treelite")
+    student = _student()
+    regressor = student.model_.regressor_
+    model = treelite.frontend.from_lightgbm(regressor.booster_)
+    found = treelite.gtil.predict(model, X.astype(np.float64)).ravel()
+    np.testing.assert_allclose(found, regressor.predict(FRAME), rtol=1e-5, atol=1e-6)
