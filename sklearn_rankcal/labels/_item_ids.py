@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import number_objects, number_values, object_array
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
@@ -276,4 +277,4 @@ def check_length(values: NDArray[Any], n: int, name: str, other: str) -> None:
     if values.ndim != 1:
         raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")
     if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} entries, but {other} has {n}.")
+        raise ValueError(f"{name} has {counted(len(values), 'entry')}, but {other} has {n}.")

@@ -26,6 +26,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import is_dataframe, note_text_columns
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
@@ -212,7 +213,10 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         else:
             own = list(constraints)
         if len(own) != X.shape[1]:
-            raise ValueError(f"{name} has {len(own)} entries, but X has {X.shape[1]} columns.")
+            raise ValueError(
+                f"{name} has {counted(len(own), 'entry')}, but X has "
+                f"{counted(X.shape[1], 'column')}."
+            )
         added = [own[place] for place in self._described] * len(self._kinds)
         # XGBoost takes no list, and a fitted XGBRegressor no dictionary when parameters are set
         regressor.set_params(**{name: tuple(int(one) for one in own + added)})
