@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._audit_data import AuditData, read_votes
 from sklearn_rankcal.aggregation._audit_judges import judges_probe
+from sklearn_rankcal.aggregation._audit_pooled import pooled_probes
 from sklearn_rankcal.aggregation._audit_probes import (
     cycles_probe,
     few_votes_probe,
@@ -135,6 +136,9 @@ def audit_board(
     check_number(level, "level")
     if level >= 1:
         raise ValueError(f"level must be below 1; got {level!r}.")
+    if group is None and board.judgements.queries.n_queries > 1:
+        found, total = pooled_probes(board, float(level))
+        return Audit([Probe(*one) for one in found], float(level), board.items, total)
     data = read_votes(board, group)
     random = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     alternatives: dict[str, Ints] = {"as fitted": data.ranks}

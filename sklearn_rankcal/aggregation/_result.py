@@ -29,6 +29,7 @@ from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
@@ -207,6 +208,15 @@ class Aggregate:
         queries = self.judgements.queries
         places = np.arange(queries.offsets[q], queries.offsets[q + 1])
         return places if queries.order is None else queries.order[places]
+
+    def _judgements_of(self, group: Any) -> tuple[Judgements, Ints]:
+        """Return the judgements of a query by themselves, and the rows of its items."""
+        q, queries = self._query(group), self.judgements.queries
+        rows = self._rows_of(q)
+        if queries.n_queries == 1:
+            return self.judgements, np.arange(queries.n_rows)
+        one = Queries(np.array([0, len(rows)]), None, queries.ids[q : q + 1])
+        return self.judgements.take_rows(rows, one), rows
 
     def _rows_by_part(self, group: Any = None) -> Ints:
         """Return the rows of a query part by part, best first; those without a score are last."""
@@ -464,7 +474,10 @@ class Aggregate:
         Parameters
         ----------
         group : object, default=None
-            As in `rows_of`.
+            The id of a query. If there are several and none is given, the votes of all are counted
+            together, as for thousands of small boards: how many votes a query has, an effect of the
+            position by pairs that were shown in both orders, ties, cyclic triangles, and votes
+            without an answer.
         level : float, default=0.01
             The probability that a test fires by chance, corrected for the number of judges, items
             or pairs that it asks about.
@@ -586,7 +599,7 @@ class Aggregate:
 
     def next_comparisons(
         self, n: int, *, target: Any = "first", group: Any = None
-    ) -> list[tuple[Any, Any]]:
+    ) -> list[tuple[Any, ...]]:
         """Return the pairs of items whose comparison makes most certain what matters.
 
         Parameters
@@ -597,11 +610,11 @@ class Aggregate:
             What is to become certain: which item is first, the places of all items, or the score of
             one item, by its id.
         group : object, default=None
-            As in `rows_of`.
+            The id of a query. If there are several and none is given, n pairs of each are planned.
 
         Returns
         -------
-        pairs : list of (item, item)
+        pairs : list of (item, item), or of (query, item, item)
             Ask for them in any order, and show each item first as often as second. Each pair is
             chosen as if those before it had been answered.
 
