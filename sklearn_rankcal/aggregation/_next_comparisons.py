@@ -155,7 +155,7 @@ def _plans_of_all(board: Aggregate, n: int, target: str) -> list[tuple[Any, ...]
     part = number_components(*links, queries.n_rows, "weak")
     block = number_components(*links, queries.n_rows, "strong")
     strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
-    ridge = structure._penalties(strong)[part] 
+    ridge = structure._penalties(strong)[part]
     scores = tie_scores(np.nan_to_num(board.scores), structure, queries)
     order = np.lexsort((content_ranks(board.items), -scores, queries.codes))  # rows, best first
     place = queries.scatter(np.arange(queries.n_rows))

@@ -260,9 +260,9 @@ class Judgements:
         n_queries = votes.queries.n_queries
         none = np.bincount(votes.query[~answered], minlength=n_queries).astype(np.float64)
         kept = np.flatnonzero(answered)
-        votes = votes.resample(kept, votes.query[kept], np.arange(n_queries))
-        votes.refused = none
-        return votes
+        left = votes.resample(kept, votes.query[kept], np.arange(n_queries))
+        left.queries, left.refused = votes.queries, none  # the copies have other ids
+        return left
 
     @classmethod
     @checks_keywords
