@@ -102,7 +102,7 @@ def _position(read: Judgements, contests: Contests, level: float) -> Found:
     with np.errstate(divide="ignore"):
         effect = float(np.log(ups.sum()) - np.log(downs.sum())) / 2
     text += f" The first item wins as if its score were {effect:.2f} larger (p = {p:.2g})."
-    return True, text + " Show each pair in both orders.", p
+    return True, text + " Draw the order, or show pairs in both.", p
 
 
 def _cycles(read: Judgements) -> Found:
