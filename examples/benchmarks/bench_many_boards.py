@@ -73,7 +73,8 @@ def main() -> None:
     loss = AggregatedLoss("ndcg", BradleyTerry(penalty=1), subset_size="all")
     ranker = CalibratedRanker(Ridge(), loss=loss, context=None)
     timed("fit", lambda: ranker.fit(X, y, groups=groups))
-    print_table(["step", "seconds", "GiB"], rows)
+    title = f"{options.queries:,} queries of {SIZE} documents, {options.votes} votes each"
+    print_table(title, ["step", "seconds", "GiB"], rows)
 
 
 if __name__ == "__main__":
