@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import BradleyTerry
+from sklearn_rankcal.aggregation import BradleyTerry, _contest_boards
 from sklearn_rankcal.labels import preference_labels
 
 pytestmark = pytest.mark.filterwarnings(
@@ -215,6 +215,22 @@ def test_the_audit_of_a_query_is_that_of_its_votes_alone():
     board = aggregate(read(table, position=True))
     alone = aggregate(read(table[table["query"] == 7], position=True))
     assert str(board.audit(group=7)) == str(alone.audit())
+
+
+def test_one_query_is_asked_about_without_the_models_of_the_others(monkeypatch):
+    """One of 2,000 queries took 34 s, because the models of all were fitted."""
+    board, fitted = aggregate(read(make_votes(50, n_votes=30))), []
+    fit = _contest_boards.fit_board
+    monkeypatch.setattr(
+        _contest_boards, "fit_board", lambda *args, **k: fitted.append(1) or fit(*args, **k)
+    )
+    board.next_comparisons(2, group=3)
+    assert len(fitted) == 1
+    board.audit(group=3)
+    assert len(fitted) < 10
+    board.next_comparisons(2)
+    board.audit()
+    assert len(fitted) < 10
 
 
 # ---------------------------------------------------------------- plans of all queries

@@ -59,7 +59,16 @@ def from_votes(
         winner = type(winner)(filled, index=winner.index) if hasattr(winner, "iloc") else filled
     columns = {"first": first, "second": second, "winner": winner}
     check_same_index(**columns, **options, **details)
-    found = [number_column(values, name, "row {}".format) for name, values in columns.items()]
+    found = [number_column(columns[name], name, "row {}".format) for name in ("first", "second")]
+    try:
+        found.append(number_column(winner, "winner", "row {}".format))
+    except ValueError as error:
+        if "missing" not in str(error):
+            raise
+        raise ValueError(
+            f"{error} If it is a vote without an answer, pass refused=None: these votes are counted "
+            "and left out."
+        ) from error
     n = len(found[0][0])
     if n == 0:
         raise ValueError("first is empty: at least one vote is needed.")
