@@ -66,8 +66,8 @@ def from_votes(
         if "missing" not in str(error):
             raise
         raise ValueError(
-            f"{error} If it is a vote without an answer, pass refused=None: these votes are counted "
-            "and left out."
+            f"{error} If it is a vote without an answer, pass refused=None: these votes are "
+            "counted and left out."
         ) from error
     n = len(found[0][0])
     if n == 0:
