@@ -15,6 +15,7 @@ from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count
 
 __all__ = ["permutation_importance", "served_columns"]
@@ -142,7 +143,8 @@ def permutation_importance(
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
-            f"{metric} is undefined on all {queries.n_queries} queries, so that no column can "
+            f"{metric} is undefined on all {counted(queries.n_queries, 'query')}, so that no "
+            "column can "
             "change it. Most metrics need a document of positive relevance in the query."
         )
     of_query = np.ones(queries.n_queries)
@@ -218,7 +220,8 @@ def served_columns(ranker: Any) -> list[str]:
         context = names[-n_context:]
         shown = ", ".join(context[:3]) + (", ..." if n_context > 3 else "")
         raise ValueError(
-            f"The regressor needs {n_context} columns that compare a candidate with the others of "
+            f"The regressor needs {counted(n_context, 'column')} that compare a candidate with the "
+            "others of "
             f"its query ({shown}), which an engine that scores rows one by one cannot compute. "
             "distill(ranker, X, groups, context=None) makes a ranker without them; "
             "transform_table computes them where all candidates are at hand."

@@ -19,6 +19,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrapped_predictions import refuse_without_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
@@ -240,7 +241,8 @@ def _check_folds(splits: list[Any], queries: Queries) -> None:
         cut = (count > 0) & ((count != queries.sizes) | (trained > 0))
         if cut.any():
             raise ValueError(
-                f"A fold splits {cut.sum()} of {queries.n_queries} queries: it tests only a part "
+                f"A fold splits {cut.sum()} of {counted(queries.n_queries, 'query')}: it tests "
+                "only a part "
                 "of such a query, or also trains on rows of it. Use a splitter that keeps queries "
                 "whole: cv=QueryKFold(), or GroupKFold()."
             )

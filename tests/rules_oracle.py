@@ -71,7 +71,7 @@ def violation(rules, order):
         named = quota.at_least if isinstance(quota.at_least, dict) else {}
         for name in {*names, *named}:
             members = {row for row in range(r) if of[row] == name and not blocked[row]}
-            if not members and name not in named:
+            if not members and name not in named and of.dtype != bool:
                 continue
             at_least = named.get(name) if named else quota.at_least
             for j, first in enumerate(np.atleast_1d(quota.first)):

@@ -65,7 +65,7 @@ def partial(judge, lead, a, b):
         ("opposed judges", {"strange": against}, "1 of 60 vote against all others: 3 "),
         ("random judges", {"strange": at_random, "n": 12000}, "as if at random: 3 "),
         ("partial judges", {"strange": partial, "n": 12000}, "3 for 'm5'"),
-        ("few votes", {"n": 70, "judges": 40}, "too few votes"),
+        ("few votes", {"n": 70, "judges": 40}, "Too few votes"),
         ("first place", {"gap": 0.05, "tied": 0.0}, "would be first instead of"),
         ("same names", {"names": np.array(["GPT-4", "gpt 4", *NAMES[2:]])}, "'GPT-4' = 'gpt 4'"),
     ],
@@ -143,7 +143,7 @@ def test_one_misspelt_name_among_many_votes_is_named(name):
     assert "'m0'" in found["same names"].finding and repr(name) in found["same names"].finding
     # the finding is about this item, although it moves the mean of all scores
     assert found["unbounded"].finding.startswith("1 item never lost, or never won, against the")
-    assert found["few votes"].finding.startswith("1 item has too few votes")
+    assert found["few votes"].finding.startswith("Too few votes of 1 item:")
     assert found["first place"].fires
     assert "Without 1 vote (" in found["first place"].finding
 

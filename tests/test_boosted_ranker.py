@@ -246,7 +246,7 @@ def test_monotone_constraints_hold(library, context, constraint):
 
 
 def test_monotone_constraints_that_do_not_fit():
-    wrong = {"Pass monotone_constraints as a list": "a:1", "has 1 entries": [1]}
+    wrong = {"Pass monotone_constraints as a list": "a:1", "has 1 entry": [1]}
     for words, given in wrong.items():
         with pytest.raises(ValueError, match=words):
             ranker("lightgbm", inner={"monotone_constraints": given}, context="zscore").fit(

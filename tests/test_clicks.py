@@ -223,8 +223,8 @@ BAD = {
     "half a position": (([[0, 2]], [1.5], G), {}, "clicked must be whole numbers; it has 1.5"),
     "position NaN": (([[0, 2]], [np.nan], G), {}, "clicked must be whole numbers; it has nan"),
     "no clicks": (([[0, 2]], None, G), {}, "Entry 0 of clicked is None, not a list of positions"),
-    "too many": (([[0, 2]], [1, 2], G), {}, "clicked has 2 entries, but shown has 1 sessions"),
-    "too few": (([[0], [2]], [1], G), {}, "clicked has 1 entries, but shown has 2 sessions"),
+    "too many": (([[0, 2]], [1, 2], G), {}, "clicked has 2 entries, but shown has 1 session"),
+    "too few": (([[0], [2]], [1], G), {}, "clicked has 1 entry, but shown has 2 sessions"),
     "marks of another shape": (
         ([[0, 2], [3]], np.ones((2, 2), bool), G), {}, "2 booleans for session 1"
     ),
@@ -764,10 +764,10 @@ def test_simulated_lists_of_short_queries_and_relevance_of_one_kind():
         ({"noise": 1}, r"noise must be a number in \[0, 1\)"),
         ({"noise": np.nan}, r"noise must be a number in \[0, 1\)"),
         ({"temperature": -1}, "temperature must be"),
-        ({"propensities": [1]}, "propensities has 1 entries, but sessions show 2"),
+        ({"propensities": [1]}, "propensities has 1 entry, but sessions show 2"),
         ({"propensities": [1, 2]}, r"in \(0, 1\]"),
         ({"model": "cascade", "propensities": [1, 0.5]}, "no propensities"),
-        ({"ranking": [1]}, "ranking has 1 entries"),
+        ({"ranking": [1]}, "ranking has 1 entry"),
         ({"relevance": [1, -1]}, "relevance must be at least 0"),
         ({"relevance": [1, np.nan]}, "NaN"),
         ({"relevance": [1]}, "groups has 2 entries"),

@@ -267,7 +267,7 @@ def test_queries_that_partitions_cut_are_refused(method, fitted):
     if method != "fit":
         ranker.fit(X, Y)
     arguments = {"X": table, "y": y} if method in ("fit", "score") else {"X": table}
-    with pytest.raises(ValueError, match="1 queries are in several partitions"):
+    with pytest.raises(ValueError, match="rows of 1 query are in several partitions"):
         result = getattr(ranker, method)(**arguments)
         result.compute()
 

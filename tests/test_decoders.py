@@ -46,7 +46,7 @@ def test_keys_are_asked_of_tied_rows_only():
         (lambda: decode_scores([]), ValueError, "empty"),
         (lambda: decode_scores([[1, 2]]), ValueError, "1-D, one score per row"),
         (lambda: decode_scores(["a"]), ValueError, "must be real numbers, not text"),
-        (lambda: decode_scores([1, 2], [0]), ValueError, "groups has 1 entries"),
+        (lambda: decode_scores([1, 2], [0]), ValueError, "groups has 1 entry"),
         (lambda: decode_scores([1, 2], tie_breakers=[1]), ValueError, "tie_breakers has shape"),
         (lambda: get_decoder("nope", "scores"), ValueError, "Known: auto, sort"),
         (lambda: get_decoder(3, "scores"), TypeError, "have a decode method"),

@@ -110,7 +110,7 @@ def test_draws_have_the_probabilities_and_depend_on_query_and_key():
         ({"target": "merit"}, "needs merit"),
         ({"merit": [1, 1, 1]}, "takes none"),
         ({"target": "merit", "merit": [1, -1, 1]}, "merit must be finite numbers >= 0"),
-        ({"of": ["x"]}, "groups, but X has 3 rows"),
+        ({"of": ["x"]}, "1 group, but X has 3 rows"),
         ({"discounts": [0, -1, -2]}, "must not be negative"),
         ({"target": "merit", "merit": [1, 0, 0]}, "largest ratio that can be reached"),
     ],

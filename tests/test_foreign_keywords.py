@@ -105,7 +105,8 @@ def test_sizes_that_are_passed_as_groups_are_recognised(sizes):
 def test_other_groups_of_a_wrong_length_are_not_taken_for_sizes(groups):
     with pytest.raises(ValueError) as caught:
         CalibratedRanker(Ridge()).fit(X, Y, groups)
-    assert str(caught.value) == f"groups has {len(groups)} entries, but X has 60 rows."
+    number = "1 entry" if len(groups) == 1 else f"{len(groups)} entries"
+    assert str(caught.value) == f"groups has {number}, but X has 60 rows."
 
 
 @pytest.mark.parametrize("name", ["group", "qid"])

@@ -114,7 +114,7 @@ def test_ranking_labels(groups, columns):
         (lambda: rankings_to_preferences([["x", "y"]]), "ranks must be real numbers, not text"),
         (lambda: rankings_to_preferences([]), "non-empty"),
         (lambda: rankings_to_preferences([[1, 2]], [1, 2]), "groups has 2 .* ranks has 1"),
-        (lambda: ranking_labels([1, 2], [1]), "groups has 1 entries, but ranks has 2"),
+        (lambda: ranking_labels([1, 2], [1]), "groups has 1 entry, but ranks has 2"),
         (lambda: ranking_labels([1, 1], [1, 1]), "do not prefer any document"),
         (lambda: ranking_labels([1, 2], [1, 2]), "do not prefer any document"),
     ],

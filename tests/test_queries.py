@@ -206,9 +206,9 @@ def test_conversions():
 
 def test_query_ids_are_not_taken_for_sizes():
     ids = np.repeat(np.arange(10_001, 10_101), 200)  # as in a LETOR file: 20,000 rows
-    with pytest.raises(ValueError, match=r"add up to 201010000 rows\. They look like quer"):
+    with pytest.raises(ValueError, match=r"add up to 201,010,000 rows\. They look like quer"):
         sizes_to_groups(ids)
-    with pytest.raises(ValueError, match="sizes add up to 201010000 rows, but n_rows is 20000"):
+    with pytest.raises(ValueError, match="sizes add up to 201,010,000 rows, but n_rows is 20000"):
         sizes_to_groups(ids, n_rows=len(ids))
     sizes = np.repeat([20_000, 30_000], 20)
     assert len(sizes_to_groups(sizes)) == len(sizes_to_groups(sizes, n_rows=10**6)) == 10**6

@@ -175,7 +175,7 @@ BAD = {
         "binary relevance, 0 or 1; got .*threshold=t",
     ),
     "y missing": (lambda r: r.fit(X, None, G), "requires y to be passed"),
-    "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entries"),
+    "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entry"),
     "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "y must be real numbers"),
     "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "do not survive"),
     "unknown loss": (lambda r: r.set_params(loss="lambdarank").fit(X, Y, G), "Unknown loss"),

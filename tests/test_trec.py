@@ -94,7 +94,7 @@ def test_metrics_are_the_same_on_rows_and_on_tables(data):
         (lambda: to_run(groups=[1]), "either y_score .* or ranks= .*, not neither"),
         (lambda: to_run([1.0], ranks=[1], groups=[1]), "not both"),
         (lambda: to_run([1.0, np.nan], groups=[1, 1]), "y_score contains NaN or infinity"),
-        (lambda: to_run([1.0], groups=[1, 1]), "y_score has 1 entries, but there are 2 rows"),
+        (lambda: to_run([1.0], groups=[1, 1]), "y_score has 1 entry, but there are 2 rows"),
         (lambda: to_run(ranks=[1, 1], groups=[1, 1]), "ranks"),
         (lambda: to_run([1.0], groups=[1], document_ids=["a", "b"]), "document_ids has 2 entries"),
         (lambda: to_run([1.0], groups=[1], document_ids="a"), "document_ids must be a sequence"),

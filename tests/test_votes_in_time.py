@@ -98,7 +98,7 @@ def test_a_count_of_faded_votes_is_as_many_rows():
         ("3 months", {}, "half_life must be a duration > 0"),
         (30, {}, "half_life must be a duration > 0"),
         ("30 days", {"now": 7}, "now must be a time stamp, as the times of the votes are"),
-        ("30 days", {"now": "2026-01-05"}, "votes are later than now=2026-01-05"),
+        ("30 days", {"now": "2026-01-05"}, "now=2026-01-05T00:00:00.000000 is before"),
         ("30 days", {"now": "late"}, "now must be numbers or time stamps"),
     ],
 )
@@ -136,13 +136,13 @@ def test_times_of_different_zones_are_the_same_moment(time):
             "mixes .* row 0 has 2026-01-01T12:00:00,",
         ),
         ([NOON, NOON.replace(tzinfo=UTC)], "mixes time stamps with and without a time zone"),
-        ([NOON, None], "time is missing for 1 votes, first in row 1"),
+        ([NOON, None], "time is missing for 1 vote, first in row 1"),
         (
             ["2026-01-01T12:00:00Z", np.datetime64("NaT", "s")],
-            "missing for 1 votes, first in row 1",
+            "missing for 1 vote, first in row 1",
         ),
         (["noon", "noon"], "time must be numbers or time stamps"),
-        (["2026-01-01T12:00:00Z"], "time has 1 entries"),
+        (["2026-01-01T12:00:00Z"], "time has 1 entry"),
     ],
 )
 def test_times_that_cannot_be_read_are_refused(time, match):
@@ -476,7 +476,7 @@ def test_items_with_few_votes_are_not_tested():
     ("options", "match"),
     [
         ({"at": "2026-01-01"}, "at must be a number, as the times of the votes are"),
-        ({"at": 0}, "Only 0 items have at least 30 votes both before and after at=0"),
+        ({"at": 0}, "Only 0 items with at least 30 votes both before and after at=0"),
         ({"confidence_level": 2.0}, "confidence_level must be between"),
         ({"method": "borda"}, "must be BradleyTerry with own effects"),
         ({"method": BradleyTerry(own_effects=False)}, "must be BradleyTerry with own effects"),

@@ -82,6 +82,11 @@ TEXTS = {
         "each surrogate lie on different sides of the diagonal. On the right, the lines of the two "
         "normalizations have different signs inside a grey interval of p."
     ),
+    "model_judgements_001": (
+        "Left: NDCG@10 of the orders of judged documents by the number of questions, for grades "
+        "with little and with more noise, planned pairs, pairs at random and pairs in both orders, "
+        "from the best to the worst. Right: differences to a ranker that learned from grades."
+    ),
     "next_comparisons_001": (
         "Two plots by the number of votes, 160 to 1,200, for three ways of choosing pairs. The "
         "standard error of osprey - heron is smallest with pairs for the first place: .08 at the "

@@ -33,7 +33,7 @@ from sklearn_rankcal.labels._contests import has_covariates, is_weighted
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Ints
@@ -253,7 +253,7 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
     largest = int(read.queries.sizes.max())
     check_memory(
         40 * int(n_resamples) * largest + 8 * largest**2,
-        f"{n_resamples:,} resamples of a query of {largest:,} items",
+        f"{counted(n_resamples, 'resample')} of a query of {counted(largest, 'item')}",
         "Pass a smaller n_resamples.",
     )
 
@@ -334,7 +334,7 @@ def _warn_if_disconnected(judgements: Judgements, parts: Ints) -> None:
         q = int(split[0])
         which, whose = "", "They"
         if queries.n_queries > 1:
-            which = f" of {len(split)} of {queries.n_queries} queries"
+            which = f" of {len(split)} of {counted(queries.n_queries, 'query')}"
             whose = f"Those of query {show_id(queries.ids[q])}"
         mine = queries.codes == q
         shown = [

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._audit_data import AuditData, read_votes
 from sklearn_rankcal.aggregation._audit_judges import judges_probe
+from sklearn_rankcal.aggregation._audit_pooled import pooled_probes
 from sklearn_rankcal.aggregation._audit_probes import (
     cycles_probe,
     few_votes_probe,
@@ -19,6 +20,7 @@ from sklearn_rankcal.aggregation._audit_probes import (
     unbounded_probe,
 )
 from sklearn_rankcal.aggregation._influence import fewest_votes
+from sklearn_rankcal.utils._messages import counted, percent
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Ints
@@ -105,8 +107,10 @@ class Audit:
 
     def __repr__(self) -> str:
         head = (
-            f"audit of {len(self.items):,} items, {self.n_votes:,.0f} votes: {len(self.fired)} of "
-            f"{len(self.probes)} probes fire; false alarms of each test {100 * self.level:g} %"
+            f"audit of {counted(len(self.items), 'item')}, {counted(self.n_votes, 'vote')}: "
+            f"{len(self.fired)} of "
+            f"{counted(len(self.probes), 'probe')} fire; false alarms of each test "
+            f"{100 * self.level:g} %"
         )
         lines = [head]
         width = max(len(probe.name) for probe in self.probes)
@@ -132,6 +136,9 @@ def audit_board(
     check_number(level, "level")
     if level >= 1:
         raise ValueError(f"level must be below 1; got {level!r}.")
+    if group is None and board.judgements.queries.n_queries > 1:
+        found, total = pooled_probes(board, float(level))
+        return Audit([Probe(*one) for one in found], float(level), board.items, total)
     data = read_votes(board, group)
     random = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     alternatives: dict[str, Ints] = {"as fitted": data.ranks}
@@ -172,8 +179,7 @@ def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
     exact = ""
     if 1 < found.at_least == found.n_votes:
         exact = ", and no fewer votes do"
-    votes = f"{found.n_votes:,.0f} vote{'s' * (found.n_votes != 1)}"
     return few, (
-        f"Without {votes} ({100 * found.n_votes / total:.2g} %), {data.name(found.rival)} would be "
-        f"first instead of {data.name(found.first)}{exact}."
+        f"Without {counted(found.n_votes, 'vote')} ({percent(found.n_votes / total)}), "
+        f"{data.name(found.rival)} would be first instead of {data.name(found.first)}{exact}."
     )

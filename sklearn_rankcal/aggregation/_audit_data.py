@@ -106,14 +106,13 @@ def read_votes(result: Any, group: Any) -> AuditData:
     """Read the votes of a query of an `Aggregate`, and fit the model if it was not fitted."""
     from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 
-    read = result.judgements
+    read, rows = result._judgements_of(group)
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
-    q = result._query(group)
     boards = fit_boards(read, structure, merge=False)
-    board = boards[q]
+    board = boards[0]
     clustered = read.judge is not None and len(np.unique(read.judge)) >= _JUDGES
     kind = "robust" if clustered or read.judge is None else "information"
-    found = intervals_of(read, boards, kind, 0.95, result.parts, MOST)
+    found = intervals_of(read, boards, kind, 0.95, result.parts[rows], MOST)
     place = read.queries.scatter(np.arange(read.queries.n_rows))[board.rows]
     contests, fit = board.contests, board.fit
     lead = fit.leads()

@@ -12,6 +12,7 @@ from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._audit_probes import listing
 from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
+from sklearn_rankcal.utils._messages import counted, percent
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -60,7 +61,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     against = low & (slope < -0.5)
     at_random = low & ~against & (slope < 0.5)
     suspects = np.zeros(n, dtype=bool)
-    quiet = "No judge of {:,} does."
+    quiet = f"No judge of {n:,} does."
     for name, which, what in (
         ("random judges", at_random, "vote as if at random"),
         ("opposed judges", against, "vote against all others"),
@@ -70,10 +71,12 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
         least = float(corrected.min(initial=1.0))
         suspects |= which
         if len(some):
-            names = listing([f"{show_id(ids[k])} ({votes[k]:,.0f} votes)" for k in some.tolist()])
+            names = listing(
+                [f"{show_id(ids[k])} ({counted(votes[k], 'vote')})" for k in some.tolist()]
+            )
             found.append((name, True, f"{len(some)} of {n:,} {what}: {names}.", least))
         else:
-            found.append((name, False, quiet.format(n), least))
+            found.append((name, False, quiet, least))
     partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
     if partial:
         shown = [
@@ -93,8 +96,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
         busy = [f"{show_id(ids[k])} ({100 * votes[k] / votes.sum():.0f} %)" for k in much.tolist()]
         found.append(("busy judges", True, f"A large share is by {listing(busy)}.", np.nan))
     else:
-        share = 100 * float(votes.max() / votes.sum())
-        text = f"None has more than {share:.2g} % of the votes."
+        text = f"None has more than {percent(float(votes.max() / votes.sum()))} of the votes."
         found.append(("busy judges", False, text, np.nan))
     other: dict[str, Ints] = {}
     if suspects.any() and not suspects.all():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 from scipy.linalg import pinvh
@@ -21,6 +21,8 @@ from sklearn_rankcal.aggregation._judge_shares import (
 from sklearn_rankcal.aggregation._unanimous import open_ends
 from sklearn_rankcal.labels._contests import POSITION, Contests
 from sklearn_rankcal.labels._item_ids import content_ranks
+from sklearn_rankcal.utils._messages import counted, percent
+from sklearn_rankcal.utils._names import RARE, one_edit
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -31,8 +33,8 @@ _WIDE = 1.0
 _MAX_ITEMS = 1000
 _DRAWS = 999
 _SHOWN = 3
-#: An item with so few votes may be a misspelling of one with so many.
-_RARE, _OFTEN = 2, 30
+#: An item with few votes may be a misspelling of one with so many.
+_OFTEN = 30
 
 
 def listing(names: list[str]) -> str:
@@ -54,11 +56,11 @@ def few_votes_probe(data: AuditData) -> Finding:
     none = np.flatnonzero(votes == 0)
     if not len(wide) and not len(none):
         least = int(order_from_largest(-votes, content_ranks(data.items))[0])
-        return False, f"Each item has {votes[least]:,.0f} votes or more ({data.name(least)})."
+        return False, f"Each item has {counted(votes[least], 'vote')} or more ({data.name(least)})."
     order = _fewest_first(data, votes, wide)
     names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in [*none.tolist(), *order.tolist()]]
     return True, (
-        f"{_count(names, 'item has', 'items have')} too few votes: 95 % intervals reach further "
+        f"Too few votes of {counted(len(names), 'item')}: 95 % intervals reach further "
         f"than {_WIDE:g} from the score, as for {listing(names)}. Collect more of them."
     )
 
@@ -70,18 +72,19 @@ def unbounded_probe(data: AuditData) -> Finding:
     compared = np.bincount(part)[part] > 1
     n_parts = int((np.bincount(part) > 1).sum())
     if n_parts > 1:
-        text = f"The items are in {n_parts} parts that no votes connect."
+        text = f"The items are in {counted(n_parts, 'part')} that no votes connect."
         if not len(data.main):
             return True, f"{text} None has more than half of them, and so none is the board."
         others = [data.name(k) for k in np.flatnonzero(data.parts > 1).tolist()]
         text += (
-            f" The largest has {len(data.main)} items, and the first place is one of them; "
-            f"{_count(others, 'other', 'others')} cannot be compared with it: {listing(others)}."
+            f" The largest has {counted(len(data.main), 'item')}, and the first place is one of "
+            "them; "
+            f"{counted(len(others), 'other')} cannot be compared with it: {listing(others)}."
         )
         inside = data.main[(low | high)[data.main]]
         if len(inside):
             names = [data.name(k) for k in inside.tolist()]
-            text += f" In it, {_count(names, 'item', 'items')} never lost, or never won, against "
+            text += f" In it, {counted(len(names), 'item')} never lost, or never won, against "
             text += f"the others: {listing(names)}."
         return True, text
     ends = np.flatnonzero((low | high) & compared)
@@ -99,7 +102,7 @@ def unbounded_probe(data: AuditData) -> Finding:
     order = _fewest_first(data, votes, ends)
     names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in order.tolist()]
     return True, (
-        f"{_count(names, 'item', 'items')} never lost, or never won, against the others, as "
+        f"{counted(len(names), 'item')} never lost, or never won, against the others, as "
         f"{listing(names)}: only a penalty bounds the scores."
     )
 
@@ -107,10 +110,6 @@ def unbounded_probe(data: AuditData) -> Finding:
 def _fewest_first(data: AuditData, votes: Floats, items: Ints) -> Ints:
     """Sort items by their votes, and by their ids."""
     return items[order_from_largest(-votes[items], content_ranks(data.items)[items])]
-
-
-def _count(names: list[str], one: str, many: str) -> str:
-    return f"{len(names)} {one if len(names) == 1 else many}"
 
 
 # ---------------------------------------------------------------- position and ties
@@ -152,7 +151,7 @@ def position_probe(
     other = {"with position": ranks}
     if p >= level:
         return False, text, p, other
-    text += f" Allowing for it moves {moved} ranks"
+    text += f" Allowing for it moves {counted(moved, 'rank')}"
     new, old = data.first(ranks), data.first(data.ranks)
     if new is not None and old is not None and new != old:
         text += f", and {data.name(new)} is first instead of {data.name(old)}"
@@ -190,7 +189,7 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
     plain = type(data.structure)(**{**data.structure.get_params(), "ties": "half"})
     if not tied.all():
         found["without ties"] = data.ranks_of(data.refit(structure=plain, kept=~tied))
-    text = f"{100 * share:.2g} % of the votes are ties."
+    text = f"{percent(share)} of the votes are ties."
     outside = {
         name: np.flatnonzero((ranks < data.rank_low) | (ranks > data.rank_high))
         for name, ranks in found.items()
@@ -201,7 +200,12 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
         names = listing([data.name(k) for k in outside[worst].tolist()])
         text += f" Read as {worst!r}, they move {names} out of the interval of the rank."
         return True, text, np.nan, found
-    return False, f"{text} Other readings move {moved} ranks, all inside intervals.", np.nan, found
+    return (
+        False,
+        f"{text} Other readings move {counted(moved, 'rank')}, all inside intervals.",
+        np.nan,
+        found,
+    )
 
 
 # ---------------------------------------------------------------- cycles
@@ -264,7 +268,7 @@ def cycles_probe(
     p = float((1 + (~exceeds(statistic, drawn, statistic)).sum()) / (1 + len(drawn)))
     share, chance = _cyclic_share(data, contests, pair, one, len(keys), first, second)
     text = (
-        f"{100 * share:.2g} % of the strength of the preferences is cyclic, {100 * chance:.2g} % "
+        f"{percent(share)} of the strength of the preferences is cyclic, {percent(chance)} "
         f"by chance (p = {p:.2g})."
     )
     if p >= level:
@@ -311,28 +315,34 @@ def _misspelt(data: AuditData) -> list[str]:
     """Name items with hardly any votes whose names are like those of items with many."""
     votes = votes_of_items(data)
     names = [item if isinstance(item, str) else "" for item in data.items.tolist()]
-    rare = (votes > 0) & (votes <= _RARE)
+    rare = (votes > 0) & (votes <= RARE)
     frequent = [k for k in np.flatnonzero(votes > _OFTEN).tolist() if names[k]]
     near = []
     for k in np.flatnonzero(rare).tolist():  # few items
-        close = [other for other in frequent if _distance_one(names[k], names[other])]
+        close = [other for other in frequent if one_edit(names[k], names[other])]
         if names[k] and close:
             best = max(close, key=lambda other: float(votes[other]))
             near.append(f"{data.name(k)} ({votes[k]:,.0f}) and {data.name(best)}")
     return near
 
 
-def _distance_one(one: str, other: str) -> bool:
-    """Whether a letter less, more, changed, or exchanged with the next makes one name the other."""
-    if abs(len(one) - len(other)) > 1:
-        return False
-    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
-    if start is None:
-        return one != other
-    a, b = one[start:], other[start:]
-    if a[1:] == b[1:] and (a[:1] + b[:1]).isdigit():
-        return False  # another number is another item
-    return a[1:] in (b, b[1:]) or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+def _plain_name(item: str | float) -> str:
+    """Return what is left of a name without case, punctuation and the way it is coded.
+
+    Unicode has several codes for some letters, such as full-width ones, and a column of numbers can
+    be read as numbers or as text. A name of punctuation only stays as it is.
+    """
+    if not isinstance(item, str):
+        return str(int(item)) if float(item).is_integer() else repr(item)
+    text = normalize("NFKC", normalize("NFKC", item).casefold())
+    # P: punctuation, Z: separators, C: invisible characters
+    return "".join(c for c in text if category(c)[0] not in "PZC") or item
+
+
+def _equation(names: list[str]) -> str:
+    """Write equal names; with escapes if they look the same."""
+    looks = {normalize("NFC", name) for name in names}
+    return " = ".join((ascii(name)[1:-1] for name in names) if len(looks) < len(names) else names)
 
 
 def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
@@ -342,12 +352,12 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     """
     plain: dict[str, list[int]] = {}
     for k, item in enumerate(data.items.tolist()):
-        if isinstance(item, str):
-            plain.setdefault(re.sub(r"[\W_]+", "", item.casefold()), []).append(k)
+        if isinstance(item, (str, int, float)):
+            plain.setdefault(_plain_name(item), []).append(k)
     twins = [group for group in plain.values() if len(group) > 1]
     if twins:
-        shown = [" = ".join(data.name(k) for k in group) for group in twins]
-        text = f"Names differ by case or punctuation only: {listing(shown)}."
+        shown = [_equation([data.name(k) for k in group]) for group in twins]
+        text = f"Names differ by case, punctuation or coding only: {listing(shown)}."
         return True, text + " If they are the same items, merge them.", np.nan
     if near := _misspelt(data):
         text = f"A rare name is like a frequent one: {listing(near)}."
@@ -355,7 +365,7 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     contests, n = data.contests, len(data.items)
     tied = contests.outcome == 2
     if not tied.any() or tied.all():
-        return False, "No two names differ by case or punctuation only.", np.nan
+        return False, "No two names differ by case, punctuation or coding only.", np.nan
     share = float(contests.weight[tied].sum() / contests.weight.sum())
     key = np.minimum(contests.first, contests.second) * n + np.maximum(
         contests.first, contests.second
@@ -370,7 +380,9 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     if p[best] < level:
         one, other = sorted(divmod(int(keys[best]), n), key=ids.__getitem__)
         text = f"{data.name(one)} and {data.name(other)} tie in {ties[best]:.0f} of their "
-        text += f"{votes[best]:.0f} votes, far more often than others: perhaps they are clones."
+        text += (
+            f"{counted(votes[best], 'vote')}, far more often than others: perhaps they are clones."
+        )
         return True, text, float(min(p[best], 1.0))
     return (
         False,

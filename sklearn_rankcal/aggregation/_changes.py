@@ -25,7 +25,7 @@ from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._contests import Contests, contests_of
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.labels._times import read_moment, times_of
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
@@ -286,8 +286,8 @@ def strength_changes(
     tested = _testable(part, votes, judgements.items)
     if len(tested) < 3:
         raise ValueError(
-            f"Only {len(tested)} items have at least {FEW_VOTES} votes both before and after "
-            f"at={at}, and are connected. At least 3 are needed."
+            f"Only {counted(len(tested), 'item')} with at least {FEW_VOTES} votes both before and "
+            f"after at={at} can be compared. At least 3 are needed."
         )
 
     # Step 2: fit both periods at once, so that votes of a judge in both are a cluster.
@@ -376,7 +376,8 @@ def _testable(part: Ints, votes: Ints, items: NDArray[Any]) -> Ints:
     if len(largest) > 1 and sizes.max() > 2:
         one, other = (show_id(items[enough[group == k][0]]) for k in largest[:2])
         raise ValueError(
-            f"The votes connect {one} with {sizes.max()} items and {other} with {sizes.max()} "
+            f"The votes connect {one} with {counted(sizes.max(), 'item')} and {other} with "
+            f"{sizes.max()} "
             "others, but not with each other. Test one of these groups at a time: leave out the "
             "votes of the other."
         )

@@ -619,6 +619,14 @@ def _check_values(X: Floats, unit: Floats, names: tuple[str, ...]) -> None:
             )
 
 
+def _left_of(gram: Floats, k: int) -> float:
+    """Return the squared length of column k that the columns before it do not explain."""
+    left = gram[k, k]
+    if k:
+        left -= gram[k, :k] @ np.linalg.lstsq(gram[:k, :k], gram[:k, k], rcond=None)[0]
+    return float(left)
+
+
 def _check_collinear(
     design: _Design,
     total: Floats,
@@ -639,11 +647,13 @@ def _check_collinear(
             found = alone.solve(gram.side[:, k], ridge / total.sum(), part, 1e-12)
             rest[:, k] -= gram.side.T @ found
     for k in range(p):
-        before = rest[:k, :k]
-        left = rest[k, k]
-        if k:
-            left -= rest[k, :k] @ np.linalg.lstsq(before, rest[:k, k], rcond=None)[0]
-        if left < _COLLINEAR:
+        if k and _left_of(gram.corner, k) < _COLLINEAR:
+            raise ValueError(
+                f"The covariate {names[k]!r} is a sum of {', '.join(map(repr, names[:k]))}, so "
+                "that the votes cannot tell their effects apart. Leave it out, as "
+                "pandas.get_dummies(frame, drop_first=True) does with one column of each category."
+            )
+        if _left_of(rest, k) < _COLLINEAR:
             why = f"of {', '.join(map(repr, names[:k]))} and " if k else "of "
             raise ValueError(
                 f"The covariate {names[k]!r} is a sum {why}differences of the items, so that the "

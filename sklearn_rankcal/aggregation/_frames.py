@@ -12,6 +12,8 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from sklearn_rankcal.aggregation._contest_boards import open_scores, wins_of
 from sklearn_rankcal.aggregation._contest_model import result_probabilities
+from sklearn_rankcal.labels import Judgements
+from sklearn_rankcal.labels._contests import contests_of
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_choice
@@ -27,10 +29,13 @@ _LOGITS = ("BradleyTerry", "PlackettLuce", "LeastSquares")
 
 
 class VoteProbabilities(NamedTuple):
-    """The probabilities that the first item of a vote wins, of a tie, and that the second wins."""
+    """The probabilities that the first item of a vote wins, of a tie, and that the second wins.
+
+    `tie` is None if there are ties, and the model takes each for half a win of both items.
+    """
 
     first: float
-    tie: float
+    tie: float | None
     second: float
 
 
@@ -66,7 +71,20 @@ def predict_vote(
             raise ValueError(f"The covariate {key!r} must be a finite number; got {value!r}.")
         lead += known[key] * float(value)
     win, lose, tied = result_probabilities(np.array([lead]), ties, tie)[:, 0].tolist()
+    if ties == "half" and _has_ties(board.judgements, q):
+        tied = None
     return VoteProbabilities(win, tied, lose)
+
+
+def _has_ties(judgements: Judgements, q: int) -> bool:
+    """Whether some votes of a query are ties: pairs of opposite comparisons of the same weight."""
+    if judgements.orders is not None:
+        return False
+    try:
+        contests = contests_of(judgements)
+    except ValueError:  # several comparisons are one judgement
+        return False
+    return bool((contests.outcome[judgements.query[contests.judgement] == q] == 2).any())
 
 
 def rescale(board: Aggregate, scale: str, anchor: tuple[Any, float] | None) -> Aggregate:

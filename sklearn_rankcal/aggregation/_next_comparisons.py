@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, fit_boards
 from sklearn_rankcal.aggregation._contest_model import ContestFit, vote_information
+from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_count
@@ -36,11 +38,11 @@ def plan_comparisons(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_items,)
-        The scores. Equal ones are exactly equal.
-    covariance : ndarray of shape (n_items, n_items)
+    scores : ndarray of shape (..., n_items)
+        The scores of each board. Equal ones are exactly equal.
+    covariance : ndarray of shape (..., n_items, n_items)
         Their covariance.
-    worth : ndarray of shape (n_items, n_items)
+    worth : ndarray of shape (..., n_items, n_items)
         The information of a vote between two items about their difference.
     n : int
         The number of pairs.
@@ -49,26 +51,35 @@ def plan_comparisons(
 
     Returns
     -------
-    pairs : ndarray of shape (n, 2)
+    pairs : ndarray of shape (..., n, 2)
         Numbers of items, the smaller one first. Of pairs that are equally good up to rounding, the
         one with the smallest numbers is chosen. O(n_items^3) time for each pair.
     """
-    S, m = covariance.copy(), len(scores)
-    pairs = np.empty((n, 2), dtype=np.int64)
+    m, shape = scores.shape[-1], scores.shape[:-1]
+    scores, S = scores.reshape(-1, m), covariance.reshape(-1, m, m).copy()
+    worth, board = worth.reshape(-1, m, m), np.arange(len(scores))
+    pairs = np.empty((len(scores), n, 2), dtype=np.int64)
     for step in range(n):  # a loop over the pairs; each depends on the ones before
-        variance = np.maximum(np.diag(S)[:, None] + np.diag(S) - 2 * S, 0.0)
+        variance = np.maximum(_of_differences(S), 0.0)
         if isinstance(target, str):
             L = _weights(scores, variance, target)
-            Q = S @ (np.diag(L.sum(axis=0)) - L) @ S
-            shrinks = np.diag(Q)[:, None] + np.diag(Q) - 2 * Q  # u^T (Laplacian of L) u
-        else:
-            shrinks = (S[target][:, None] - S[target]) ** 2  # the square of the target's entry of u
+            laplacian = L.sum(axis=1)[:, None] * np.eye(m) - L
+            shrinks = _of_differences(S @ laplacian @ S)  # u^T (Laplacian of L) u
+        else:  # the square of the target's entry of u
+            shrinks = (S[:, target, :, None] - S[:, target, None]) ** 2
         gain = np.triu(shrinks * worth / (1 + worth * variance), 1)
-        i, j = np.divmod(int(np.argmax(is_largest(gain.ravel()))), m)
-        u = S[i] - S[j]
-        S -= worth[i, j] / (1 + worth[i, j] * variance[i, j]) * np.outer(u, u)
-        pairs[step] = i, j
-    return pairs
+        i, j = np.divmod(np.argmax(is_largest(gain.reshape(len(S), -1)), axis=1), m)
+        u, w = S[board, i] - S[board, j], worth[board, i, j]
+        shrink = w / (1 + w * variance[board, i, j])
+        S -= shrink[:, None, None] * u[:, :, None] * u[:, None]
+        pairs[:, step] = np.column_stack([i, j])
+    return pairs.reshape(*shape, n, 2)
+
+
+def _of_differences(covariance: Floats) -> Floats:
+    """Return the variance of the difference of each two entries, of shape (n_boards, m, m)."""
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    return own[:, :, None] + own[:, None] - 2 * covariance
 
 
 def _weights(scores: Floats, variance: Floats, target: str) -> Floats:
@@ -78,30 +89,47 @@ def _weights(scores: Floats, variance: Floats, target: str) -> Floats:
     E max(0, -sign(d) difference) = sqrt(v) phi(z) - |d| Phi(-z), where z = |d| / sqrt(v). The
     derivative of this by v is phi(z) / (2 sqrt(v)).
     """
-    difference = scores[:, None] - scores
+    difference = scores[..., :, None] - scores[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         power = -(difference**2) / variance / 2 - np.log(variance) / 2
     power[~(variance > 0)] = -np.inf
     if target == "first":
-        best = scores == scores.max()  # several items can share the first place
-        power[~(best[:, None] | best)] = -np.inf
-    np.fill_diagonal(power, -np.inf)
-    return np.exp(power - power.max())
+        best = scores == scores.max(axis=-1, keepdims=True)  # several can share the first place
+        power[~(best[..., :, None] | best[..., None, :])] = -np.inf
+    power[..., np.eye(scores.shape[-1], dtype=bool)] = -np.inf
+    return np.exp(power - power.max(axis=(-2, -1), keepdims=True))
 
 
-def next_comparisons(board: Aggregate, n: int, target: Any, group: Any) -> list[tuple[Any, Any]]:
+def next_comparisons(board: Aggregate, n: int, target: Any, group: Any) -> list[tuple[Any, ...]]:
     """Plan comparisons; `Aggregate.next_comparisons` has the parameters."""
     check_count(n, "n")
-    q = board._query(group)
+    queries = board.judgements.queries
+    several = group is None and queries.n_queries > 1
+    if several and target not in ("first", "all"):
+        raise ValueError(
+            f"target is {target!r}, and there are several queries. Pass target='first' or 'all', "
+            "or the query as group=."
+        )
     if not isinstance(board.method, BradleyTerry):
         raise ValueError(
             f"next_comparisons needs the covariance of BradleyTerry, but the method is "
             f"{board.method!r}. Make the leaderboard by aggregate(judgements, 'btl')."
         )
-    fitted = board._boards
-    if fitted is None:
-        fitted = fit_boards(board.judgements, board.method)
-    one = fitted[q]
+    if several:
+        if board._boards is None and board.method._takes_sums(board.judgements):
+            return _plans_of_all(board, int(n), target)
+        return [
+            (query, *pair)
+            for query, size in zip(queries.ids.tolist(), queries.sizes, strict=True)
+            for pair in (next_comparisons(board, n, target, query) if size > 1 else [])
+        ]
+    q = board._query(group)
+    if board._boards is None:
+        read, rows = board._judgements_of(group)
+        one = fit_boards(read, board.method)[0]
+        one = one._replace(rows=rows[one.rows])
+    else:
+        one = board._boards[q]
     if len(one.rows) < 2:
         raise ValueError("There is only one item, and nothing to compare it with.")
     if not isinstance(target, str) or target not in ("first", "all"):
@@ -116,6 +144,51 @@ def next_comparisons(board: Aggregate, n: int, target: Any, group: Any) -> list[
     pairs = plan_comparisons(scores, covariance, _worth(scores, one.fit), int(n), target)
     items = board.items[one.rows[order]].tolist()
     return [(items[i], items[j]) for i, j in pairs.tolist()]
+
+
+def _plans_of_all(board: Aggregate, n: int, target: str) -> list[tuple[Any, ...]]:
+    """Plan n comparisons of each query, for votes without covariates: many boards at a time."""
+    read, structure = board.judgements, board.method
+    queries, preferences = read.queries, read.preferences()
+    positive = preferences.weight > 0
+    links = preferences.winner[positive], preferences.loser[positive]
+    part = number_components(*links, queries.n_rows, "weak")
+    block = number_components(*links, queries.n_rows, "strong")
+    strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
+    ridge = structure._penalties(strong)[part]
+    scores = tie_scores(np.nan_to_num(board.scores), structure, queries)
+    order = np.lexsort((content_ranks(board.items), -scores, queries.codes))  # rows, best first
+    place = queries.scatter(np.arange(queries.n_rows))
+    planned = []
+    for inside in queries.equal_pair_blocks():
+        if inside.shape[1] < 2:
+            continue
+        rows = order[inside]
+        at = place[rows] - inside[:, :1]
+        weight = preferences.matrices(inside)
+        weight += weight.swapaxes(1, 2)
+        weight = weight[np.arange(len(at))[:, None, None], at[:, :, None], at[:, None]]
+        s = scores[rows]
+        difference = s[:, :, None] - s[:, None]
+        worth = expit(difference) * expit(-difference)
+        same = part[rows][:, :, None] == part[rows][:, None]
+        # the information; with ones inside each part, whose scores add up to 0, it is regular
+        information = same - weight * worth
+        at_diagonal = np.arange(inside.shape[1])
+        information[:, at_diagonal, at_diagonal] += (weight * worth).sum(axis=2) + ridge[rows]
+        covariance = np.linalg.inv(information)
+        center = np.eye(inside.shape[1]) - same / same.sum(axis=2, keepdims=True)
+        covariance = center @ covariance @ center
+        covariance += _UNCONNECTED**2 * (same & ~same.all(axis=(1, 2), keepdims=True))
+        pairs = plan_comparisons(s, covariance, worth, n, target)
+        query = np.repeat(queries.codes[rows[:, 0]], n)
+        found = np.take_along_axis(rows, pairs.reshape(len(rows), -1), axis=1).reshape(-1, 2)
+        planned.append(np.column_stack([query, found]))
+    if not planned:
+        raise ValueError("Each query has only one item, and nothing to compare it with.")
+    q, one, other = (found := np.concatenate(planned))[np.argsort(found[:, 0], kind="stable")].T
+    columns = queries.ids[q], board.items[one], board.items[other]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _covariance(board: Board) -> Floats:

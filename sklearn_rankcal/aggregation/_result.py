@@ -29,7 +29,9 @@ from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -206,6 +208,15 @@ class Aggregate:
         queries = self.judgements.queries
         places = np.arange(queries.offsets[q], queries.offsets[q + 1])
         return places if queries.order is None else queries.order[places]
+
+    def _judgements_of(self, group: Any) -> tuple[Judgements, Ints]:
+        """Return the judgements of a query by themselves, and the rows of its items."""
+        q, queries = self._query(group), self.judgements.queries
+        rows = self._rows_of(q)
+        if queries.n_queries == 1:
+            return self.judgements, np.arange(queries.n_rows)
+        one = Queries(np.array([0, len(rows)]), None, queries.ids[q : q + 1])
+        return self.judgements.take_rows(rows, one), rows
 
     def _rows_by_part(self, group: Any = None) -> Ints:
         """Return the rows of a query part by part, best first; those without a score are last."""
@@ -463,7 +474,10 @@ class Aggregate:
         Parameters
         ----------
         group : object, default=None
-            As in `rows_of`.
+            The id of a query. If there are several and none is given, the votes of all are counted
+            together, as for thousands of small boards: how many votes a query has, an effect of the
+            position by pairs that were shown in both orders, ties, cyclic triangles, and votes
+            without an answer.
         level : float, default=0.01
             The probability that a test fires by chance, corrected for the number of judges, items
             or pairs that it asks about.
@@ -564,7 +578,8 @@ class Aggregate:
         -------
         probabilities : VoteProbabilities
             The attributes ``first``, ``tie`` and ``second`` add up to 1. Where ties are half a win
-            for each, ``tie`` is 0, and ``first`` is the expected share of the first item.
+            for each, ``first`` is the expected share of the first item, and ``tie`` is None if
+            there are ties. ``BradleyTerry(ties="davidson")`` predicts them.
 
         Raises
         ------
@@ -584,7 +599,7 @@ class Aggregate:
 
     def next_comparisons(
         self, n: int, *, target: Any = "first", group: Any = None
-    ) -> list[tuple[Any, Any]]:
+    ) -> list[tuple[Any, ...]]:
         """Return the pairs of items whose comparison makes most certain what matters.
 
         Parameters
@@ -595,11 +610,11 @@ class Aggregate:
             What is to become certain: which item is first, the places of all items, or the score of
             one item, by its id.
         group : object, default=None
-            As in `rows_of`.
+            The id of a query. If there are several and none is given, n pairs of each are planned.
 
         Returns
         -------
-        pairs : list of (item, item)
+        pairs : list of (item, item), or of (query, item, item)
             Ask for them in any order, and show each item first as often as second. Each pair is
             chosen as if those before it had been answered.
 
@@ -691,10 +706,10 @@ def _write_leaderboard(result: Aggregate) -> str:
     """Return the text of a result."""
     queries = result.judgements.queries
     several = queries.n_queries > 1
-    total = f"{int(result.judgements.per_query.sum()):,} judgements"
-    head = f"{len(result.items):,} items, {total}, {result.method!r}"
+    total = counted(int(result.judgements.per_query.sum()), "judgement")
+    head = f"{counted(len(result.items), 'item')}, {total}, {result.method!r}"
     if several:
-        head = f"{queries.n_queries:,} {result._words[1]}, {head}"
+        head = f"{counted(queries.n_queries, result._words[0])}, {head}"
     lines = [
         head,
         *result.notes,
@@ -712,15 +727,11 @@ def _write_leaderboard(result: Aggregate) -> str:
         shown = rows[: _ROWS_OF_MANY if several else _ROWS]
         lines += _table(result, shown)
         if len(rows) > len(shown):
-            lines.append(f"... {_more(len(rows) - len(shown), 'item')}; to_frame() has all")
+            lines.append(f"... {counted(len(rows) - len(shown), 'more item')}; to_frame() has all")
     if queries.n_queries > _QUERIES:
-        more = _more(queries.n_queries - _QUERIES, *result._words)
+        more = counted(queries.n_queries - _QUERIES, f"more {result._words[0]}")
         lines.append(f"... {more}; to_frame() has all")
     return "\n".join(lines)
-
-
-def _more(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} more {one if n == 1 else many or one + 's'}"
 
 
 def _table(result: Aggregate, rows: Ints) -> list[str]:
@@ -755,7 +766,7 @@ def _parts(result: Aggregate) -> list[str]:
     split = np.unique(result.judgements.queries.codes[result.parts > 1])
     if not len(split):
         return []
-    where = f"the items are in {result.parts.max():,} parts"
+    where = f"the items are in {counted(result.parts.max(), 'part')}"
     if n_queries > 1:
         where = (
             f"the items of {len(split):,} of {n_queries:,} {result._words[1]} are in several parts"
@@ -769,7 +780,7 @@ def _certificate(result: Aggregate) -> list[str]:
         return []
     if len(result.optimal) > 1:
         return [
-            f"{result.optimal.sum():,} of {len(result.optimal):,} rankings are proved to "
+            f"{result.optimal.sum():,} of {counted(len(result.optimal), 'ranking')} are proved to "
             "contradict the least weight of comparisons"
         ]
     weight, bound = float(result.objective[0]), float(result.lower_bound[0])
@@ -848,7 +859,7 @@ def _few_votes(result: Aggregate) -> list[str]:
     names = [f"{_shorten(result.items[k])} ({votes:,.0f})" for k, votes in found.items()]
     if not names or result.judgements.queries.n_queries > 1:
         return []
-    more = f" and {_more(len(names) - 3, 'item')}" if len(names) > 3 else ""
+    more = f" and {counted(len(names) - 3, 'more item')}" if len(names) > 3 else ""
     return [f"fewer than 30 votes: {', '.join(names[:3])}{more}"]
 
 
@@ -861,7 +872,7 @@ def _resamples(result: Aggregate) -> list[str]:
         if result.intervals == "robust":
             kind = "robust to a wrong model"
             if judges is not None:
-                kind += f", and to the differences between {len(judges):,} judges"
+                kind += f", and to the differences between {counted(len(judges), 'judge')}"
         return [f"{level} intervals {kind}", *(_first_place(result) if one else [])]
     if result.n_disconnected is None or result.n_unbounded is None:
         return []
@@ -869,10 +880,10 @@ def _resamples(result: Aggregate) -> list[str]:
     drawn = f"the {result.resample}"
     one = result.judgements.queries.n_queries == 1
     if one and result.resample == "judges" and result.judgements.judges is not None:
-        drawn = f"the {len(result.judgements.judges):,} judges"
-    lines = [f"{level} intervals from {result.n_resamples:,} resamples of {drawn}"]
+        drawn = f"the {counted(len(result.judgements.judges), 'judge')}"
+    lines = [f"{level} intervals from {counted(int(result.n_resamples), 'resample')} of {drawn}"]
     if result.unanimous is not None and result.unanimous.any():
-        where = "" if one else f" in {result.unanimous.sum():,} queries"
+        where = "" if one else f" in {counted(result.unanimous.sum(), 'query')}"
         lines.append(
             f"some comparisons are unanimous{where}; the intervals allow for how few they are"
         )
@@ -882,9 +893,11 @@ def _resamples(result: Aggregate) -> list[str]:
         kinds.append((result.n_unbounded, text))
     for counts, text in kinds:
         if len(counts) == 1 and counts[0]:
-            lines.append(f"in {counts[0]:,} resamples, {text}")
+            lines.append(f"in {counted(int(counts[0]), 'resample')}, {text}")
         elif counts.any():
-            lines.append(f"in some resamples of {np.count_nonzero(counts):,} queries, {text}")
+            lines.append(
+                f"in some resamples of {counted(int(np.count_nonzero(counts)), 'query')}, {text}"
+            )
     return lines + (_first_place(result) if one else [])
 
 
@@ -899,7 +912,7 @@ def _first_place(result: Aggregate) -> list[str]:
         return ["first place is open: no part has more than half of the items"]
     among = "all others" if (parts > 0).all() else "all others that were compared"
     if (parts > 1).any():
-        among = f"the other {len(main) - 1:,} items of part 1"
+        among = f"the other {counted(len(main) - 1, 'item')} of part 1"
     assert result._first is not None
     best, others = main[0], main[1:]
     name, chance = _shorten(result.items[best]), float(result._first[0])

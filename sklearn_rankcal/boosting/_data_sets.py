@@ -11,6 +11,7 @@ from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
@@ -63,8 +64,8 @@ class Objective(KeepingFunction):
             counts &= per_query > 0
         if not counts.any():
             raise ValueError(
-                f"{type(loss).__name__} is undefined on all {queries.n_queries} queries, so there "
-                "is nothing to learn from."
+                f"{type(loss).__name__} is undefined on all {counted(queries.n_queries, 'query')}, "
+                "so there is nothing to learn from."
             )
         rows = None
         if not counts.all():
@@ -133,8 +134,8 @@ def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats |
     if len(weight) == queries.n_queries:
         return weight.astype(np.float64)
     raise ValueError(
-        f"There are {len(weight)} weights, but {queries.n_rows} rows in {queries.n_queries} "
-        "queries."
+        f"There are {len(weight)} weights, but {counted(queries.n_rows, 'row')} in "
+        f"{queries.n_queries} queries."
     )
 
 
@@ -148,8 +149,8 @@ def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> Ints:
     counts = np.asarray(sizes).astype(np.int64)
     if counts.min() < 1 or counts.sum() != n_rows:
         raise ValueError(
-            f"The query sizes add up to {counts.sum()}, but there are {n_rows} rows. group holds "
-            "the number of rows of each query, in the order of the rows."
+            f"The query sizes add up to {counts.sum()}, but there are {counted(n_rows, 'row')}. "
+            "group holds the number of rows of each query, in the order of the rows."
             if counts.min() >= 1
             else f"Every query needs at least one row; group has a size of {counts.min()}."
         )

@@ -11,6 +11,7 @@ from sklearn_rankcal.boosting._data_sets import KeepingFunction, Metric, Objecti
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
@@ -35,7 +36,8 @@ class _Bound(KeepingFunction):
             return Queries(offsets).codes
         if len(self._codes) != n_rows:
             raise ValueError(
-                f"groups has {len(self._codes)} entries, but XGBoost passed {n_rows} rows. groups "
+                f"groups has {counted(len(self._codes), 'entry')}, but XGBoost passed "
+                f"{counted(n_rows, 'row')}. groups "
                 "holds the query of each row of the one data set for which the function is called; "
                 "several sets need xgboost.DMatrix(..., qid=...) and groups=None."
             )

@@ -16,6 +16,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 #: Predictions of pairs count as 0 up to this share of the largest prediction of their query.
@@ -104,8 +105,8 @@ class Diagnosis:
     def __repr__(self) -> str:
         sizes = self.per_query["n_documents"]
         lines = [
-            f"Diagnosis of {len(sizes)} queries of {sizes.min()} to {sizes.max()} documents for "
-            f"{self.loss!r}"
+            f"Diagnosis of {counted(len(sizes), 'query')} of {sizes.min()} to "
+            f"{counted(sizes.max(), 'document')} for {self.loss!r}"
         ]
         lines += [f"  {share:6.1%}  {_SHARES[name]}" for name, share in self.shares.items()]
         if "gap" in self.per_query:

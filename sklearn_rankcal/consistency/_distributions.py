@@ -14,6 +14,7 @@ from sklearn_rankcal.losses._pairs import SCORE_SIZES
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
 from sklearn_rankcal.utils._typing import Floats
 
@@ -77,7 +78,7 @@ class LabelDistribution:
         return int(self.labels.shape[1])
 
     def __repr__(self) -> str:
-        lines = [f"LabelDistribution of {self.n_documents} documents:"]
+        lines = [f"LabelDistribution of {counted(self.n_documents, 'document')}:"]
         for label, chance in zip(self.labels[:20], self.probabilities[:20], strict=True):
             if label.ndim == 1:
                 shown = "[" + ", ".join(f"{value:g}" for value in label) + "]"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss, read_matrix
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import check_no_mask
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -29,7 +29,8 @@ def read_costs(costs: Costs | None, classes: Names) -> LowRankLoss | Floats:
     matrix = costs if isinstance(costs, LowRankLoss) else read_matrix(costs)
     if matrix.shape[0] != len(classes):
         raise ValueError(
-            f"loss_matrix has {matrix.shape[0]} rows, but there are {len(classes)} classes: "
+            f"loss_matrix has {counted(matrix.shape[0], 'row')}, but there are "
+            f"{counted(len(classes), 'class')}: "
             f"{classes[:20].tolist()}. If y may lack some classes, pass classes= with the name of "
             "each row."
         )
@@ -58,13 +59,13 @@ def read_target_names(targets: Any, costs: LowRankLoss | Floats, classes: Names)
         return classes
     if targets is None:
         raise ValueError(
-            f"loss_matrix has {n_targets} columns, but there are {len(classes)} classes. Pass "
-            "targets= with the name of each column."
+            f"loss_matrix has {counted(n_targets, 'column')}, but there are "
+            f"{counted(len(classes), 'class')}. Pass targets= with the name of each column."
         )
     names = read_names(targets, "targets")
     if len(names) != n_targets:
         raise ValueError(
-            f"targets has {len(names)} names, but loss_matrix has {n_targets} columns."
+            f"targets has {len(names)} names, but loss_matrix has {counted(n_targets, 'column')}."
         )
     return names
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.dask._tasks import for_each
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 
 #: The columns of a frame with the query id and the number of each row. A row has the number
 #: (partition) * 2^36 + (place in the partition).
@@ -118,7 +119,8 @@ def check_whole(ids: list[pd.Series]) -> None:
         query = twice.iloc[0]
         one, two = [k for k, part in enumerate(ids) if (part == query).any()][:2]
         raise ValueError(
-            f"whole_queries=True, but {twice.nunique():,} queries are in several partitions. Query "
+            f"whole_queries=True, but rows of {counted(twice.nunique(), 'query')} are in several "
+            "partitions. Query "
             f"{query!s} is in partitions {one} and {two}. Leave out whole_queries, or "
             "bring the rows of each query together first (group_queries)."
         )

@@ -69,7 +69,7 @@ from sklearn_rankcal.rankers._training import (
     warn_if_rows_are_queries,
 )
 from sklearn_rankcal.utils._features import numeric_columns
-from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
@@ -250,8 +250,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         self.n_queries_dropped_ = counts.n_queries - counts.n_kept
         print_progress(
             self,
-            f"{counts.n_rows} documents in {counts.n_kept} queries for {loss!r}; "
-            f"{self.n_queries_dropped_} queries left out",
+            f"{counted(counts.n_rows, 'document')} in {counted(counts.n_kept, 'query')} for "
+            f"{loss!r}; {counted(self.n_queries_dropped_, 'query')} left out",
             started,
         )
         model = self._fit_model(regressor, data, plan, counts, of_centred, fingerprints)
@@ -358,7 +358,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             frames = data.grouped()
         print_progress(
             self,
-            f"fitting {type(regressor).__name__} to {counts.n_rows} rows in "
+            f"fitting {type(regressor).__name__} to {counted(counts.n_rows, 'row')} in "
             f"{data.n_partitions} partitions ...",
         )
         started = time.perf_counter()

@@ -13,6 +13,7 @@ from sklearn_rankcal.labels._click_log import check_propensities
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -115,14 +116,15 @@ def make_clicks(
         theta = check_propensities(propensities)[:n_positions]
         if len(theta) < n_positions:
             raise ValueError(
-                f"propensities has {len(theta)} entries, but sessions show {n_positions} documents."
+                f"propensities has {counted(len(theta), 'entry')}, but sessions show "
+                f"{n_positions} documents."
             )
     scores = None
     if ranking is not None:
         scores = check_relevance(ranking)
         if len(scores) != len(grades):
             raise ValueError(
-                f"ranking has {len(scores)} entries, but there are {len(grades)} rows."
+                f"ranking has {counted(len(scores), 'entry')}, but there are {len(grades)} rows."
             )
     random = check_random_state(random_state)
     top = max(float(grades.max()), 1.0)

@@ -9,6 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def check_result(result: Any, decoder: Any) -> Any:
+    """Return what a decoder returned, which must have the attributes of a `DecodeResult`."""
+    if not hasattr(result, "ranks"):
+        raise TypeError(
+            f"{type(decoder).__name__}.decode must return a decoders.DecodeResult; it returned "
+            f"{type(result).__name__}. Return DecodeResult(ranks, objective, lower_bound, optimal, "
+            "method), with the position of each row as ranks, 1 = top."
+        )
+    return result
+
+
 @dataclass
 class DecodeResult:
     """Rankings and bounds on how far they can be from the best ones.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Ints
 
 #: A bound on the number of documents: one number, one for each prefix, or either for each group.
@@ -27,14 +28,15 @@ class Quota:
     ----------
     of : array-like of shape (n_documents,) or str
         The group of each row, such as its brand, or the name of a column of the data frame X. None
-        and NaN mean no group. If it is boolean, the rows with True are the only group.
+        and NaN mean no group. If it is boolean, the rows with True are the only group, and the
+        bounds hold for it as for a group that a dictionary names.
     first : int or list of int
         The number of places, or an increasing list of them. Where a query shows as many documents
         or fewer, `at_most` asks for nothing, because every ranking has them all.
     at_least, at_most : int, list of int or dict, default=None
         The bounds for each group that occurs in the query: a number, a list with one number for
         each entry of `first`, or a dictionary from groups to either. A group that the dictionary
-        does not name has no bound.
+        does not name has no bound. One that it names breaks `at_least` if the query lacks it.
 
     Raises
     ------
@@ -69,7 +71,8 @@ class Quota:
                 found = [] if one is None else _whole_numbers(one, name)
                 if len(found) > 1 and len(found) != len(self._prefixes):
                     raise ValueError(
-                        f"{name} has {len(found)} numbers, but first has {len(self._prefixes)}."
+                        f"{name} has {counted(len(found), 'number')}, but first has "
+                        f"{len(self._prefixes)}."
                     )
 
     def __repr__(self) -> str:
@@ -295,7 +298,7 @@ def _is_empty(value: Any) -> bool:
 def _short(value: Any) -> Any:
     if value is None or isinstance(value, str) or np.size(value) <= 8:
         return value
-    return f"<{np.size(value)} values>"
+    return f"<{counted(np.size(value), 'value')}>"
 
 
 # ------------------------------------------------------------------ FA*IR

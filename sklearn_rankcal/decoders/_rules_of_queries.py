@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_rankcal.decoders._rules import Quota, Rules
+from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
 from sklearn_rankcal.utils._typing import Bools, Ints
 
@@ -183,17 +185,15 @@ def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
         high[pinned] = np.minimum(high[pinned], place[own][pinned] - 1)
         if rules.soft is None and (low >= n).any():
             bad = own[low >= n][0]
-            raise ValueError(
-                f"Row {named[bad]} cannot be at place {max(place[bad], earliest[bad])} of query "
-                f"{ids[q]!r}, which shows {n} documents."
-            )
+            text = f"{_lowest(bad, named, place, earliest)} of {counted(n, 'document')} shown"
+            raise ContradictoryRulesError(ids[q], [text])
         found = QueryRules(shown, np.flatnonzero(out), low, high, rows=named[own])
         if rules.soft is None and (low > high).any():
             bad = own[low > high][0]
-            raise ValueError(
-                f"Row {named[bad]} of query {ids[q]!r} has no place left: place={place[bad]}, "
-                f"earliest={earliest[bad]}, latest={latest[bad]} (0 = no rule)."
-            )
+            pinned_above = 0 < place[bad] < latest[bad] or not latest[bad]
+            last = f"at place {place[bad]}" if pinned_above else f"at place {latest[bad]} or above"
+            texts = [_lowest(bad, named, place, earliest), f"row {named[bad]} {last}"]
+            raise ContradictoryRulesError(ids[q], texts)
         if pairs:
             number = dict(zip(own.tolist(), range(n), strict=True))
             found.before = [
@@ -202,6 +202,13 @@ def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
         for quota, name, code, of_groups in codes:
             found.quotas += _quotas_of_query(quota, name, code[own], of_groups, n)
         yield found
+
+
+def _lowest(row: int, named: Ints, place: Ints, earliest: Ints) -> str:
+    """Write the rule that puts a row furthest down."""
+    pinned = place[row] >= earliest[row]
+    where = f"at place {place[row]}" if pinned else f"at place {earliest[row]} or below"
+    return f"row {named[row]} {where}"
 
 
 def _names_of_quotas(quotas: list[Quota]) -> list[str]:
@@ -224,6 +231,8 @@ def _quotas_of_query(
         missing = [name for name in quota.at_least if name not in names]
         names = names + missing
         wanted |= set(range(len(names) - len(missing), len(names)))
+    elif quota.at_least is not None and names == [True]:
+        wanted.add(0)  # as for a group of a dictionary: the only group is named by its rows
     found = []
     by_group = np.argsort(code, kind="stable")
     edges = np.searchsorted(code[by_group], np.arange(len(names) + 1))
@@ -242,7 +251,7 @@ def _quotas_of_query(
 def _text(small: int, large: int, n: int, name: Any, of_quota: str, prefix: int) -> str:
     bounds = ([f"at least {small}"] if small else []) + ([f"at most {large}"] if large < n else [])
     of = of_quota if name is True else f" of {name!r}{of_quota}"
-    return f"{' and '.join(bounds)} of the {n} documents{of} among the first {prefix}"
+    return f"{' and '.join(bounds)} of the {counted(n, 'document')}{of} among the first {prefix}"
 
 
 def pairs_of_queries(
@@ -312,13 +321,17 @@ def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
     check_no_mask(of, "of")
     array = np.asarray(of)
     if array.shape != (n_rows,):
-        raise ValueError(f"A Quota has {array.size} groups, but X has {n_rows} rows.")
+        raise ValueError(
+            f"A Quota has {counted(array.size, 'group')}, but X has {counted(n_rows, 'row')}."
+        )
     if array.dtype == object:
         kept = np.array([not is_missing(v) for v in array], dtype=bool)
     else:
         kept = array == array
     if array.dtype == bool or (
-        array.dtype == object and all(isinstance(v, bool | np.bool_) for v in array[kept])
+        array.dtype == object
+        and kept.any()
+        and all(isinstance(v, bool | np.bool_) for v in array[kept])
     ):
         flags = np.zeros(n_rows, dtype=bool)
         flags[kept] = array[kept].astype(bool)

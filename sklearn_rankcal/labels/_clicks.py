@@ -18,6 +18,7 @@ from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers, read_whole
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -173,7 +174,8 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
     positions, counts = _flat(clicked, "clicked", "positions")
     if len(counts) != len(lengths):
         raise ValueError(
-            f"clicked has {len(counts)} entries, but shown has {len(lengths)} sessions."
+            f"clicked has {counted(len(counts), 'entry')}, but shown has "
+            f"{counted(len(lengths), 'session')}."
         )
     if positions.dtype == bool and len(positions):
         if (counts != lengths).any():
@@ -190,7 +192,8 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
         k = int(np.argmax(outside))
         raise ValueError(
             f"Session {session[k]} has a click at position {positions[k]}, but it shows "
-            f"{lengths[session[k]]} documents, at the positions 1 to {lengths[session[k]]}."
+            f"{counted(lengths[session[k]], 'document')}, at the positions 1 to "
+            f"{lengths[session[k]]}."
         )
     at = offsets[session] + positions - 1
     times = np.bincount(at, minlength=len(rows))

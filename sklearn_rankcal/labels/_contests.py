@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -100,8 +100,9 @@ def contests_of(judgements: Any) -> Contests:
     """
     if judgements.orders is not None:
         raise ValueError(
-            "Covariates, ties as data, and intervals without resamples need votes between two "
-            "items, and these judgements are orders or selections."
+            "These judgements are orders or selections. Audits, next comparisons, covariates, ties "
+            "as data and intervals without resamples need votes between two items. Intervals of "
+            "orders come from resamples: n_resamples=1000."
         )
     winner, loser, weight, offsets = judgements.comparisons
     n = judgements.n_judgements
@@ -114,8 +115,9 @@ def contests_of(judgements: Any) -> Contests:
         tied &= weight[start[pair]] == weight[second]
     if (sizes > 2).any() or (sizes == 0).any() or not tied.all():
         raise ValueError(
-            "Covariates, ties as data, and intervals without resamples need judgements of one vote "
-            "each. Leave out judgement=, and pass the person or session as judge=."
+            "Audits, next comparisons, covariates, ties as data and intervals without resamples "
+            "need judgements of one vote each. Leave out judgement=, and pass the person or "
+            "session as judge=."
         )
     first, second = winner[start], loser[start]
     outcome = np.zeros(n, dtype=np.int64)
@@ -178,8 +180,8 @@ def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
         bad = ~np.isfinite(column)
         if bad.any():
             raise ValueError(
-                f"{name} {title!r} is {column[bad][0]} in {bad.sum():,} rows, first in row "
-                f"{int(np.argmax(bad))}. Drop these rows, or fill in the numbers."
+                f"{name} {title!r} is {column[bad][0]} in {counted(bad.sum(), 'row')}, first in "
+                f"row {int(np.argmax(bad))}. Drop these rows, or fill in the numbers."
             )
         read.append(column)
     return np.column_stack(read) if read else np.zeros((len(table), 0)), names
@@ -187,15 +189,16 @@ def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
 
 def check_rows(values: Floats, n: int, name: str, other: str) -> None:
     if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} rows, but there are {n} {other}.")
+        raise ValueError(f"{name} has {counted(len(values), 'row')}, but there are {n} {other}.")
 
 
 def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tuple[str, ...]]:
     """Return the features of each item from a frame whose index holds the ids."""
     if not hasattr(features, "columns") or not hasattr(features, "index"):
         raise TypeError(
-            "item_features must be a pandas data frame with the ids of the items as its index; got "
-            f"{type(features).__name__}."
+            "item_features must be a pandas data frame with the ids of the items as its index, as "
+            "frame.set_index('item') makes of a column and series.to_frame() of a series; got "
+            f"{type(features).__module__.partition('.')[0]}.{type(features).__name__}."
         )
     ids = read_ids(features.index, "the index of item_features")
     if len(number_ids(ids, "the index of item_features")[1]) < len(ids):
@@ -204,13 +207,16 @@ def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tupl
     unused = place.keys() - items.tolist()
     missing = [item for item in items.tolist() if item not in place]
     if missing:
+        holding = [name for name in features.columns if (features[name] == missing[0]).any()]
+        hint = f" Pass item_features.set_index({holding[0]!r})." if holding else ""
         raise ValueError(
-            f"item_features has no row for {len(missing)} items, such as {show_id(missing[0])}."
+            f"The index of item_features lacks {counted(len(missing), 'item')}, such as "
+            f"{show_id(missing[0])}.{hint}"
         )
     if unused:
         example = next(value for value in place if value in unused)
         warn(
-            f"item_features has {len(unused)} items that the votes do not have, such as "
+            f"item_features has {counted(len(unused), 'item')} that the votes do not have, such as "
             f"{show_id(example)}. They are left out. Pass items=features.index to rank them too; "
             "BradleyTerry(own_effects=False) gives them scores."
         )
@@ -265,7 +271,7 @@ def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
 
 
 def _missing_times(name: str, n: int, row: int) -> str:
-    return f"{name} is missing for {n:,} votes, first in row {row}."
+    return f"{name} is missing for {counted(n, 'vote')}, first in row {row}."
 
 
 def _has_zones(listed: list[Any], name: str) -> bool:

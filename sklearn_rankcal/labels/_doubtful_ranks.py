@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import comb
 
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 
@@ -17,7 +17,8 @@ def warn_of_ratings(ranks: Floats) -> None:
     row = ranks[doubtful[0]]
     shown = ", ".join(f"{value:g}" for value in row[:8]) + (", ..." if len(row) > 8 else "")
     warn(
-        f"{len(doubtful)} of {len(ranks)} rows of y do not look like rankings of {len(row)} labels "
+        f"{len(doubtful)} of {counted(len(ranks), 'row')} of y do not look like rankings of "
+        f"{counted(len(row), 'label')} "
         f"(row {doubtful[0]}: {shown}), but y is read as ranks, where smaller is better. If larger "
         "is better, as in ratings, pass y_type='relevance'. If smaller is better, pass "
         "y_type='ranks'."
@@ -81,7 +82,8 @@ def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
         if len(sizes) > 1 or not gapless.all() or comb(r, sizes[0]) ** float(cut.sum()) < 100:
             return
     warn(
-        f"{cut.sum()} of {len(ranks)} rows of y list only the first places. If the labels that a "
+        f"{cut.sum()} of {counted(len(ranks), 'row')} of y list only the first places. If the "
+        "labels that a "
         "row leaves out are below those that it lists, as in a list of favourites, pass "
         "unlisted='last'. If they were left out whatever their place is, pass unlisted='ignore', "
         "as is done now."

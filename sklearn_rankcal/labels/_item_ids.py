@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import number_objects, number_values, object_array
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
@@ -169,6 +170,32 @@ def _queries_of(sizes: Ints, ids: NDArray[Any]) -> Queries:
     return Queries(np.append(0, np.cumsum(sizes)), None, ids)
 
 
+def rows_of_items(
+    queries: Queries, items: NDArray[Any], groups: ArrayLike, documents: ArrayLike
+) -> Ints:
+    """Return the row of each item in a table of queries and documents, -1 if it has none."""
+    table = Queries.from_groups(groups)
+    codes, ids = number_column(documents, "documents")
+    check_length(codes, table.n_rows, "documents", "groups")
+    own = number_column(items, "items")
+    numbers = number_ids(np.concatenate([ids.astype(object), own[1].astype(object)]), "items")[0]
+    groups_all = np.concatenate([table.ids.astype(object), queries.ids.astype(object)])
+    group_numbers = number_ids(groups_all, "groups")[0]
+    n, width = table.n_queries, len(numbers)
+    key = group_numbers[:n][table.codes] * width + numbers[: len(ids)][codes]
+    wanted = group_numbers[n:][queries.codes] * width + numbers[len(ids) :][own[0]]
+    order = np.argsort(key, kind="stable")
+    twice = np.flatnonzero(key[order][1:] == key[order][:-1])
+    if len(twice):
+        k = int(order[twice[0] + 1])
+        raise ValueError(
+            f"The table has the document {show_id(ids[codes[k]])} of query "
+            f"{show_id(table.ids[table.codes[k]])} twice, the second time in row {k}."
+        )
+    place = np.minimum(np.searchsorted(key, wanted, sorter=order), len(key) - 1)
+    return np.where(key[order[place]] == wanted, order[place], -1)
+
+
 # ---------------------------------------------------------------- other columns
 
 
@@ -276,4 +303,4 @@ def check_length(values: NDArray[Any], n: int, name: str, other: str) -> None:
     if values.ndim != 1:
         raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")
     if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} entries, but {other} has {n}.")
+        raise ValueError(f"{name} has {counted(len(values), 'entry')}, but {other} has {n}.")

@@ -25,6 +25,7 @@ from sklearn_rankcal.labels._preflib import read_preflib
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import object_array
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Ints
 
@@ -83,7 +84,9 @@ def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any)
         raise ValueError(f"ranks must have shape (n_orders, n_items); it has {positions.shape}.")
     names = np.arange(positions.shape[1]) if items is None else read_ids(items, "items")
     if len(names) != positions.shape[1]:
-        raise ValueError(f"items has {len(names)} ids, but ranks has {positions.shape[1]} columns.")
+        raise ValueError(
+            f"items has {len(names)} ids, but ranks has {counted(positions.shape[1], 'column')}."
+        )
     sizes = (~np.isnan(positions)).sum(axis=1)
     if (sizes == 0).any():
         raise ValueError(f"Row {int(np.argmin(sizes))} of ranks lists no item: it is all NaN.")
@@ -105,8 +108,8 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
     chosen = list(selected) if isinstance(selected, Iterable) else []
     if isinstance(selected, (str, bytes, Mapping)) or len(chosen) != len(lists):
         raise ValueError(
-            f"selected must have one entry for each of the {len(lists)} entries of shown; got "
-            f"{len(chosen)}."
+            f"selected must have one entry for each of the {counted(len(lists), 'entry')} of "
+            f"shown; got {len(chosen)}."
         )
     flat: list[Any] = []  # the selected items are tied above the others
     tiers: list[int] = []

@@ -26,7 +26,7 @@ from sklearn_rankcal.labels._item_ids import (
 )
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries._groups import number_values
-from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
+from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Arguments = dict[str, Any]
@@ -34,7 +34,9 @@ Arguments = dict[str, Any]
 #: What a column of winners can say about the two items, where their columns have other names.
 _FIRST, _SECOND = "model_a", "model_b"
 _OF_VOTES = ("covariates", "time")
-_MEANINGS = ("the first item", "the second item", "a tie")
+_MEANINGS = ("the first item", "the second item", "a tie", "no answer")
+#: Stands for a missing winner.
+_NO_ANSWER = "no answer"
 
 
 def from_pairs(pairs: Any, tied: ArrayLike | None, **options: Any) -> Arguments:
@@ -45,18 +47,35 @@ def from_pairs(pairs: Any, tied: ArrayLike | None, **options: Any) -> Arguments:
 
 
 def from_votes(
-    first: Any, second: Any, winner: Any, tie: Any, details: dict[str, Any], **options: Any
-) -> Arguments:
+    first: Any, second: Any, winner: Any, words: dict[str, Any], details: dict[str, Any],
+    **options: Any,
+) -> tuple[Arguments, Bools | None]:  # fmt: skip
+    """Return the arguments, and which votes have an answer if some words say that there is none."""
+    no_answer = _as_list(words["refused"])
+    if any(is_missing(word) for word in no_answer):
+        no_answer = [_NO_ANSWER, *(word for word in no_answer if not is_missing(word))]
+        listed = winner.to_list() if hasattr(winner, "to_list") else np.asarray(winner).tolist()
+        filled = [_NO_ANSWER if is_missing(word) else word for word in listed]
+        winner = type(winner)(filled, index=winner.index) if hasattr(winner, "iloc") else filled
     columns = {"first": first, "second": second, "winner": winner}
     check_same_index(**columns, **options, **details)
-    found = [number_column(values, name, "row {}".format) for name, values in columns.items()]
+    found = [number_column(columns[name], name, "row {}".format) for name in ("first", "second")]
+    try:
+        found.append(number_column(winner, "winner", "row {}".format))
+    except ValueError as error:
+        if "missing" not in str(error):
+            raise
+        raise ValueError(
+            f"{error} If it is a vote without an answer, pass refused=None: these votes are "
+            "counted and left out."
+        ) from error
     n = len(found[0][0])
     if n == 0:
         raise ValueError("first is empty: at least one vote is needed.")
     for name, (codes, _) in zip(columns, found, strict=True):
         check_length(codes, n, name, "first")
-    outcome = _read_winners(found, _words(first, second, tie))
-    tied = outcome == 2 if (outcome == 2).any() else None
+    outcome = _read_winners(found, _words(first, second, words["tie"], no_answer))
+    tied = outcome >= 2 if (outcome >= 2).any() else None
     read = _of_ids(*_side_by_side(*found[:2]), "row", tied, outcome == 1, **options)
     if options["judgement"] is None:
         read["details"] = read_details(outcome == 1, n=n, **details)
@@ -65,7 +84,7 @@ def from_votes(
             "judgement cannot be combined with position, covariates or time. Pass the person or "
             "session that several votes belong to as judge=."
         )
-    return read
+    return read, (outcome < 3 if no_answer else None)
 
 
 def _of_ids(
@@ -208,23 +227,28 @@ def _side_by_side(
 # ---------------------------------------------------------------- votes
 
 
-def _words(first: Any, second: Any, tie: Any) -> dict[Any, int]:
-    """Return what a winner can be, other than an item: 0 the first one, 1 the second, 2 a tie."""
+def _as_list(words: Any) -> list[Any]:
+    return list(words) if isinstance(words, (list, tuple, set, frozenset)) else [words]
+
+
+def _words(first: Any, second: Any, tie: Any, no_answer: list[Any]) -> dict[Any, int]:
+    """Return what a winner can be, other than an item: the place of the word in `_MEANINGS`."""
     names = [getattr(column, "name", None) for column in (first, second)]
     own = {name: k for k, name in enumerate(names) if isinstance(name, str)}
     words: dict[Any, int] = own if len(own) == 2 else {}
     if not {_FIRST, _SECOND} & set(words):
         words |= {_FIRST: 0, _SECOND: 1}
-    for word in tie if isinstance(tie, (list, tuple, set, frozenset)) else [tie]:
-        if words.setdefault(word, 2) != 2:
-            raise ValueError(
-                f"tie is {show_id(word)}, which is the word for {_MEANINGS[words[word]]}."
-            )
+    for name, meaning, given in (("tie", 2, _as_list(tie)), ("refused", 3, no_answer)):
+        for word in given:
+            if words.setdefault(word, meaning) != meaning:
+                raise ValueError(
+                    f"{name} is {show_id(word)}, which is the word for {_MEANINGS[words[word]]}."
+                )
     return words
 
 
 def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int]) -> Ints:
-    """Return the outcome of each vote: 0 the first item won, 1 the second, 2 a tie.
+    """Return the outcome of each vote, a place in `_MEANINGS`.
 
     `columns` are the numbers and the different values of first, second and winner.
     """
@@ -249,8 +273,8 @@ def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int
             f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the items "
             f"of the row, {show_id(different[first[k]])} and {show_id(different[second[k]])}, or "
             "one of the words "
-            f"{', '.join(map(show_id, words))}. Drop votes without an answer, and pass other words "
-            "for a tie as tie=."
+            f"{', '.join(map(show_id, words))}. Pass other words for a tie as tie=, and those for "
+            "votes without an answer as refused=."
         )
     return outcome
 

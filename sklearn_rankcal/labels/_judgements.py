@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels import _judgement_formats as formats
 from sklearn_rankcal.labels._contests import VoteDetails, read_item_features
+from sklearn_rankcal.labels._item_ids import rows_of_items, show_id
 from sklearn_rankcal.labels._judgement_pairs import from_pairs, from_votes
-from sklearn_rankcal.labels._preferences import Preferences, ranges
+from sklearn_rankcal.labels._preferences import Preferences, preference_labels, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.labels._times import between, fade
 from sklearn_rankcal.queries import Queries
@@ -48,6 +49,8 @@ class Judgements:
         Of votes, who was first, covariates and times, if `from_votes` read them.
     item_features : ndarray of shape (n_items, n_features) or None
         Features of the items, of the names `feature_names`.
+    refused : ndarray of shape (n_queries,) or None
+        How many votes of each query had no answer, if `from_votes` was told how they are marked.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Judgements:
         details: VoteDetails | None = None,
         item_features: Floats | None = None,
         feature_names: tuple[str, ...] = (),
+        refused: Floats | None = None,
     ) -> None:
         self.queries = queries
         self.items = items
@@ -89,6 +93,7 @@ class Judgements:
         self.details = details
         self.item_features = item_features
         self.feature_names = feature_names
+        self.refused = refused
         self.n_judgements = len(query)
         self._comparisons = comparisons
         self._half_ties = half_ties
@@ -172,6 +177,7 @@ class Judgements:
         winner: ArrayLike,
         *,
         tie: Any = ("tie", "tie (bothbad)"),
+        refused: Any = (),
         groups: ArrayLike | None = None,
         weight: ArrayLike | None = None,
         count: ArrayLike | None = None,
@@ -197,6 +203,10 @@ class Judgements:
         tie : object or list of objects, default=("tie", "tie (bothbad)")
             What `winner` says if both items were judged equally good. A tie counts as half a
             preference in each direction.
+        refused : object or list of objects, default=()
+            What `winner` says if there is no answer, such as ``"refused"``; None stands for a
+            missing entry. These votes are counted in `Judgements.refused` and left out. Their items
+            stay.
         groups, weight, count, judgement, judge, items
             As in `from_pairs`, with one entry for each vote.
         position : bool or array-like of shape (n_votes,), default=False
@@ -234,14 +244,25 @@ class Judgements:
         """
         options = {"groups": groups, "weight": weight, "count": count, "judgement": judgement}
         details = {"position": position, "covariates": covariates, "time": time}
-        found = from_votes(first, second, winner, tie, details, judge=judge, items=items, **options)
+        words = {"tie": tie, "refused": refused}
+        found, answered = from_votes(
+            first, second, winner, words, details, judge=judge, items=items, **options
+        )
         if item_features is not None:
             if groups is not None:
                 raise ValueError("item_features can only be passed without groups.")
             found["item_features"], found["feature_names"] = read_item_features(
                 item_features, found["items"]
             )
-        return cls(**found)
+        votes = cls(**found)
+        if answered is None:
+            return votes
+        n_queries = votes.queries.n_queries
+        none = np.bincount(votes.query[~answered], minlength=n_queries).astype(np.float64)
+        kept = np.flatnonzero(answered)
+        left = votes.resample(kept, votes.query[kept], np.arange(n_queries))
+        left.queries, left.refused = votes.queries, none  # the copies have other ids
+        return left
 
     @classmethod
     @checks_keywords
@@ -557,6 +578,52 @@ class Judgements:
         inner = entries > first
         return item[first[inner]], item[entries[inner]]
 
+    def to_labels(self, groups: ArrayLike, documents: ArrayLike) -> NDArray[Any]:
+        """Return the judgements as labels of a table that has a row for each document.
+
+        Parameters
+        ----------
+        groups, documents : array-like of shape (n_rows,)
+            The query and the id of each row of the table, as the judgements have them in ``groups``
+            and as items. A row that no judgement compares has no preferences.
+
+        Returns
+        -------
+        labels : structured ndarray of shape (n_rows,)
+            As those of `preference_labels`: the `y` of `fit`.
+
+        Raises
+        ------
+        ValueError
+            If the table has a document of a query twice, or lacks one that the judgements compare.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import Judgements
+        >>> votes = Judgements.from_votes(
+        ...     ["d1", "d2"], ["d2", "d3"], ["d2", "tie"], groups=["cats", "cats"]
+        ... )
+        >>> labels = votes.to_labels(groups=["cats"] * 3, documents=["d3", "d2", "d1"])
+        >>> [wins.tolist() for wins in labels["wins"]]  # row 1 beats row 2, and ties with row 0
+        [[1], [0, 2], []]
+        """
+        rows = rows_of_items(self.queries, self.items, groups, documents)
+        winner, loser, weight, _ = self.comparisons
+        owner = self.of_comparison
+        owner = np.arange(self.n_judgements) if owner is None else owner
+        if self.count is not None:
+            weight = self.count[owner] if weight is None else weight * self.count[owner]
+        unknown = np.flatnonzero(rows[np.append(winner, loser)] < 0)
+        if len(unknown):
+            item = np.append(winner, loser)[unknown[0]]
+            raise ValueError(
+                f"The judgements compare {show_id(self.items[item])} of query "
+                f"{show_id(self.queries.ids[self.queries.codes[item]])}, for which the table has "
+                "no row. Take the judgements of documents in the table."
+            )
+        pairs = np.column_stack([rows[winner], rows[loser]])
+        return preference_labels(pairs, groups, weight, owner)
+
     # ---------------------------------------------------------------- parts
 
     def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Judgements:
@@ -596,7 +663,8 @@ class Judgements:
             comparisons = Comparisons(
                 place[winner] + owner, place[loser] + owner, _take(comparisons.weight, chosen), ends
             )
-        return self._part(queries, rows, copy, comparisons, orders, judgements)
+        refused = _take(self.refused, parent)
+        return self._part(queries, rows, copy, comparisons, orders, judgements, refused)
 
     def with_pairs(self, winner: Ints, loser: Ints, count: Floats) -> Judgements:
         """Add comparisons of two items; the result has no judges.
@@ -640,6 +708,7 @@ class Judgements:
             details=None if self.details is None else self.details.extend(n),
             item_features=self.item_features,
             feature_names=self.feature_names,
+            refused=self.refused,
         )
 
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
@@ -687,13 +756,20 @@ class Judgements:
         counts = counts[kept]
         ends = None if (counts == 1).all() else np.append(0, np.cumsum(counts))
         comparisons = Comparisons(winner[inside], loser[inside], _take(weight, inside), ends)
-        return self._part(queries, rows, query[kept], comparisons, orders, kept)
+        refused = None
+        if self.refused is not None:
+            left = number >= 0
+            refused = np.zeros(queries.n_queries)
+            refused[number[left]] = self.refused[left]
+        return self._part(queries, rows, query[kept], comparisons, orders, kept, refused)
 
     def replace_comparisons(self, comparisons: Comparisons) -> Judgements:
         """Return the same judgements with other weights of their comparisons."""
         same = np.arange(self.n_judgements)
         rows = np.arange(self.queries.n_rows)
-        return self._part(self.queries, rows, self.query, comparisons, self.orders, same)
+        return self._part(
+            self.queries, rows, self.query, comparisons, self.orders, same, self.refused
+        )
 
     def _part(
         self,
@@ -703,6 +779,7 @@ class Judgements:
         comparisons: Comparisons | None,
         orders: Orders | None,
         taken: Ints,
+        refused: Floats | None,
     ) -> Judgements:
         return Judgements(
             queries,
@@ -717,6 +794,7 @@ class Judgements:
             details=None if self.details is None else self.details.take(taken),
             item_features=_take(self.item_features, rows),
             feature_names=self.feature_names,
+            refused=refused,
         )
 
 

@@ -7,6 +7,7 @@ single column is that column.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,10 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.utils._features import text_columns
+from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._names import RARE, one_edit
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Floats
 
 Tiers = list[list[str]]
+#: A name may be misspelt if another one is in so many times as many rows.
+_OFTEN = 10
 
 
 def read_names(
@@ -130,6 +135,8 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
         _check_separators(rows)
     found = {name for tiers in orders for tier in tiers for name in tier}
     names = _name_array(sorted(found)) if known is None else known
+    if known is None:
+        _warn_of_misspelt(orders)
     place = {name: number for number, name in enumerate(names)}
     ranks = np.full((len(orders), len(names)), np.nan)
     for number, tiers in enumerate(orders):  # a loop over the text of the user
@@ -146,6 +153,22 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
                 ranks[number, place[name]] = position
             position += len(tier)
     return ranks, names
+
+
+def _warn_of_misspelt(orders: list[Tiers]) -> None:
+    """Warn of a rare name that is one letter away from a frequent one, and never beside it."""
+    rows = [{name for tier in tiers for name in tier} for tiers in orders]
+    n_rows = Counter(name for row in rows for name in row)
+    for name in sorted(name for name, n in n_rows.items() if n <= RARE):
+        alike = [k for k, n in n_rows.items() if n >= _OFTEN * n_rows[name] and one_edit(name, k)]
+        for other in alike:
+            if not any(name in row and other in row for row in rows):
+                warn(
+                    f"The label {name!r} is in {counted(n_rows[name], 'row')} of y, and never "
+                    f"beside {other!r}, which is in {counted(n_rows[other], 'row')}. If it is "
+                    "misspelt, correct it: each name is a label of its own."
+                )
+                return
 
 
 def _check_separators(rows: list[Any]) -> None:

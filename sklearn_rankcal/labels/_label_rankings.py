@@ -12,6 +12,7 @@ from sklearn_rankcal.labels._label_names import read_names
 from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats
 
@@ -34,7 +35,7 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     values = check_array(numbers, allow_nd=True, ensure_all_finite="allow-nan", input_name="y")
     check_range(values, "y")
     if len(values) != n_rows:
-        raise ValueError(f"y has {len(values)} rows, but X has {n_rows}.")
+        raise ValueError(f"y has {counted(len(values), 'row')}, but X has {n_rows}.")
     kind = y_type if y_type != "auto" else "ranks" if values.ndim == 2 else "weights"
     if values.ndim != (3 if kind == "weights" else 2):
         wanted = "(n_samples, r, r)" if kind == "weights" else "(n_samples, r)"

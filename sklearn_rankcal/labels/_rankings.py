@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -155,7 +156,9 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
         return weights
     queries = Queries.from_groups(groups)
     if queries.n_rows != len(positions):
-        raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
+        raise ValueError(
+            f"groups has {counted(queries.n_rows, 'entry')}, but ranks has {len(positions)}."
+        )
     return queries.sum(weights)
 
 
@@ -193,7 +196,9 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     positions = check_ranks(ranks)
     queries = Queries.from_groups(groups)
     if queries.n_rows != len(positions):
-        raise ValueError(f"groups has {queries.n_rows} entries, but ranks has {len(positions)}.")
+        raise ValueError(
+            f"groups has {counted(queries.n_rows, 'entry')}, but ranks has {len(positions)}."
+        )
     # each judgement of a query is a query of its own
     columns = positions.reshape(len(positions), -1).T
     column, row = np.nonzero(~np.isnan(columns))

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
 
 GROUPS_REMEDY = (
@@ -102,8 +103,10 @@ def whole_queries(labels: NDArray[Any], function: str) -> Queries:
     if len(cut):
         q = cut[0]
         raise ValueError(
-            f"{len(cut)} of {queries.n_queries} queries are incomplete: query {queries.ids[q]} has "
-            f"{queries.sizes[q]} of its {high[q]} documents here. A splitter has cut it. "
+            f"{len(cut)} of {counted(queries.n_queries, 'query')} are incomplete: query "
+            f"{queries.ids[q]} has "
+            f"{queries.sizes[q]} of its {counted(high[q], 'document')} here. A splitter has cut "
+            "it. "
             "Split by query: cv=QueryKFold(), or GroupKFold() with groups=. (learning_curve and "
             "max_samples cut queries with every splitter.)"
         )
@@ -135,7 +138,7 @@ def read_structure(
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array with one entry per row; it has shape {y.shape}.")
     if n_rows is not None and len(y) != n_rows:
-        raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows.")
+        raise ValueError(f"y has {counted(len(y), 'entry')}, but X has {counted(n_rows, 'row')}.")
     if len(y) == 0:
         raise ValueError("y is empty: at least one row is needed.")
     return whole_queries(y, call.partition("(")[0])
@@ -172,7 +175,9 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
         raise bare_pairs(values.shape, "One relevance per row is expected.")
     relevance = read_numbers(column_or_1d(values, warn=True), "y")
     if n_rows is not None and len(relevance) != n_rows:
-        raise ValueError(f"y has {len(relevance)} entries, but X has {n_rows} rows.")
+        raise ValueError(
+            f"y has {counted(len(relevance), 'entry')}, but X has {counted(n_rows, 'row')}."
+        )
     if len(relevance) == 0:
         raise ValueError("y is empty: at least one row is needed.")
     if not np.isfinite(relevance).all():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels._contests import read_time
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def fade(judgements: Judgements, half_life: Any, now: Any) -> Judgements:
     later = time > last
     if later.any():
         raise ValueError(
-            f"{later.sum():,} votes are later than now={last}. Leave them out by "
+            f"now={last} is before {counted(later.sum(), 'vote')}. Leave out what is later by "
             "judgements.between(None, now)."
         )
     weight = np.exp2(-((last - time) / read_duration(half_life, time, "half_life")))

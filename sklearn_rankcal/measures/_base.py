@@ -51,7 +51,9 @@ class Measure:
         if self.non_negative and labels.min() < 0:
             raise ValueError(
                 "Negative values in data passed to "
-                f"{type(self).__name__}: relevance must be >= 0; got {labels.min():g}."
+                f"{type(self).__name__}: relevance must be >= 0; got {labels.min():g}. Add a "
+                "constant to all labels; or learn their order, for which negative labels are fine, "
+                "by loss='spearman', 'pd_by_scores' or 'pd'."
             )
 
     def resolve(self, labels: Any) -> Self:

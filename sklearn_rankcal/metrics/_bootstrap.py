@@ -17,7 +17,7 @@ from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.metrics._sign_flips import sign_flip_p_value
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
@@ -64,7 +64,7 @@ class Comparison:
         return (
             f"{self.first:.4f} - {self.second:.4f} = {self.difference:+.4f} "
             f"[{self.low:+.4f}, {self.high:+.4f}] ({100 * self.confidence_level:g} % interval, "
-            f"{self.n_queries} queries)"
+            f"{counted(self.n_queries, 'query')})"
         )
 
 
@@ -89,7 +89,7 @@ class MeanInterval:
     def __str__(self) -> str:
         return (
             f"{self.mean:.4f} [{self.low:.4f}, {self.high:.4f}] "
-            f"({100 * self.confidence_level:g} % interval, {self.n_queries} queries)"
+            f"({100 * self.confidence_level:g} % interval, {counted(self.n_queries, 'query')})"
         )
 
 

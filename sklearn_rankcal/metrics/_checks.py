@@ -193,8 +193,17 @@ def _flatten(
         return y_true, y_score, ranks, sample_weight, None
     y_true = read_array(y_true, "y_true")
     shape = y_true.shape
-    if len(shape) != 2 or shape[1] < 2:
+    if len(shape) != 2 or shape[1] == 0:
         return y_true, y_score, ranks, sample_weight, None
+    if shape[1] == 1 and shape[0] > 1:
+        of_rows = y_score if y_score is not None else ranks
+        if np.shape(of_rows) != shape:  # a column of labels beside a 1-D array
+            return y_true, y_score, ranks, sample_weight, None
+        warn(
+            f"y_true has shape {shape}, and is read as {shape[0]:,} queries of one document each. "
+            "If it is a column of the documents, pass the column and the scores as 1-D arrays, by "
+            "y_true.ravel() or frame['relevance'], and groups=<query id of each row>."
+        )
     flat: list[Any] = []
     for name, values in (("y_score", y_score), ("ranks", ranks), ("sample_weight", sample_weight)):
         array = None if values is None else read_array(values, name)

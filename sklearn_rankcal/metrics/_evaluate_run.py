@@ -24,7 +24,7 @@ from sklearn_rankcal.metrics._runs import (
     read_run,
 )
 from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._typing import Bools, Ints
 
@@ -111,22 +111,18 @@ class RunEvaluation(dict[str, float]):
         width = max(map(len, self))
         lines = [f"{name:<{width}}  {value:.4f}" for name, value in self.items()]
         n_queries, n_missing = len(self.per_query["query"]), len(self.missing)
-        lines.append(f"{_count(n_queries, 'query', 'queries')} judged")
+        lines.append(f"{counted(n_queries, 'query')} judged")
         if n_missing:
             how = "0" if self._counts_missing else "left out"
             lines.append(f"{n_missing} of them not in the run: {how}")
         if self.n_unknown:
-            lines.append(f"{_count(self.n_unknown, 'query', 'queries')} without judgments left out")
+            lines.append(f"{counted(self.n_unknown, 'query')} without judgments left out")
         lines.append(
             f"{100 * self.judged_share:.0f} % of the documents at the first {_SHOWN} places judged"
         )
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"
 
 
 @checks_keywords

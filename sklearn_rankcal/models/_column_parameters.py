@@ -24,6 +24,7 @@ from typing import Any
 
 from sklearn_rankcal.utils._catboost import is_catboost
 from sklearn_rankcal.utils._features import category_columns, is_dataframe
+from sklearn_rankcal.utils._messages import counted
 
 #: What a parameter has: a sign or a number for each column, a list of columns or a mask, types of
 #: columns, where "c" is a category, or groups of columns that may interact.
@@ -247,7 +248,8 @@ class _Columns:
             own += [neutral] * (self.n - len(own))
         if len(own) != self.n:
             raise ValueError(
-                f"{self.parameter} has {len(own)} entries, but X has {self.n} columns."
+                f"{self.parameter} has {counted(len(own), 'entry')}, but X has "
+                f"{counted(self.n, 'column')}."
             )
         return own
 

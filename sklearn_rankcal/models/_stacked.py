@@ -42,6 +42,7 @@ from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
@@ -208,7 +209,7 @@ class StackedModel(_BaseComposition):
         if queries.n_queries < self.cv:
             raise ValueError(
                 f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
-                f"{queries.n_queries} queries to learn from."
+                f"{counted(queries.n_queries, 'query')} to learn from."
             )
         known = labels if isinstance(labels, np.ndarray) else targets
         self.fold_of_query_ = query_folds(X, queries, self.cv, known)
@@ -255,7 +256,7 @@ class StackedModel(_BaseComposition):
                 fitted.fit(X, own, queries, sample_weight, **extra)
                 held_out[:, number] = fitted.predict(validation.X, others)
             self._check_scores(name, held_out[:, number])
-            self._report(f"{name}: {stop.n_iter} iterations" if extra else name, started)
+            self._report(f"{name}: {counted(stop.n_iter, 'iteration')}" if extra else name, started)
             n_iter += stop.n_iter
             each.append([fitted])
         self.__dict__.pop("fold_of_query_", None)

@@ -197,10 +197,14 @@ def plot_alternatives(audit: Any, *, ax: Any = None) -> Any:
 
     Raises
     ------
+    ValueError
+        If the audit is of several queries.
     ImportError
         If matplotlib is not installed.
     """
     names = list(audit.alternatives)
+    if not names:
+        raise ValueError("The audit of several queries has no ranks. Pass group= to audit.")
     ranks = np.array([audit.alternatives[name] for name in names])[:, :20]
     n = ranks.shape[1]
     if ax is None:

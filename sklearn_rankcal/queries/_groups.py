@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import is_missing, read_whole
 
 #: If `sizes_to_groups` does not know n_rows, it refuses sizes that add up to more.
@@ -54,7 +55,9 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
         )
     if n_rows is not None and len(values) != n_rows:
         hint = _sizes_hint(values, n_rows)
-        raise ValueError(f"groups has {len(values)} entries, but X has {n_rows} rows.{hint}")
+        raise ValueError(
+            f"groups has {counted(len(values), 'entry')}, but X has {counted(n_rows, 'row')}.{hint}"
+        )
     if len(values) == 0:
         raise ValueError("groups is empty: at least one row is needed.")
     if masked is not None and masked.any():
@@ -199,12 +202,13 @@ def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.i
     total = sum(counts.tolist())
     if n_rows is not None and total != n_rows:
         raise ValueError(
-            f"sizes add up to {total} rows, but n_rows is {n_rows}. Query ids need no conversion. "
-            "Pass them as groups=."
+            f"sizes add up to {counted(total, 'row')}, but n_rows is {n_rows}. Query ids need no "
+            "conversion. Pass them as groups=."
         )
     if n_rows is None and total > _MANY_ROWS:
         raise ValueError(
-            f"{len(counts)} sizes add up to {total} rows. They look like query ids, which need no "
+            f"{len(counts)} sizes add up to {counted(total, 'row')}. They look like query ids, "
+            "which need no "
             "conversion: pass them as groups=. If they are sizes, confirm it with n_rows=len(X)."
         )
     return np.repeat(np.arange(len(counts)), counts)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 from sklearn_rankcal.utils._rounding import ROUNDING
 
@@ -203,7 +204,9 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
     if values.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one score per row; it has shape {values.shape}.")
     if n_rows is not None and len(values) != n_rows:
-        raise ValueError(f"{name} has {len(values)} entries, but there are {n_rows} rows.")
+        raise ValueError(
+            f"{name} has {counted(len(values), 'entry')}, but there are {counted(n_rows, 'row')}."
+        )
     if len(values) == 0:
         raise ValueError(f"{name} is empty; at least one row is needed.")
     if not np.isfinite(values).all():
@@ -217,7 +220,7 @@ def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
     positions = read_whole(ranks, "ranks")
     if positions.shape != (queries.n_rows,):
         raise ValueError(
-            f"ranks has shape {positions.shape}, but y_true has {queries.n_rows} rows."
+            f"ranks has shape {positions.shape}, but y_true has {counted(queries.n_rows, 'row')}."
         )
     grouped = queries.gather(positions)
     seen = np.zeros(queries.n_rows, dtype=bool)
@@ -233,7 +236,7 @@ def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
         shown = grouped[queries.offsets[bad] : queries.offsets[bad + 1]][:10]
         raise ValueError(
             f"ranks must be a permutation of 1 .. r in every query (1 = top); in query "
-            f"{queries.ids[bad]!r} of {queries.sizes[bad]} rows they are {shown.tolist()}... "
-            "Pass scores as y_score instead."
+            f"{queries.ids[bad]!r} of {counted(queries.sizes[bad], 'row')} they are "
+            f"{shown.tolist()}... Pass scores as y_score instead."
         )
     return positions

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
@@ -26,7 +26,9 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] |
     values = read_numbers(weight, "sample_weight")
     if values.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row."
+            f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row. "
+            "Give the weight of a query to each of its rows: "
+            "pandas.Series(weight, index=query_ids)[groups].to_numpy()."
         )
     if not np.isfinite(values).all():
         raise ValueError("Input sample_weight contains NaN or infinity.")
@@ -57,7 +59,7 @@ def mean_over_queries(
         defined &= factor > 0
     if not defined.any():
         warn(
-            f"{name} is undefined on all {len(values)} queries; its mean is set to NaN.",
+            f"{name} is undefined on all {counted(len(values), 'query')}; its mean is set to NaN.",
             UndefinedMetricWarning,
         )
         return float("nan")

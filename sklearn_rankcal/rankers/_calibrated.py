@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.losses import Loss, get_loss
@@ -32,6 +31,7 @@ from sklearn_rankcal.utils._sklearn_compat import (
     Interval,
     StrOptions,
     _fit_context,
+    tags_of,
 )
 
 
@@ -274,7 +274,7 @@ class CalibratedRanker(QueryRanker):
             return tags
         if regressor is None or isinstance(regressor, str):
             regressor = default_regressor(1)
-        inner = get_tags(regressor).input_tags
+        inner = tags_of(regressor).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.sparse = self._needs_dense() or (inner.sparse and context in (None, "auto"))
         tags.input_tags.categorical = inner.categorical

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_rankcal.labels._relevance import read_relevance
@@ -45,6 +45,7 @@ from sklearn_rankcal.utils._sklearn_compat import (
     _fit_context,
     _safe_indexing,
     available_if,
+    tags_of,
 )
 from sklearn_rankcal.utils._typing import Bools, Floats
 from sklearn_rankcal.utils._wrapped import (
@@ -474,7 +475,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.ranker).input_tags
+        tags.input_tags = tags_of(self.ranker).input_tags
         return tags
 
 

@@ -24,7 +24,7 @@ from sklearn_rankcal.rankers._validation import (
     make_validation,
     read_validation,
 )
-from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 
 
@@ -78,15 +78,17 @@ def fit_model(
     validation = None if held_out is None else make_validation(ranker, model, held_out)
     print_progress(
         ranker,
-        f"{queries.n_rows} documents in {queries.n_queries} queries for "
-        f"{ranker.loss_!r}; {ranker.n_queries_dropped_} queries left out"
+        f"{counted(queries.n_rows, 'document')} in {counted(queries.n_queries, 'query')} for "
+        f"{ranker.loss_!r}; {counted(ranker.n_queries_dropped_, 'query')} left out"
         + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
     )
     shown = getattr(model, "regressor", None)
     shown = model if shown is None else shown
     n_rows, n_columns = data.X.shape
     print_progress(
-        ranker, f"fitting {type(shown).__name__} to {n_rows} rows, {n_columns} columns ..."
+        ranker,
+        f"fitting {type(shown).__name__} to {counted(n_rows, 'row')}, "
+        f"{counted(n_columns, 'column')} ...",
     )
     # Models have these parameters only if they use them.
     extra: dict[str, Any] = {} if validation is None else {"validation": validation}
@@ -96,6 +98,6 @@ def fit_model(
         extra["graded_targets"] = ranker.loss_.graded_targets
     ranker.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
     fitted = getattr(ranker.model_, "regressor_", ranker.model_)
-    kept = "" if validation is None else f" with {validation.n_iter} iterations"
+    kept = "" if validation is None else f" with {counted(validation.n_iter, 'iteration')}"
     print_progress(ranker, f"fitted {type(fitted).__name__}{kept}", started)
     keep_validation(ranker, validation)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._row_hashes import hash_values
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
 
@@ -68,7 +69,8 @@ class FittedQueries:
         example = queries.ids[scored.order[there[changed.argmax()]]]
         example = example.item() if isinstance(example, np.generic) else example
         return (
-            f"{other.sum()} of {queries.n_queries} queries to be scored, such as {example!r}, were "
+            f"{other.sum()} of {counted(queries.n_queries, 'query')} to be scored, such as "
+            f"{example!r}, were "
             "fitted with other rows. The rest of a fitted query is no test of new queries, and the "
             "measure of a part of a query is usually larger, because a shorter query is easier to "
             "rank. Split by query: cv=QueryKFold(), or GroupKFold() or GroupShuffleSplit() with "

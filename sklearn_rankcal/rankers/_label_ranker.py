@@ -11,11 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches, get_tags
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._registry import sorts_scores
+from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
@@ -47,7 +48,13 @@ from sklearn_rankcal.utils._parameters import check_choice, check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
 from sklearn_rankcal.utils._site import SiteLink
-from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context, available_if
+from sklearn_rankcal.utils._sklearn_compat import (
+    HasMethods,
+    StrOptions,
+    _fit_context,
+    available_if,
+    tags_of,
+)
 
 Floats = NDArray[np.float64]
 # With more rows times pairs, missing pairs are predicted together. Among 11 labels with 60 % of the
@@ -413,12 +420,13 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             return np.ones((len(u), 1), dtype=np.int64)
         queries = Queries.uniform(len(u), self.n_labels_)
         if self.by_scores_ or not self.loss_.space.is_pairwise:
-            ranks = self.decoder_.decode(tie_rounded(u.ravel(), queries), queries).ranks
+            found = self.decoder_.decode(tie_rounded(u.ravel(), queries), queries)
         elif self.cyclic_weight_ == 0 and sorts_scores(self.decoder_):
             scores = tie_rounded(net_scores(u, self.n_labels_).ravel(), queries)
-            ranks = Sort().decode(scores, queries).ranks
+            found = Sort().decode(scores, queries)
         else:
-            ranks = self.decoder_.decode(u.ravel(), queries, n_jobs=self.n_jobs).ranks
+            found = self.decoder_.decode(u.ravel(), queries, n_jobs=self.n_jobs)
+        ranks: NDArray[np.int64] = check_result(found, self.decoder_).ranks
         return ranks.reshape(-1, self.n_labels_)
 
     def _predict_targets(self, X: Any) -> Floats:
@@ -500,7 +508,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         inner = BlendedRegressor() if self.regressor is None else self.regressor
-        of_inner = get_tags(inner)
+        of_inner = tags_of(inner)
         tags.non_deterministic = of_inner.non_deterministic
         tags.input_tags.allow_nan = of_inner.input_tags.allow_nan
         tags.input_tags.sparse = of_inner.input_tags.sparse

@@ -17,6 +17,7 @@ from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.measures._base import check_cutoff
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 #: With more labels than this, the default loss and decoder learn a score for each label, because
@@ -123,7 +124,8 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
         )
     if cutoff >= r > 1:
         raise ValueError(
-            f"With {kind}(k={cutoff}), the first {cutoff} labels are relevant, but there are only "
+            f"With {kind}(k={cutoff}), the first {counted(cutoff, 'label')} are relevant, but "
+            "there are only "
             f"{r} labels, so that every ranking is equally good. Use a smaller k or a threshold."
         )
     return clone(loss).set_params(threshold=r - cutoff)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.decoders import Rules, Sort
+from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
@@ -20,7 +21,7 @@ from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_rul
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
-from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -204,14 +205,19 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         scores = _reports.sufficient_scores(self, X, queries)
         if scores is not None:
             decoder = Sort() if self.loss_.space.is_pairwise else self.decoder_
-            ranks = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
+            found = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows))
+            ranks: NDArray[np.int64] = check_result(found, decoder).ranks
             print_progress(
-                self, f"ranked {queries.n_rows} documents in {queries.n_queries} queries", started
+                self,
+                f"ranked {counted(queries.n_rows, 'document')} in "
+                f"{counted(queries.n_queries, 'query')}",
+                started,
             )
             return ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in _reports.predicted_pairs(self, X, queries):
-            ranks[rows] = self.decoder_.decode(u, part, n_jobs=self.n_jobs).ranks
+            found = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
+            ranks[rows] = check_result(found, self.decoder_).ranks
             _reports.order_twins(ranks, rows, X, part)
         return ranks
 

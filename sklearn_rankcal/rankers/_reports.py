@@ -19,6 +19,7 @@ from sklearn_rankcal.decoders import DecodeResult, GreedyDAG, Rules, Sort
 from sklearn_rankcal.decoders._decode_rules import decode_scores_under
 from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
 from sklearn_rankcal.decoders._registry import sorts_scores
+from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.decoders._rules_of_queries import pairs_of_queries
 from sklearn_rankcal.labels._labels import read_any_labels, take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
@@ -29,7 +30,7 @@ from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._numbers import read_array
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
@@ -86,7 +87,9 @@ def predicted_pairs(
         yield rows, part, ranker.model_.predict(take_rows(X, rows), part)
         done += part.n_queries  # the caller has dealt with these before it asks for more
         print_progress(
-            ranker, f"{done} of {queries.n_queries} queries predicted and decoded", started
+            ranker,
+            f"{done} of {counted(queries.n_queries, 'query')} predicted and decoded",
+            started,
         )
 
 
@@ -148,6 +151,7 @@ def decode_report(
     parts: dict[str, list[NDArray[Any]]] = {}
     for rows, part, u in predicted_pairs(ranker, X, queries):
         result = ranker.decoder_.decode(u, part, n_jobs=ranker.n_jobs)
+        check_result(result, ranker.decoder_)
         columns = {
             "objective": result.objective,
             "lower_bound": result.lower_bound,

@@ -13,7 +13,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.measures._positional import LINEAR_GAIN
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._messages import counted, warn
 
 #: Labels above are taken for amounts. LightGBM has no larger grade than 30, and XGBoost than 31.
 LARGEST_GRADE = 31
@@ -66,7 +66,8 @@ class TrainingData(NamedTuple):
 def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
     """Return the error for a loss that is undefined on all queries."""
     return ValueError(
-        f"{type(loss).__name__} is undefined on all {n_queries} queries (n_samples={n_rows}), so "
+        f"{type(loss).__name__} is undefined on all {counted(n_queries, 'query')} "
+        f"(n_samples={n_rows}), so "
         "there is nothing to learn from. For most losses a query needs a document of positive "
         "relevance; for 'auc', 'spearman' and 'pd' it needs two different labels."
     )
@@ -76,8 +77,8 @@ def warn_if_rows_are_queries(queries: Queries) -> None:
     """Warn if every query has a single row, which has only one ranking."""
     if queries.n_queries > 1 and queries.sizes.max() == 1:
         warn(
-            f"Each of the {queries.n_queries} rows is a query of its own, so that there is "
-            "nothing to rank. The parameter groups holds the query of each row, not the number "
+            f"Each of the {counted(queries.n_queries, 'row')} is a query of its own, so that there "
+            "is nothing to rank. The parameter groups holds the query of each row, not the number "
             "of the row."
         )
 

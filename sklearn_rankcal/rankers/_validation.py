@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import get_loss
@@ -126,7 +127,8 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
     name, factor = type(loss).__name__, loss.query_weight(data.labels, data.queries)
 
     def evaluate(scores: NDArray[np.float64]) -> float:
-        ranks = decoder.decode(scores, data.queries, lambda rows: keys[rows]).ranks
+        found = decoder.decode(scores, data.queries, lambda rows: keys[rows])
+        ranks = check_result(found, decoder).ranks
         values = loss.metric(data.labels, ranks, data.queries)
         return mean_over_queries(values, data.queries, data.weight, name, factor)
 

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.labels import relevance_labels
@@ -18,6 +17,7 @@ from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._site import SiteLink
+from sklearn_rankcal.utils._sklearn_compat import tags_of
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
 
 
@@ -201,7 +201,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_ranker = get_tags(self.ranker)
+        of_ranker = tags_of(self.ranker)
         tags.input_tags, tags.target_tags = of_ranker.input_tags, of_ranker.target_tags
         return tags
 
@@ -333,5 +333,5 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.regressor).input_tags
+        tags.input_tags = tags_of(self.regressor).input_tags
         return tags

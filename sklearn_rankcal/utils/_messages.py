@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import warnings
@@ -18,6 +19,33 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def _is_library(module: str) -> bool:
     return module.partition(".")[0] in ("sklearn_rankcal", "sklearn")
+
+
+def counted(n: float, noun: str) -> str:
+    """Write a whole number with its noun: "1 query", "2,000 queries".
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.utils._messages import counted
+    >>> counted(1, "query"), counted(2000, "query"), counted(0, "class"), counted(3, "vote")
+    ('1 query', '2,000 queries', '0 classes', '3 votes')
+    """
+    if n != 1:
+        noun = re.sub("y$", "ie", noun) + ("es" if noun.endswith("s") else "s")
+    return f"{n:,.0f} {noun}"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent with two digits, and with three where two would round to 100.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.utils._messages import percent
+    >>> percent(0.00123), percent(0.5), percent(0.997), percent(1.0)
+    ('0.12 %', '50 %', '99.7 %', '100 %')
+    """
+    digits = 2 if share < 0.99 else 3
+    return f"{float(f'{100 * share:.{digits}g}'):g} %"
 
 
 def print_progress(estimator: Any, what: str, started: float | None = None) -> None:

@@ -30,6 +30,12 @@ _VALIDATION_KEYWORDS = re.compile(
 _OF_JUDGEMENTS = (
     "weight", "tied", "count", "judgement", "judge", "items", "unlisted", "ties", "tie",
 )  # fmt: skip
+#: Keywords for the places of documents when they were clicked.
+_OF_CLICKS = ("position", "positions", "shown", "clicked", "clicks", "propensity", "propensities")
+
+
+#: A name that occurs at most so often may be a misspelling of a frequent one.
+RARE = 2
 
 
 def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
@@ -55,6 +61,19 @@ def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | No
 
 def _joined(name: str, cutoff: str) -> str:
     return name if "@" in name else name + cutoff
+
+
+def one_edit(one: str, other: str) -> bool:
+    """Whether a letter less, more, changed, or exchanged with the next makes one name the other."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    if start is None:
+        return one != other
+    a, b = one[start:], other[start:]
+    if a[1:] == b[1:] and (a[:1] + b[:1]).isdigit():
+        return False  # another number is another item
+    return a[1:] in (b, b[1:]) or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
 def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) -> None:
@@ -100,6 +119,12 @@ def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> s
         return (
             f"{start} It belongs to the judgements: pass, for example, "
             f"Judgements.from_pairs(pairs, {keyword}={keyword}) as the first argument."
+        )
+    if function == "fit" and "groups" in known and keyword in _OF_CLICKS:
+        return (
+            f"{start} Where documents were shown is a part of click labels: pass "
+            "y=click_labels(shown, clicked, groups), and AggregatedLoss('dcg', "
+            "InversePropensity(propensities)) as the loss of the ranker."
         )
     hint = did_you_mean(keyword, known)
     return f"{start}{hint or ' Its parameters: ' + ', '.join(known) + '.'}"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if as _untyped_available_if
 
@@ -26,6 +26,7 @@ __all__ = [
     "bins_once",
     "cut_iterations",
     "shorten_requests",
+    "tags_of",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -42,6 +43,18 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Function]
 def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Function]:
     decorate: Callable[[_Function], _Function] = _untyped_available_if(check)
     return decorate
+
+
+def tags_of(estimator: Any) -> Any:
+    """Return the tags of an estimator inside another one, or raise TypeError if it has none."""
+    if not hasattr(estimator, "__sklearn_tags__"):
+        name = type(estimator).__name__
+        raise TypeError(
+            f"{name} is not an estimator of scikit-learn: it has no tags and no parameters. Derive "
+            f"its class from the base classes, class {name}(RegressorMixin, BaseEstimator), which "
+            "are in sklearn.base."
+        )
+    return get_tags(estimator)
 
 
 def cut_iterations(regressor: Any, n_iter: int) -> bool:

@@ -112,20 +112,38 @@ def _votes(case):
     names, n = _names(case), case.whole(1, 3 * case.size)
     codes, groups = _queries(case, n)
     rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
-    outcomes = [case.whole(0, 2) for _ in range(n)]
-    words = ["model_a", "model_b", "tie"]
+    refusing = case.chance(0.3)
+    outcomes = [case.whole(0, 3 if refusing else 2) for _ in range(n)]
+    words = ["model_a", "model_b", "tie", case.choose(["no", None, np.nan])]
     winner = [
         names[pair[outcome]] if outcome < 2 and case.chance(0.5) else words[outcome]
         for pair, outcome in zip(rows, outcomes, strict=True)
     ]
     columns = [[names[pair[k]] for pair in rows] for k in (0, 1)]
-    read = case.call(_L.Judgements.from_votes, *columns, winner, groups=groups)
+    options = {"refused": words[3] if isinstance(words[3], str) else None} if refusing else {}
+    read = case.call(_L.Judgements.from_votes, *columns, winner, groups=groups, **options)
     wanted = defaultdict(float)
     for (i, j), q, outcome in zip(rows, codes, outcomes, strict=True):
-        wanted[q, i, j] += (1.0, 0.0, 0.5)[outcome]
-        wanted[q, j, i] += (0.0, 1.0, 0.5)[outcome]
+        wanted[q, i, j] += (1.0, 0.0, 0.5, 0.0)[outcome]
+        wanted[q, j, i] += (0.0, 1.0, 0.5, 0.0)[outcome]
     _expect_totals(case, read, names, wanted)
-    case.expect(read.n_judgements == n, "counts votes wrongly")
+    case.expect(read.n_judgements == n - outcomes.count(3), "counts votes wrongly")
+    if refusing:
+        case.expect(read.refused.sum() == outcomes.count(3), "counts refusals wrongly")
+    if read.n_judgements:
+        _expect_labels(case, read, names, wanted)
+
+
+def _expect_labels(case, read, names, wanted):
+    """The labels of a table, whose rows are in any order, have the same sums."""
+    order = case.rng.permutation(read.queries.n_rows)
+    codes, ids = read.queries.codes[order], read.items[order]
+    labels = case.call(read.to_labels, read.queries.ids[codes], ids)
+    found = _L.Judgements.from_labels(labels)
+    found.items = ids
+    number = {code: k for k, code in enumerate(dict.fromkeys(codes.tolist()))}
+    moved = {(number[q], i, j): weight for (q, i, j), weight in wanted.items()}
+    _expect_totals(case, found, names, defaultdict(float, moved))
 
 
 def _order_totals(orders, codes, counts, options, known):
@@ -417,6 +435,32 @@ def reordered(case):
             audit = case.call(board.audit)
             said.append([(probe.name, probe.fires, probe.finding) for probe in audit.probes])
         found.append(said)
+    case.expect(found[0] == found[1], "an audit or a plan that depends on the order of the votes",
+                f"{found[0]} and {found[1]}")  # fmt: skip
+
+
+def many_boards(case):
+    """What is said of all queries together depends on no order, and is what each query says."""
+    names = [f"m{k}" for k in range(case.whole(3, 5))]
+    queries = {f"q{k}": _symmetric_pairs(case, names, case.whole(0, 2)) for k in range(3)}
+    rows = [(query, *pair) for query, pairs in queries.items() for pair in pairs]
+    shown = [case.chance(0.5) for _ in rows]  # whether the winner is shown second
+    target, found = case.choose(["first", "all"]), []
+    for _ in range(2):
+        order = case.rng.permutation(len(rows)).tolist()
+        first, second = ([rows[k][2 - i if shown[k] else 1 + i] for k in order] for i in (0, 1))
+        winner, groups = ([rows[k][i] for k in order] for i in (1, 0))
+        made = _L.Judgements.from_votes(first, second, winner, groups=groups)
+        board = case.call(_A.aggregate, made)
+        plan = case.call(board.next_comparisons, 3, target=target)
+        alone = [
+            (query, *pair)
+            for query in made.queries.ids.tolist()
+            for pair in case.call(board.next_comparisons, 3, target=target, group=query)
+        ]
+        case.expect(plan == alone, "a plan of all queries that is not that of each")
+        audit = case.call(board.audit)
+        found.append([sorted(plan), [(one.name, one.fires, one.finding) for one in audit.probes]])
     case.expect(found[0] == found[1], "an audit or a plan that depends on the order of the votes",
                 f"{found[0]} and {found[1]}")  # fmt: skip
 

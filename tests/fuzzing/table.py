@@ -65,6 +65,7 @@ CALLS = [
     Call(judgements.leaderboard, 4, judgements.COVERS_AGGREGATE),
     Call(judgements.symmetry, 3),
     Call(judgements.reordered, 1),
+    Call(judgements.many_boards, 1),
     Call(judgements.changes, 1, judgements.COVERS_CHANGES),
     Call(judgements.unanimous, 2),
     Call(judgements.bad_leaderboard, 2),

@@ -1,0 +1,256 @@
+"""First guesses of users: the right number, or a message with the remedy."""
+
+import unicodedata
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, Judgements, aggregate
+from sklearn_rankcal.aggregation import BradleyTerry
+from sklearn_rankcal.decoders import Quota, Rules, Sort, decode_scores
+from sklearn_rankcal.exceptions import ContradictoryRulesError
+from sklearn_rankcal.metrics import ndcg_score, precision_at_k_score
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+GRADES, QUERIES = np.tile([0, 1, 2, 0], 10), np.repeat(np.arange(10), 4)
+TEAMS = ["ajax", "benfica", "celtic", "dortmund"]
+
+
+def matches(n=200, ties=0, seed=0):
+    """Votes between four teams as columns of home, guest and winner."""
+    rng = np.random.default_rng(seed)
+    home = rng.integers(4, size=n)
+    guest = (home + rng.integers(1, 4, size=n)) % 4
+    teams = np.array(TEAMS)
+    winner = np.where(rng.random(n) < 0.6, teams[home], teams[guest]).astype(object)
+    winner[:ties] = "tie"
+    return teams[home], teams[guest], winner
+
+
+# ---------------------------------------------------------------- metrics
+
+
+def test_one_document_in_two_dimensions():
+    """The shape (1, 1) is one query of one document, without a warning of any kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ndcg_score([[1]], [[0.3]]) == 1.0
+
+
+def test_a_column_is_queries_of_one_document():
+    """The shape is (n_queries, n_documents) for one document, too; a column is told how to."""
+    with pytest.warns(UserWarning, match=r"2 queries of one document each.*ravel\(\)"):
+        assert precision_at_k_score([[1], [0]], [[0.3], [0.9]], k=1) == 0.5
+
+
+# ---------------------------------------------------------------- leaderboards
+
+
+def probe(votes, name):
+    return next(one for one in aggregate(votes).audit().probes if one.name == name)
+
+
+def test_ties_of_all_votes_are_100_percent():
+    votes = Judgements.from_votes(["a", "b"] * 5, ["b", "a"] * 5, ["tie"] * 10)
+    assert probe(votes, "ties").finding.startswith("100 % of the votes are ties")
+
+
+def between(one, other):
+    """Votes that connect two names, and a third item."""
+    pairs = [(one, other), (other, one), (one, "another"), ("another", one)]
+    return [pair for pair in pairs for _ in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Zoë", unicodedata.normalize("NFD", "Zoë")),
+        ("\uff41lpha", "alpha"),
+        (1, "1"),
+        (1.0, "1"),
+        ("gpt-4", "GPT 4"),
+        ("zero\u200bwidth", "zerowidth"),
+    ],
+)
+def test_names_that_are_the_same(one, other):
+    found = probe(between(one, other), "same names")
+    assert found.fires
+    shown = found.finding.partition(": ")[2].partition(". If")[0].split(" = ")
+    assert shown[0] != shown[1], "the two look the same in the message"
+
+
+@pytest.mark.parametrize(("one", "other"), [("😀", "😁"), ("!", "?"), ("की", "कि"), (1, "2")])
+def test_names_that_are_different(one, other):
+    assert not probe(between(one, other), "same names").fires
+
+
+def test_teams_as_features():
+    """A table of teams: the column of ids, text, and one column of each category."""
+    table = pd.DataFrame({"club": TEAMS, "budget": [3.0, 1, 2, 4], "league": list("nppn")})
+
+    def board(features, **options):
+        votes = Judgements.from_votes(*matches(), item_features=features)
+        return aggregate(votes, BradleyTerry(**options))
+
+    with pytest.raises(ValueError, match=r"lacks 4 items.*set_index\('club'\)"):
+        board(table)
+    table = table.set_index("club")
+    with pytest.raises(TypeError, match=r"pandas.Series.*|series.to_frame\(\)"):
+        board(table["budget"])
+    with pytest.raises(ValueError, match="get_dummies"):
+        board(table)
+    # the advice for columns that add up must not be what the user has done already
+    for options in ({"penalty": 1}, {"own_effects": False}):
+        with pytest.raises(ValueError, match="drop_first=True") as caught:
+            board(pd.get_dummies(table), **options)
+        assert "own_effects" not in str(caught.value)
+        board(pd.get_dummies(table, drop_first=True), **options)
+
+
+def test_audit_of_orders_names_orders():
+    board = aggregate(Judgements.from_orders([["a", "b", "c"], ["b", "a", "c"]] * 10))
+    for ask in (board.audit, lambda: board.next_comparisons(1)):
+        with pytest.raises(ValueError, match=r"^These judgements are orders") as caught:
+            ask()
+        assert "n_resamples" in str(caught.value)
+
+
+def test_ties_are_not_predicted_as_impossible():
+    """26 % of the votes are ties: a model that has none for them says None, and not 0."""
+    columns = matches(100, ties=26)
+    first, tie, second = aggregate(Judgements.from_votes(*columns)).predict_vote(*TEAMS[:2])
+    assert tie is None and first + second == pytest.approx(1)
+    davidson = aggregate(Judgements.from_votes(*columns), BradleyTerry(ties="davidson"))
+    assert 0.15 < davidson.predict_vote(*TEAMS[:2]).tie < 0.4
+    assert aggregate(Judgements.from_votes(*matches())).predict_vote(*TEAMS[:2]).tie == 0
+
+
+def test_ties_of_another_query_do_not_count():
+    votes = Judgements.from_votes(
+        ["a", "b", "a", "b"], ["b", "a", "b", "a"], ["a", "tie", "a", "a"], groups=[0, 0, 1, 1]
+    )
+    board = aggregate(votes)
+    assert board.predict_vote("a", "b", group=0).tie is None
+    assert board.predict_vote("a", "b", group=1).tie == 0
+
+
+def test_one_of_a_thing():
+    """ "1 query", "1 vote", "1 judgement", where a number is followed by its noun."""
+    votes = Judgements.from_pairs([("a", "b")])
+    assert repr(aggregate(votes)).startswith("2 items, 1 judgement, ")
+    with pytest.raises(ValueError, match="y has 1 entry, but X has 4 rows"):
+        CalibratedRanker(Ridge()).fit(X[:4], [1], groups=[0] * 4)
+    with pytest.raises(ValueError, match="groups has 1 entry, but X has 4 rows"):
+        CalibratedRanker(Ridge()).fit(X[:4], [1, 0, 0, 1], groups=[0])
+
+
+# ---------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown"),
+    [
+        ({"place": [0, 0, 9]}, "row 2 at place 9 of 3 documents"),
+        ({"earliest": [0, 0, 9]}, "row 2 at place 9 or below of 3 documents"),
+        ({"earliest": [0, 0, 3], "latest": [0, 0, 1]}, "row 2 at place 3 or below; row 2 at place"),
+        ({"place": [2, 0, 0], "latest": [1, 0, 0]}, "row 0 at place 2; row 0 at place 1 or above"),
+        (
+            {"place": [1, 0, 0], "earliest": [3, 0, 0]},
+            "row 0 at place 3 or below; row 0 at place 1",
+        ),
+    ],
+)
+def test_rules_that_cannot_be_kept(rules, shown):
+    with pytest.raises(ContradictoryRulesError, match=shown) as caught:
+        decode_scores([0.9, 0.8, 0.2], rules=Rules(**rules))
+    assert "np.int64" not in str(caught.value) and "soft=" in str(caught.value)
+    bent = decode_scores([0.9, 0.8, 0.2], rules=Rules(**rules, soft=10))
+    assert sorted(bent.ranks) == [1, 2, 3] and bent.violation[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("of", "at_least"), [(["y", "y"], {"x": 1}), ([False, False], 1), ([False, False], {True: 1})]
+)
+def test_a_quota_of_a_group_that_a_query_lacks(of, at_least):
+    """Named by a dictionary or by booleans: both say that the bound cannot hold."""
+    quota = Quota(of, first=1, at_least=at_least)
+    with pytest.raises(ContradictoryRulesError, match="at least 1 of the 0 documents"):
+        decode_scores([0.9, 0.8], rules=Rules(quotas=[quota]))
+    # a group that is not named has no bound where it does not occur
+    decode_scores([0.9, 0.8], rules=Rules(quotas=[Quota([None, None], first=1, at_least=1)]))
+
+
+# ---------------------------------------------------------------- rankers
+
+
+def test_negative_labels_name_the_losses_that_take_them():
+    with pytest.raises(ValueError, match=r"constant.*'spearman', 'pd_by_scores' or 'pd'"):
+        CalibratedRanker(Ridge()).fit(X, GRADES - 1, groups=QUERIES)
+    for loss in ("spearman", "pd_by_scores", "pd"):
+        CalibratedRanker(Ridge(), loss=loss).fit(X, GRADES - 1, groups=QUERIES)
+
+
+def test_weights_of_queries_are_expanded_as_the_message_says():
+    weight, query_ids = np.arange(1.0, 11.0), np.arange(10)
+    with pytest.raises(ValueError, match=r"pandas.Series\(weight, index=query_ids\)\[groups\]"):
+        CalibratedRanker(Ridge()).fit(X, GRADES, groups=QUERIES, sample_weight=weight)
+    expanded = pd.Series(weight, index=query_ids)[QUERIES].to_numpy()
+    CalibratedRanker(Ridge()).fit(X, GRADES, groups=QUERIES, sample_weight=expanded)
+
+
+def test_position_points_to_clicks():
+    with pytest.raises(TypeError, match="click_labels"):
+        CalibratedRanker(Ridge()).fit(X, GRADES, groups=QUERIES, position=np.tile(range(4), 10))
+
+
+class ArrayDecoder(Sort):
+    def decode(self, *args, **options):
+        return super().decode(*args, **options).ranks
+
+
+def test_a_decoder_that_returns_an_array():
+    ranker = CalibratedRanker(Ridge(), decoder=ArrayDecoder()).fit(X, GRADES, groups=QUERIES)
+    with pytest.raises(TypeError, match=r"ArrayDecoder.decode must return.*DecodeResult"):
+        ranker.predict(X, groups=QUERIES)
+    labels = CalibratedLabelRanker(Ridge(), loss="spearman", decoder=ArrayDecoder())
+    labels.fit(X, np.tile([1, 2, 3], (40, 1)))
+    with pytest.raises(TypeError, match=r"ArrayDecoder.decode must return.*DecodeResult"):
+        labels.predict(X)
+
+
+class Bare:
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("ranker", [CalibratedRanker, CalibratedLabelRanker])
+def test_a_regressor_without_base_class(ranker):
+    options = {"groups": QUERIES} if ranker is CalibratedRanker else {}
+    y = GRADES if options else np.tile([1, 2, 3], (40, 1))
+    with pytest.raises(TypeError, match=r"class Bare\(RegressorMixin, BaseEstimator\)"):
+        ranker(Bare()).fit(X, y, **options)
+
+
+def test_a_misspelt_label_is_named():
+    rng = np.random.default_rng(1)
+    names = ["Water", "Tea", "Milk"]
+    orders = [" > ".join(rng.permutation(names)) for _ in range(40)]
+    orders[7] = orders[7].replace("Water", "Watr")
+    ranker = CalibratedLabelRanker(Ridge(), unlisted="ignore")
+    with pytest.warns(UserWarning, match="'Watr' is in 1 row of y, and never beside 'Water'"):
+        ranker.fit(X, orders)
+
+
+def test_a_rare_label_beside_its_neighbour_is_not_misspelt():
+    """ "Wine" and "Vine" are in the same order, so that they are different labels."""
+    orders = [["Wine", "Tea"], ["Tea", "Wine"]] * 19 + [["Wine", "Vine", "Tea"]] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(X, orders)
