@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import is_dataframe
+from sklearn_rankcal.utils._features import column_at, is_dataframe
 from sklearn_rankcal.utils._messages import warn
 
 _ROWS_AT_FIRST = 256  # rows of whole tables that are looked at, before columns one by one
@@ -74,9 +74,7 @@ def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _column(X: Any, place: int) -> NDArray[Any]:
-    if not is_dataframe(X):
-        return np.asarray(X[:, place])
-    column = np.asarray(X.iloc[:, place] if hasattr(X, "iloc") else X.to_series(place))
+    column = column_at(X, place)
     # Missing entries of pandas cannot be compared.
     return column.astype(str) if column.dtype == object else column
 

@@ -141,7 +141,7 @@ def test_lightgbm_on_thirty_rows():
     lightgbm = pytest.importorskip("lightgbm")
     frame, y = shop()
     X, groups = frame.drop(columns="qid").to_numpy(), frame["qid"].to_numpy()
-    with pytest.warns(UserWarning, match="LGBMRegressor predicts the same .* min_child_samples"):
+    with pytest.warns(UserWarning, match="LGBMRegressor predicts the same .*min_child_samples"):
         CalibratedRanker(lightgbm.LGBMRegressor(verbose=-1)).fit(X[:30], y[:30], groups=groups[:30])
 
 
