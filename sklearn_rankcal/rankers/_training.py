@@ -107,11 +107,19 @@ def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
             )
         )
         return
-    # A ranker that ties a few queries has seldom learned anything; then look at all.
-    few = several & (np.cumsum(data.queries.sizes * several) <= _ROWS_TO_TRY)
+    # The smallest queries first: a ranker that ties them has seldom learned anything.
+    sizes = data.queries.sizes
+    few = np.zeros(len(sizes), dtype=bool)
+    by_size = np.argsort(np.where(several, sizes, sizes.max() + 1), kind="stable")
+    few[by_size[np.cumsum(sizes[by_size]) <= _ROWS_TO_TRY]] = True
+    few &= several
     if few.any() and not _ties_all(ranker, data.take_queries(few)):
         return
-    if not few.all() and not _ties_all(ranker, data):
+    # All pairs of large queries would take long.
+    if ranker.loss_.space.is_pairwise:
+        if not few.any():
+            return
+    elif not few.all() and not _ties_all(ranker, data):
         return
     if _equal_inside(hash_rows(data.X, np.arange(data.X.shape[0])), data.queries):
         why = "no column of X has different values in a query"

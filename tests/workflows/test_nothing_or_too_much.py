@@ -1,5 +1,7 @@
 """A shop's frame goes in as it is: ids among the features, and tables that teach nothing."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,9 @@ from sklearn.linear_model import Lasso, Ridge
 
 from sklearn_rankcal import CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.measures import MEASURES
+from sklearn_rankcal.metrics import evaluate_rankings
+from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._id_columns import warn_of_ids
 
@@ -152,3 +157,49 @@ def test_a_few_queries_without_differences_are_no_reason_to_warn():
     y = (x > 0).astype(float)
     y[:2100:2] = 1.0
     CalibratedRanker(Ridge(), context=None).fit(x[:, None], y, groups=np.arange(len(x)) // 10)
+
+
+# ---------------------------------------------------------------- one query is much larger
+
+
+def with_a_catalogue(n=50_000):
+    """A hundred small queries, and one of a whole catalogue."""
+    random = np.random.default_rng(0)
+    groups = np.concatenate([np.zeros(n, dtype=int), 1 + np.repeat(np.arange(100), 10)])
+    X = random.normal(size=(len(groups), 3))
+    y = np.clip(np.round(X[:, 0] + random.normal(size=len(groups))), 0, 3)
+    return X, y, groups
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_metrics_of_a_large_query_among_small_ones(name):
+    """The metric of each query is that of the query alone, in a second."""
+    X, y, groups = with_a_catalogue()
+    metric = f"{name}@10" if name in ("precision", "recall") else name
+    y = (y > 1).astype(float)
+    scores = np.round(X[:, 0], 2)  # with ties
+    options = {"metrics": [metric], "return_per_query": True}
+    together = evaluate_rankings(y, scores, groups=groups, **options)[metric]
+    for q in (0, 1, 50):
+        rows = groups == q
+        alone = evaluate_rankings(y[rows], scores[rows], groups=groups[rows], **options)[metric]
+        np.testing.assert_allclose(together[q], alone[0], rtol=1e-9)
+
+
+def test_pairs_of_a_large_query_are_refused_before_work_starts():
+    X, y, groups = with_a_catalogue()
+    works = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, y, groups=groups)
+    assert works.score(X, y, groups=groups) > 0.8
+    started = time.perf_counter()
+    try:
+        CalibratedRanker("boosting", loss="pd").fit(X, y, groups=groups)
+    except ValueError as error:  # on a machine with less memory than 75 GiB
+        assert "All pairs of a query of 50,000 documents would take 75 GiB" in str(error)
+        assert "pd_by_scores" in str(error) and time.perf_counter() - started < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("surrogate", ["ranknet", "pairwise_logistic", "ranksvm"])
+def test_linear_rankers_of_a_large_query(surrogate):
+    X, y, groups = with_a_catalogue()
+    assert LinearRanker(surrogate).fit(X, y, groups=groups).score(X, y, groups=groups) > 0.8
