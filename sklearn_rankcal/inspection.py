@@ -14,9 +14,10 @@ from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._features import check_features, is_dataframe, replace_column
+from sklearn_rankcal.utils._features import check_features, column_at, is_dataframe, replace_column
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._row_hashes import hash_values
 
 __all__ = ["permutation_importance", "served_columns"]
 
@@ -35,9 +36,11 @@ def permutation_importance(
 ) -> Bunch:
     """Measure how much worse a ranking gets if a column is shuffled inside every query.
 
-    Values are shuffled between documents of the same query only, which a ranking compares. A column
-    that is constant inside every query therefore has importance 0, and columns with the same
-    information share theirs. Use queries that the ranker was not fitted on.
+    Values are shuffled between documents of the same query only, which a ranking compares. The
+    values of a column that is constant inside every query, such as the length of the query, are
+    shuffled between queries, and ``between_queries`` says so: such a column can change which other
+    columns count. Columns with the same information share their importance. Use queries that the
+    ranker was not fitted on.
 
     Parameters
     ----------
@@ -74,6 +77,8 @@ def permutation_importance(
           which the metric is undefined.
         - ``queries``: the id of each query.
         - ``feature_names``: the name or number of each column.
+        - ``between_queries``: whether each column is constant inside every query, and its values
+          were shuffled between queries.
         - ``baseline``: the metric of the ranking without shuffling.
 
     Raises
@@ -155,11 +160,21 @@ def permutation_importance(
     columns = list(X.columns) if is_dataframe(X) else list(range(X.shape[1]))
     random = check_random_state(random_state)
     lost = np.zeros((len(columns), n_repeats, queries.n_queries))
+    between = np.zeros(len(columns), dtype=bool)
+    first = queries.offsets[:-1]  # a row of each query
+    if queries.order is not None:
+        first = queries.order[first]
     # a loop over columns and repeats, with a call of predict in each step
     for number, column in enumerate(columns):
         if column == group_column:
             continue
+        keys = hash_values(column_at(X, number))
+        between[number] = (keys == keys[first][codes]).all() and queries.n_queries > 1
         for repeat in range(n_repeats):
+            if between[number]:
+                shuffled = first[random.permutation(queries.n_queries)][codes]
+                lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))
+                continue
             # pair the rows in order of (query, row) with those in order of (query, random number)
             shuffled = np.empty(n_rows, dtype=np.int64)
             shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort(
@@ -176,6 +191,7 @@ def permutation_importance(
         per_query=per_query,
         queries=queries.ids,
         feature_names=np.array(columns, dtype=object),
+        between_queries=between,
         baseline=sign * float(np.average(baseline[defined], weights=of_query[defined])),
     )
 

@@ -205,6 +205,7 @@ def test_preflib_file(tmp_path):
 
 
 @pytest.mark.skipif(not PREFLIB.is_dir(), reason="the elections of PrefLib are not here")
+@pytest.mark.filterwarnings("ignore:.*education_courses.* states '# NUMBER ")
 @pytest.mark.parametrize("method", ["btl", "plackett_luce", "borda", "kemeny"])
 def test_elections_of_preflib_get_error_bars(method):
     for path in sorted(PREFLIB.iterdir()):

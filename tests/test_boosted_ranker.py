@@ -377,6 +377,7 @@ def test_the_model_alone():
 
 @BOTH
 @pytest.mark.parametrize("validation", [None, 0.3])
+@pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_columns_that_cannot_be_split(library, validation):
     one = ranker(library, n=3, validation_queries=validation, random_state=0)
     one.fit(np.ones((len(Y), 2)), Y, groups=G)

@@ -36,6 +36,7 @@ class Spy(RegressorMixin, BaseEstimator):
 
 @pytest.mark.parametrize("context", ["zscore", "rank", ["difference", "zscore"]])
 @pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_the_table_is_what_the_regressor_sees(context, frame):
     X = DATA.X
     if frame:

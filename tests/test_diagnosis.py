@@ -161,6 +161,7 @@ def test_several_labels_of_preferences_remove_their_noise():
     np.testing.assert_allclose(twice.per_query["squared_error"], once.per_query["squared_error"])
 
 
+@pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_the_bound_is_not_below_the_regret_when_the_estimate_is():
     """With two documents that nearly tie and five judges, the estimate is often 0, and wrong."""
     below = 0

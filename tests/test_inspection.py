@@ -45,9 +45,9 @@ def test_only_the_column_that_is_used_has_importance():
 
 
 def test_values_are_shuffled_inside_queries():
-    """A column that is constant inside queries has no importance."""
+    """A column that is constant inside queries is shuffled between them."""
     table = X.copy()
-    table[:, 1] = G  # values of other queries would change the order
+    table[:, 1] = G
     seen = []
 
     class Recorder(ByColumn):
@@ -56,16 +56,46 @@ def test_values_are_shuffled_inside_queries():
             return super().predict(table)
 
     result = permutation_importance(Recorder(1), table, Y, groups=G, n_repeats=2, random_state=0)
-    assert (result.importances == 0).all()
+    assert (result.importances == 0).all()  # alone, it orders nothing
+    assert result.between_queries.tolist() == [False, True, False, False, False, False]
     assert len(seen) == 1 + 6 * 2
     for number, shuffled in enumerate(seen[1:]):
         column = number // 2
         others = np.arange(6) != column
         np.testing.assert_array_equal(shuffled[:, others], table[:, others])
+        if column == 1:
+            of_queries = [np.unique(shuffled[g == G, 1]).tolist() for g in np.unique(G)]
+            assert sorted(of_queries) == [[g] for g in np.unique(G)] != of_queries
+            continue
         for g in np.unique(G):
             mine = G == g
             assert sorted(shuffled[mine, column]) == sorted(table[mine, column])
     assert (seen[1] != table).any() and (seen[1] != seen[2]).any()
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "sparse"])
+def test_a_column_that_is_constant_in_queries_matters_through_others(kind):
+    """Documents are relevant by one column where the query says so, and by another elsewhere."""
+    random = np.random.default_rng(0)
+    groups = random.permutation(np.repeat(np.arange(60), 10))
+    x = random.normal(size=(600, 3))
+    x[:, 0] = (random.random(60) < 0.5)[groups]
+    y = np.where(x[:, 0] > 0, x[:, 1], x[:, 2]) > 0.8
+    table = {
+        "array": np.asarray,
+        "pandas": lambda x: pd.DataFrame(x, columns=["a", "b", "c"]),
+        "polars": lambda x: pl.DataFrame(x, schema=["a", "b", "c"]),
+        "sparse": sparse.csr_array,
+    }[kind](x)
+
+    class Chosen(ByColumn):
+        def predict(self, X):
+            X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+            return np.where(X[:, 0] > 0, X[:, 1], X[:, 2])
+
+    result = permutation_importance(Chosen(0), table, y, groups=groups, random_state=0)
+    assert result.baseline == 1 and result.importances_mean[0] > 0.1
+    assert result.between_queries.tolist() == [True, False, False]
 
 
 def test_the_importance_is_the_loss_of_the_metric():

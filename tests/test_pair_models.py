@@ -432,6 +432,7 @@ def test_preferences_survive_grid_search(data, preferences):
         CalibratedRanker(BilinearPairs(), loss="pd").fit(X[1:], labels[1:])
 
 
+@pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_cyclic_preferences_are_labels_like_others():
     groups, X = np.repeat(np.arange(5), 3), np.random.default_rng(0).normal(size=(15, 2))
     pairs = [(3 * q + i, 3 * q + (i + 1) % 3) for q in range(5) for i in range(3)]

@@ -253,6 +253,7 @@ def test_a_model_of_another_symmetry_is_refused(data):
         CalibratedRanker(loss="map").fit(X, y * 2, groups=groups)
 
 
+@pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_pairs_that_do_not_fit_in_memory_are_refused():
     """The error comes before anything is allocated, and names the number and the parameter."""
     X, y = np.zeros((400_000, 1)), np.arange(400_000) % 2

@@ -57,7 +57,7 @@ def test_lines_have_their_numbers(write, end):
 
 def test_bytes_that_are_not_text(write):
     path = write(b"caf\xc3\xa9\n" * 10_000 + b"b\xff\n")
-    with pytest.raises(ValueError, match=r"a\.txt: byte 0xff after line \d+ is not text in UTF-8"):
+    with pytest.raises(ValueError, match=r"a\.txt, line \d+: byte 0xff is not text in UTF-8"):
         list(LineReader(path))
 
 

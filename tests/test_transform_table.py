@@ -166,6 +166,7 @@ class Constant(BaseEstimator):
         (CalibratedRanker(Constant()), "has fitted Constant, which does not say what table"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_models_without_a_table_say_what_to_do(ranker, message):
     few = GROUPS < 12
     labels = np.minimum(Y, 1) if ranker.loss == "map" else Y

@@ -88,7 +88,7 @@ cdef double _logistic(
     logarithm of (up_i + up_j) / max(up_i, up_j), a number from 1 to 2. These numbers are multiplied
     as long as their product cannot overflow, so that few logarithms are needed.
     """
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t i, j, n_factors
     cdef double total = 0.0, own, over, under, both, t, p, d, factor, g, h, a, b
     for i in range(r):
         up[i] = exp(s[i] - high)
@@ -96,6 +96,7 @@ cdef double _logistic(
         product[i] = 1.0
     for i in range(r):
         own = 1.0
+        n_factors = 0
         g = 0.0
         h = 0.0
         for j in range(i + 1, r):
@@ -131,7 +132,9 @@ cdef double _logistic(
                 own *= factor
             else:
                 total += (over + under) * log(factor)
-            if (j - i) % FACTORS == 0:
+            # Pairs that are left out do not reach this line, so that j does not count the factors.
+            n_factors += 1
+            if n_factors % FACTORS == 0:
                 total += (v[i] if weighting == UTILITY else 1.0) * log(own)
                 own = 1.0
         gradient[i] += g

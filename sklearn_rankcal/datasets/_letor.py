@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
 from io import BytesIO
 from itertools import islice
 from numbers import Integral
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +24,16 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 #: A dense X with more cells than _DENSE_CELLS is refused if the files contain less than one in
 #: _DENSE_SHARE of them.
 _DENSE_CELLS, _DENSE_SHARE = 2**24, 1000
-_DOCUMENT = re.compile(rb"\bdocid\s*=\s*(\S+)")
+#: A comment names the document as "docid = x", or consists of one word, as RankLib writes it.
+_DOCUMENT = re.compile(rb"\bdocid\s*=\s*(\S+)|^\s*([^\s=]+)\s*$")
 _WANTED = "Every line must be 'label qid:number feature:value feature:value ...', features in order"
 
 
 def load_letor(
-    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    path: Any,
     *,
     n_features: int | None = None,
+    zero_based: bool | str = "auto",
     dtype: Any = np.float32,
     sparse: bool = False,
 ) -> Bunch:
@@ -40,11 +41,15 @@ def load_letor(
 
     Parameters
     ----------
-    path : path or sequence of paths
-        The files to read, plain, ``.gz`` or ``.bz2``. The rows of several files, such as the folds
-        of LETOR, are stacked.
+    path : path, open file, or sequence of them
+        The files to read, plain, ``.gz`` or ``.bz2``, or objects with a method ``read`` that
+        returns the uncompressed contents. The rows of several files, such as the folds of LETOR,
+        are stacked.
     n_features : int, default=None
         Number of features. If None, it is the largest index in the files.
+    zero_based : bool or "auto", default="auto"
+        Whether the features are numbered from 0, and not from 1, in all files. "auto" means from 0
+        if a file has a feature 0.
     dtype : dtype, default=numpy.float32
         The floating point dtype of ``X``.
     sparse : bool, default=False
@@ -58,7 +63,8 @@ def load_letor(
         not in a line is 0, and the value ``nan`` is NaN.
 
         ``document_ids``, of shape (n_rows,), are the document ids as text, if the comment of every
-        line contains one in UTF-8, such as ``# docid = GX008-86-4444840``. Otherwise it is None.
+        line contains one in UTF-8, such as ``# docid = GX008-86-4444840`` or, as RankLib writes it,
+        ``# GX008-86-4444840``. Otherwise it is None.
         `to_run` and `to_qrels` take these ids.
 
     Raises
@@ -66,7 +72,7 @@ def load_letor(
     FileNotFoundError
         If a file does not exist.
     ValueError
-        If a line has another format or no ``qid:``, if its features do not ascend from 1 or exceed
+        If a line has another format or no ``qid:``, if its features do not ascend or exceed
         `n_features`, or if a number is not in range: the error names the line. If a compressed file
         is damaged, if a qid occurs in several files, or if a dense ``X`` does not fit in memory or
         would be nearly empty and `n_features` is not passed.
@@ -87,12 +93,21 @@ def load_letor(
         raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
     if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
         raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
-    paths = [path] if isinstance(path, (str, PathLike)) else list(path)
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
+    alone = isinstance(path, (str, PathLike)) or hasattr(path, "read")
+    paths = [
+        _Contents.of(one) if hasattr(one, "read") else one for one in ([path] if alone else path)
+    ]
     if not paths:
         raise ValueError("path is an empty sequence. Pass at least one file.")
-    tables, labels, groups, documents = zip(
-        *(_read_file(one, kind, n_features) for one in paths), strict=True
-    )
+    try:
+        parts = [_read_file(one, kind, n_features, zero_based is True) for one in paths]
+    except _StartsAtZero:
+        if zero_based is False:
+            raise
+        parts = [_read_file(one, kind, n_features, True) for one in paths]
+    tables, labels, groups, documents = zip(*parts, strict=True)
     query_ids = np.concatenate(groups)
     if sum(len(np.unique(ids)) for ids in groups) > len(np.unique(query_ids)):
         raise ValueError(
@@ -124,29 +139,54 @@ def load_letor(
     )
 
 
+class _StartsAtZero(ValueError):
+    """A file has a feature 0, but is read with features from 1 on."""
+
+
+class _Contents(NamedTuple):
+    """What an open file contains."""
+
+    name: str
+    data: bytes
+
+    @classmethod
+    def of(cls, file: Any) -> _Contents:
+        data = file.read()
+        name = getattr(file, "name", None)
+        text = data.encode() if isinstance(data, str) else bytes(data)
+        return cls(name if isinstance(name, str) else "the open file", text)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _open(path: Any) -> Any:
+    return BytesIO(path.data) if isinstance(path, _Contents) else open_bytes(path)
+
+
 def _read_file(
-    path: str | PathLike[str], dtype: np.dtype[Any], n_features: int | None
+    path: Any, dtype: np.dtype[Any], n_features: int | None, zero_based: bool
 ) -> tuple[Any, Floats, Ints, NDArray[Any] | None]:
     """Return the CSR matrix, labels, qids and document ids of a file; None if a row has no id."""
     try:
-        with open_bytes(path) as file:
-            X, labels, groups = _load(file, dtype, n_features)
+        with _open(path) as file:
+            X, labels, groups = _load(file, dtype, n_features, zero_based)
     except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        with open_bytes(path) as file:
-            _blame(path, numbered_lines(path, file), dtype, n_features)
+        with _open(path) as file:
+            _blame(path, numbered_lines(path, file), dtype, n_features, zero_based)
         raise ValueError(f"{path}: {error}") from error
     if not len(labels):
         raise ValueError(f"{path} has no rows with a qid:. {_WANTED}.")
     ids = []
-    with open_bytes(path) as file:
+    with _open(path) as file:
         for _, line in numbered_lines(path, file):
             row, _, comment = line.partition(b"#")
             if row and not row.isspace():
                 named = _DOCUMENT.search(comment)
                 try:
-                    ids.append(named[1].decode() if named else None)
+                    ids.append((named[1] or named[2]).decode() if named else None)
                 except UnicodeDecodeError:
                     ids.append(None)
                 if ids[-1] is None:
@@ -154,11 +194,13 @@ def _read_file(
     return X, labels, groups, np.array(ids, dtype=object)
 
 
-def _load(file: Any, dtype: np.dtype[Any], n_features: int | None) -> tuple[Any, Any, Any]:
+def _load(
+    file: Any, dtype: np.dtype[Any], n_features: int | None, zero_based: bool
+) -> tuple[Any, Any, Any]:
     """Read features, labels and qids by scikit-learn, which does not check all that is needed."""
     kind = np.float32 if dtype.itemsize <= 4 else np.float64
     X, labels, groups = load_svmlight_file(
-        file, n_features=n_features, dtype=kind, zero_based=False, query_id=True
+        file, n_features=n_features, dtype=kind, zero_based=zero_based, query_id=True
     )
     with np.errstate(over="ignore"):  # refused in the next lines
         X = X.astype(dtype, copy=False)
@@ -172,18 +214,23 @@ def _load(file: Any, dtype: np.dtype[Any], n_features: int | None) -> tuple[Any,
     return X, labels, groups
 
 
-def _blame(path: Any, lines: Any, dtype: np.dtype[Any], n_features: int | None) -> None:
+def _blame(
+    path: Any, lines: Any, dtype: np.dtype[Any], n_features: int | None, zero_based: bool
+) -> None:
     """Raise an error about the first line that cannot be read, if a single line cannot."""
     while chunk := list(islice(lines, 1000)):
         try:
-            _load(BytesIO(b"".join(line for _, line in chunk)), dtype, n_features)
+            _load(BytesIO(b"".join(line for _, line in chunk)), dtype, n_features, zero_based)
         except (ValueError, OverflowError):
             for number, line in chunk:
                 try:
-                    _load(BytesIO(line), dtype, n_features)
+                    _load(BytesIO(line), dtype, n_features, zero_based)
                 except (ValueError, OverflowError) as error:
                     text = line.decode("utf-8", "replace").strip()[:80]
                     what = str(error).rstrip(".")
-                    raise ValueError(
+                    kind = ValueError
+                    if not zero_based and what.startswith("Invalid index 0 "):
+                        kind = _StartsAtZero
+                    raise kind(
                         f"{path}, line {number}: {text!r} cannot be read: {what}. {_WANTED}."
                     ) from None

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._click_log import Clicks
-from sklearn_rankcal.labels._item_ids import check_rows, check_weight, read_marks
+from sklearn_rankcal.labels._item_ids import check_rows, check_weight, read_marks, show_id
 from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
-from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers, read_whole
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -36,12 +36,16 @@ CLICK_DTYPE = np.dtype(
 )
 
 
+_MANY_IMPRESSIONS = 50  # of which fewer can all be clicked, or in order, by chance
+
+
 def click_labels(
     shown: Any,
     clicked: Any,
     groups: ArrayLike,
     *,
     sessions: ArrayLike | None = None,
+    positions: ArrayLike | None = None,
     count: ArrayLike | None = None,
     probability: Any = None,
 ) -> NDArray[Any]:
@@ -66,7 +70,10 @@ def click_labels(
         Query id of each row of X, of any type and in any order.
     sessions : array-like of shape (n_impressions,), default=None
         Id of the session of each entry of a 1-D `shown`. The entries of a session need not be
-        contiguous; their order is the order shown.
+        contiguous; their order is the order shown, unless there are `positions`.
+    positions : array-like of shape (n_impressions,), default=None
+        The position, 1 = top, at which each entry of a 1-D `shown` was shown in its session. Pass
+        it if the log is sorted by something else. Every position down to the last is needed.
     count : array-like of shape (n_sessions,), default=None
         How often each session occurred, >= 0. None means once each.
     probability : list of lists, or array-like of the shape of `shown`, default=None
@@ -90,8 +97,14 @@ def click_labels(
     ValueError
         If a list is empty; if a session shows a document twice, a row that does not exist, or
         documents of different queries; if a clicked position lies outside its list or is repeated;
-        if lengths differ; if a count is negative, NaN, infinite or not between 1e-50 and 1e50; or
-        if a probability is not in (0, 1].
+        if positions have a gap; if lengths differ; if a count is negative, NaN, infinite or not
+        between 1e-50 and 1e50; or if a probability is not in (0, 1].
+
+    Warns
+    -----
+    UserWarning
+        If every document was clicked, or if all of many sessions are in the order of the rows,
+        although documents change their places.
 
     Examples
     --------
@@ -114,9 +127,12 @@ def click_labels(
     rows, marks, offsets = _read_log(shown, clicked, sessions)
     lengths = np.diff(offsets)
     session = np.repeat(np.arange(len(lengths)), lengths)
+    order = slice(None) if positions is None else _order_shown(sessions, positions)
+    rows, marks = rows[order], marks[order]
+    _warn_of_doubtful_logs(rows, marks, session, sessions is not None and positions is None)
     check_rows(rows, session, offsets[session], queries, "Session")
     counts = None if count is None else check_weight(count, len(lengths), "count", "shown")
-    chances = None if probability is None else _read_chances(probability, sessions, lengths)
+    chances = None if probability is None else _read_chances(probability, sessions, lengths)[order]
     position = np.arange(len(rows)) - np.repeat(offsets[:-1] - 1, lengths)
     # sort by row and then by session: the sessions that showed a row are then next to each other
     by_row = stable_order(rows)
@@ -136,6 +152,57 @@ def click_labels(
     labels["counts"] = None if counts is None else cut(counts[sessions_of], stops)
     labels["probabilities"] = None if chances is None else cut(chances[by_row], stops)
     return labels
+
+
+def _order_shown(sessions: ArrayLike | None, positions: ArrayLike) -> Ints:
+    """Return the order shown of what `_read_log` returns."""
+    if sessions is None:
+        raise ValueError(
+            "positions needs sessions, which have an entry for each entry of a 1-D shown too. "
+            "Lists are in the order shown."
+        )
+    place, parts = read_whole(positions, "positions"), Queries.from_groups(sessions)
+    if place.shape != (parts.n_rows,):
+        raise ValueError(
+            f"positions must have one number for each of the {parts.n_rows} entries of sessions; "
+            f"it has shape {place.shape}."
+        )
+    place = parts.gather(place)
+    order = np.lexsort((place, parts.repeat(np.arange(parts.n_queries))))
+    wrong = np.flatnonzero(place[order] != parts.place + 1)
+    if len(wrong):
+        k = wrong[0]
+        name = parts.ids[np.searchsorted(parts.offsets, k, side="right") - 1]
+        raise ValueError(
+            f"The positions of session {show_id(name)} must be 1, 2, 3 and so on, but it has "
+            f"{place[order][k]} in the place of {parts.place[k] + 1}. The log needs all documents "
+            "that were shown, also those that were not clicked. If positions start at 0, add 1."
+        )
+    return order
+
+
+def _warn_of_doubtful_logs(rows: Ints, marks: Bools, session: Ints, by_column: bool) -> None:
+    """Warn of a log of clicked documents only, and of one that is sorted by row."""
+    if len(rows) >= _MANY_IMPRESSIONS and marks.all():
+        warn(
+            f"All {len(rows):,} documents of the log were clicked. A document that was shown and "
+            "not clicked is what tells where people look: pass all that were shown, or clicks "
+            "have no position bias and everything is as relevant."
+        )
+        return
+    if not by_column or len(rows) < _MANY_IMPRESSIONS:
+        return
+    inside = session[1:] == session[:-1]
+    place = np.arange(len(rows)) - np.searchsorted(session, session)
+    top = np.zeros(rows.max() + 1, dtype=np.int64)
+    top[rows] = place
+    # If each document always has the same place, the list of a query may be fixed.
+    if (top[rows] != place).any() and (rows[1:] > rows[:-1])[inside].all():
+        warn(
+            "In every session the documents are in the order of their rows, so that the log may "
+            "be sorted by document. The order of the entries is read as the order shown: pass "
+            "positions=, the position at which each was shown."
+        )
 
 
 def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Ints, Bools, Ints]:

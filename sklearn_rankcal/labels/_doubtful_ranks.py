@@ -8,8 +8,13 @@ from scipy.special import comb
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._typing import Bools, Floats
 
+_OF_LABELS = (
+    "If larger is better, as in ratings, pass y_type='relevance'. If smaller is better, pass "
+    "y_type='ranks'."
+)
 
-def warn_of_ratings(ranks: Floats) -> None:
+
+def warn_of_ratings(ranks: Floats, name: str = "y", advice: str = _OF_LABELS) -> None:
     """Warn if a row of ranks (n, r), NaN if missing, does not look like positions of r labels."""
     doubtful = np.flatnonzero(~look_like_positions(ranks))
     if not len(doubtful) or ranks.shape[1] == 1:
@@ -17,11 +22,9 @@ def warn_of_ratings(ranks: Floats) -> None:
     row = ranks[doubtful[0]]
     shown = ", ".join(f"{value:g}" for value in row[:8]) + (", ..." if len(row) > 8 else "")
     warn(
-        f"{len(doubtful)} of {counted(len(ranks), 'row')} of y do not look like rankings of "
-        f"{counted(len(row), 'label')} "
-        f"(row {doubtful[0]}: {shown}), but y is read as ranks, where smaller is better. If larger "
-        "is better, as in ratings, pass y_type='relevance'. If smaller is better, pass "
-        "y_type='ranks'."
+        f"{len(doubtful)} of {counted(len(ranks), 'row')} of {name} do not look like rankings of "
+        f"{counted(len(row), 'label')} (row {doubtful[0]}: {shown}), but {name} is read as ranks, "
+        f"where smaller is better. {advice}"
     )
 
 

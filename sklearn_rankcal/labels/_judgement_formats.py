@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,
     number_ids,
@@ -20,6 +21,7 @@ from sklearn_rankcal.labels._item_ids import (
     show_id,
 )
 from sklearn_rankcal.labels._judgement_pairs import number_judgements
+from sklearn_rankcal.labels._label_names import text_tiers
 from sklearn_rankcal.labels._preferences import read_wins
 from sklearn_rankcal.labels._preflib import read_preflib
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
@@ -37,7 +39,46 @@ Arguments = dict[str, Any]
 
 def from_orders(orders: Any, **options: Any) -> Arguments:
     check_same_index(orders=orders, **options)
-    return _of_lists(_sequences(orders, "orders"), "orders", **options)
+    columns = frame_columns(orders)
+    listed: Any = orders
+    if columns is not None:  # a column for each place
+        _refuse_wins(np.asarray(orders))
+        listed = [
+            [_whole(item) for item in row if not is_missing(item)]
+            for row in zip(*(column.to_list() for column in columns), strict=True)
+        ]
+        if len(columns) == 1:
+            listed = [row[0] if row else "" for row in listed]
+    elif isinstance(orders, np.ndarray):
+        _refuse_wins(orders)
+    if not isinstance(listed, (str, bytes, Mapping)) and isinstance(listed, Iterable):
+        listed = listed.tolist() if isinstance(listed, np.ndarray) else list(listed)
+        if any(isinstance(order, str) and ">" in order for order in listed):
+            listed = [
+                text_tiers(order, f"Entry {m} of orders") if isinstance(order, str) else order
+                for m, order in enumerate(listed)
+            ]
+    return _of_lists(_sequences(listed, "orders"), "orders", **options)
+
+
+def _whole(item: Any) -> Any:
+    """Return an id of a column that is made of floats because other rows are shorter."""
+    return int(item) if isinstance(item, float) and item.is_integer() else item
+
+
+def _refuse_wins(table: NDArray[Any]) -> None:
+    """Refuse a matrix of wins, which is square and has nothing on its diagonal."""
+    if table.ndim != 2 or table.dtype.kind not in "iuf" or table.shape[0] != table.shape[1]:
+        return
+    diagonal = np.diagonal(table)
+    orders = (np.sort(table, axis=1) == np.sort(table[0])).all()  # of the same items
+    if len(table) > 1 and not orders and ((diagonal == 0) | np.isnan(diagonal)).all():
+        raise ValueError(
+            f"orders is a {len(table)} x {len(table)} matrix with an empty diagonal, as a matrix "
+            "of wins has. If entry [i, j] counts how often i won against j, pass "
+            "Judgements.from_pairs(numpy.argwhere(wins > 0), count=wins[wins > 0]). Orders of "
+            "different items can be lists."
+        )
 
 
 def _sequences(values: Any, name: str) -> list[Any]:
@@ -82,6 +123,12 @@ def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any)
     positions = check_ranks(ranks)
     if positions.ndim != 2:
         raise ValueError(f"ranks must have shape (n_orders, n_items); it has {positions.shape}.")
+    warn_of_ratings(
+        positions,
+        "ranks",
+        "If larger is better, as with stars, pass ranks=scipy.stats.rankdata(-stars, axis=1, "
+        "nan_policy='omit'). The same function, without the minus, makes tied ranks regular.",
+    )
     names = np.arange(positions.shape[1]) if items is None else read_ids(items, "items")
     if len(names) != positions.shape[1]:
         raise ValueError(

@@ -283,7 +283,8 @@ class Judgements:
         ----------
         orders : sequence of sequences
             Each order lists items, best first. An entry is the id of an item, or a list, tuple or
-            set of ids that are tied.
+            set of ids that are tied. An order can also be text such as ``"tea > milk = juice"``. A
+            data frame has a column for each place, with missing entries in shorter orders.
         groups : array-like of shape (n_orders,), default=None
             Query id of each order. None means that all orders belong to one query.
         count : array-like of shape (n_orders,), default=None
@@ -426,7 +427,13 @@ class Judgements:
         Raises
         ------
         ValueError
-            If a line is not an order of that format, or an order has an alternative twice.
+            If a line is not an order of that format, if an order has ties or is not complete
+            although the type of the file excludes it, or if it has an alternative twice.
+
+        Warns
+        -----
+        UserWarning
+            If the file states other numbers of voters or orders than it has.
         """
         return cls(**formats.from_preflib(source, unlisted, ties))
 

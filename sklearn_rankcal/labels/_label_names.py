@@ -130,7 +130,7 @@ def _is_number(text: str) -> bool:
 
 def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Floats, NDArray[Any]]:
     """Return the position of each name in each order, of shape (n_rows, n_names), and the names."""
-    orders = [_tiers(row, f"Row {number} of y") for number, row in enumerate(rows)]
+    orders = [text_tiers(row, f"Row {number} of y") for number, row in enumerate(rows)]
     if known is None:
         _check_separators(rows)
     found = {name for tiers in orders for tier in tiers for name in tier}
@@ -184,7 +184,7 @@ def _check_separators(rows: list[Any]) -> None:
             )
 
 
-def _tiers(row: Any, where: str) -> Tiers:
+def text_tiers(row: Any, where: str) -> Tiers:
     """Return the names of an order, best first, where each list is a tie."""
     if isinstance(row, str):
         tiers = [[name.strip() for name in tier.split("=")] for tier in row.split(">")]

@@ -226,9 +226,18 @@ def check_ranks(ranks: ArrayLike) -> Floats:
     if (positions < 1).any():
         place = np.unravel_index(int(np.nanargmin(positions)), positions.shape)
         where = " and ".join(f"{k} {n}" for k, n in zip(("row", "column"), place, strict=False))
+        lowest = positions[place]
+        advice = (
+            "If they count from 0, add 1; an order of indices is converted to ranks by "
+            "order_to_ranks."
+        )
+        if lowest < 0 or (positions[~np.isnan(positions)] % 1 != 0).any():
+            advice = (
+                "Scores, where larger is better, are converted to ranks by "
+                "scipy.stats.rankdata(-scores, axis=-1, nan_policy='omit')."
+            )
         raise ValueError(
-            f"ranks start at 1 (best); got {positions[place]:g} in {where}, counted from 0. An "
-            "order of indices is converted to ranks by order_to_ranks."
+            f"ranks start at 1 (best); got {lowest:g} in {where}, counted from 0. {advice}"
         )
     return positions
 

@@ -72,6 +72,7 @@ class _ResidualModel(BaseEstimator):
         ValueError
             If `pairs` is a model of the other symmetry, or if `scores` does not predict scores.
         """
+        queries.check_pairs_fit()  # before the scores are fitted, which can take minutes
         for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
             check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
         pairs = self._default_pairs(queries) if self.pairs is None else clone(self.pairs)

@@ -82,7 +82,8 @@ class BoostedRanker(QueryRanker):
     count documents for every surrogate.
 
     Gradients take O(r) or O(r log r) time for a query of r documents with pointwise surrogates,
-    softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others.
+    softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others, where
+    queries of thousands of documents with few grades take O(r log r) too.
 
     References
     ----------

@@ -11,10 +11,12 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.rankers._id_columns import warn_of_ids
 from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._training import (
     TrainingData,
     warn_if_labels_are_amounts,
+    warn_if_nothing_was_learned,
     warn_if_rows_are_queries,
     warn_if_split_cuts_queries,
 )
@@ -52,6 +54,7 @@ def read_training(
     ranker.decoder_ = get_decoder(ranker.decoder, loss.space)
     ranker.n_queries_ = queries.n_queries
     warn_if_rows_are_queries(queries)
+    warn_of_ids(X, queries, ranker.group_column)
     warn_if_split_cuts_queries(ranker.regressor, queries)
     data = data.without_zero_weights()
     ranker.loss_ = loss.resolve(data.labels)
@@ -101,3 +104,4 @@ def fit_model(
     kept = "" if validation is None else f" with {counted(validation.n_iter, 'iteration')}"
     print_progress(ranker, f"fitted {type(fitted).__name__}{kept}", started)
     keep_validation(ranker, validation)
+    warn_if_nothing_was_learned(ranker, data)

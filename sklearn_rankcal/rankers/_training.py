@@ -12,11 +12,16 @@ from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.measures._positional import LINEAR_GAIN
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
+from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._rounding import is_largest
+from sklearn_rankcal.utils._row_hashes import hash_rows
 
 #: Labels above are taken for amounts. LightGBM has no larger grade than 30, and XGBoost than 31.
 LARGEST_GRADE = 31
+_ROWS_TO_TRY = 2000
 
 
 class TrainingData(NamedTuple):
@@ -81,6 +86,73 @@ def warn_if_rows_are_queries(queries: Queries) -> None:
             "is nothing to rank. The parameter groups holds the query of each row, not the number "
             "of the row."
         )
+
+
+def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
+    """Warn if the fitted ranker ties all documents of each training query, and say why."""
+    several = data.queries.sizes > 1
+    if not several.any():
+        return  # see warn_if_rows_are_queries
+    nothing = f"{type(ranker).__name__} has learned nothing"
+    labels = data.labels
+    if isinstance(labels, np.ndarray) and _equal_inside(labels, data.queries):
+        n_queries = data.queries.n_queries
+        copied = n_queries > 1 and len(np.unique(labels)) == n_queries
+        warn(
+            f"{nothing}, because all documents of {'each' if n_queries > 1 else 'the'} query have "
+            "the same label. "
+            + (
+                "Are the labels passed as groups? It takes the query of each row."
+                if copied
+                else "Every ranking of them is equally good."
+            )
+        )
+        return
+    # The smallest queries first: a ranker that ties them has seldom learned anything.
+    sizes = data.queries.sizes
+    few = np.zeros(len(sizes), dtype=bool)
+    by_size = np.argsort(np.where(several, sizes, sizes.max() + 1), kind="stable")
+    few[by_size[np.cumsum(sizes[by_size]) <= _ROWS_TO_TRY]] = True
+    few &= several
+    if few.any() and not _ties_all(ranker, data.take_queries(few)):
+        return
+    # All pairs of large queries would take long.
+    if ranker.loss_.space.is_pairwise:
+        if not few.any():
+            return
+    elif not few.all() and not _ties_all(ranker, data):
+        return
+    if _equal_inside(hash_rows(data.X, np.arange(data.X.shape[0])), data.queries):
+        why = "no column of X has different values in a query"
+    else:
+        model = type(getattr(ranker.model_, "regressor_", ranker.model_)).__name__
+        why = (
+            f"{model} predicts the same for all documents of a query. Trees do if a leaf has to "
+            f"have too many of the {data.X.shape[0]:,} rows (min_child_samples of LightGBM and "
+            "min_samples_leaf of histogram boosting are 20 by default), and linear models if "
+            "their penalty is too large"
+        )
+    warn(f"{nothing}: {why}. A hash of the features, or the order of the rows, ranks documents.")
+
+
+def _equal_inside(values: NDArray[Any], queries: Queries) -> bool:
+    """Return whether the rows of each query have the same value."""
+    return bool((queries.max(values) == queries.min(values)).all())
+
+
+def _ties_all(ranker: Any, data: TrainingData) -> bool:
+    """Return whether the predictions leave all documents of each query tied."""
+    try:
+        scores = sufficient_scores(ranker, data.X, data.queries)
+        if scores is not None:
+            return _equal_inside(scores, data.queries)
+        preferences = ranker.loss_.space == PAIRS
+        for _, _, u in predicted_pairs(ranker, data.X, data.queries):
+            if u.any() and (preferences or not is_largest(u).all()):
+                return False
+    except Exception:
+        return False  # a regressor that cannot predict says so in predict, and not in fit
+    return True
 
 
 def warn_if_labels_are_amounts(loss: Loss, labels: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
@@ -15,10 +17,14 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
+from sklearn_rankcal.utils._features import check_features, column_values, is_dataframe
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import tags_of
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
+
+_FEW_ROWS = 20  # in a small query, a column can be constant by chance
 
 
 class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -125,8 +131,16 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
         -------
         scores : ndarray of shape (n_documents,)
             Larger is better. Scores of different queries are not comparable.
+
+        Warns
+        -----
+        UserWarning
+            If a column with context columns has one value in all rows, as `partial_dependence`
+            sets it.
         """
-        return predict_scores(self._scored(), X, groups)
+        ranker = self._scored()
+        _warn_of_constants(ranker, X)
+        return predict_scores(ranker, X, groups)
 
     @checks_keywords
     def score(
@@ -204,6 +218,31 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
         of_ranker = tags_of(self.ranker)
         tags.input_tags, tags.target_tags = of_ranker.input_tags, of_ranker.target_tags
         return tags
+
+
+def _warn_of_constants(ranker: Any, X: Any) -> None:
+    """Warn if a column that context columns compare inside queries is the same everywhere."""
+    model = getattr(ranker, "model_", None)
+    members = chain.from_iterable(getattr(model, "members_", {}).values())
+    described = {
+        column
+        for part in (model, *members)
+        for columns in getattr(part, "context_", {}).values()
+        for column in columns
+    }
+    X = check_features(X) if described else X
+    if not described or X.shape[0] < _FEW_ROWS or sparse.issparse(X):
+        return
+    for column in sorted(described, key=str):
+        values = column_values(X, [column]) if is_dataframe(X) else X[:, [column]]
+        if (values == values[0]).all():
+            warn(
+                f"Column {column!r} has the same value in all {len(values):,} rows, and then its "
+                "context columns are 0 whatever the value is. partial_dependence therefore leaves "
+                "out most of the effect of the column. It is right for a ranker with "
+                "context=None, such as distill(ranker, X, groups, context=None)."
+            )
+            return
 
 
 def _carry(y: Any, groups: ArrayLike | None) -> Any:

@@ -81,8 +81,9 @@ class WeightedComparisons(ComparisonSurrogate):
     Notes
     -----
     This is equation (12) of Duchi et al. (2013), which their theorem 2 shows to be inconsistent.
-    The time is O(r^2) for a query of r documents with utilities (O(r log r) for exponential margins
-    with binary weights), and linear in the number of preferences.
+    The time is O(r^2) for a query of r documents with utilities, O(r log r) for exponential margins
+    with binary weights and for large queries with few different utilities, and linear in the number
+    of preferences.
 
     Examples
     --------

@@ -10,13 +10,18 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates._level_sums import SHORTEST, has_level_sums, level_sums
 from sklearn_rankcal.surrogates._margins import Margin
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Function = str | Callable[[Floats], Floats]
 #: With fewer pairs, starting threads takes longer than adding the pairs.
 _PAIRS_PER_THREAD = 1 << 20
+#: About how long an ordered pair takes, in NumPy and in the compiled kernel.
+_SECONDS = {False: 1e-7, True: 6e-9}
+_LONG = 1.0  # seconds of one evaluation that the user is told of
 _N_TEMPORARIES = 8  # arrays of the size of a block of pairs that exist at the same time
 
 #: Functions of a difference of utilities, by name.
@@ -43,10 +48,51 @@ def pair_sums(
     None means w_ij = v_i for all i and j with i != j. `required` is the function h of the same
     difference; None means 0. The rows of each query are contiguous.
 
-    The time is O(r^2) for a query of r documents. The compiled kernel needs O(r) memory, and its
-    logistic margins one exponential for each document. NumPy needs the memory of a block of pairs.
+    A large query whose utilities have few levels takes O(r log r) time for each level, see
+    `level_sums`. Otherwise the time is O(r^2) for a query of r documents. The compiled kernel needs
+    O(r) memory, and its logistic margins one exponential for each document. NumPy needs the memory
+    of a block of pairs.
     """
-    if kernels.pair_sums is None or callable(weight) or callable(required):
+    functions = function_of(weight), function_of(required)
+    value, gradient, curvature = np.empty(queries.n_queries), np.empty_like(s), np.empty_like(s)
+    alone = np.ones(queries.n_queries, dtype=bool)  # whether pairs are added one at a time
+    for q in np.flatnonzero(queries.sizes >= SHORTEST):  # few, and each takes long
+        rows = slice(*queries.offsets[q : q + 2])
+        if has_level_sums(v[rows], s[rows], margin, *functions):
+            value[q], gradient[rows], curvature[rows] = level_sums(
+                v[rows], s[rows], margin, *functions
+            )
+            alone[q] = False
+    if alone.any():
+        some = np.repeat(alone, queries.sizes)
+        rest = queries if alone.all() else Queries(np.append(0, np.cumsum(queries.sizes[alone])))
+        sums = _add_pairs(v[some], s[some], rest, margin, weight, required, n_jobs)
+        value[alone], gradient[some], curvature[some] = sums
+    return value, gradient, curvature
+
+
+def _add_pairs(
+    v: Floats,
+    s: Floats,
+    queries: Queries,
+    margin: Margin,
+    weight: Function | None,
+    required: Function | None,
+    n_jobs: int | None,
+) -> tuple[Floats, Floats, Floats]:
+    """Add up pairs one at a time, in the compiled kernel or in NumPy."""
+    largest, n_all = int(queries.sizes.max()), int(np.square(queries.sizes).sum())
+    compiled = kernels.pair_sums is not None and not callable(weight) and not callable(required)
+    seconds = n_all * _SECONDS[compiled] / effective_n_jobs(n_jobs)
+    if seconds > _LONG:
+        warn(
+            f"Adding up the margins of {n_all:,} pairs of documents takes about {seconds:,.0f} s, "
+            "and fitting does it many times. The largest query has "
+            f"{largest:,} documents. Sums take O(r log r) time for utilities with few different "
+            f"values (here up to {largest // 100:,} for hinges, less for logistic margins with "
+            "widely spread scores), and for the surrogates 'softmax' and 'pairwise_squared'."
+        )
+    if not compiled or kernels.pair_sums is None:
         return _numpy_sums(v, s, queries, margin, function_of(weight), function_of(required))
     codes = 0 if weight is None else _CODES[weight], -1 if required is None else _CODES[required]
     v, s = np.ascontiguousarray(v), np.ascontiguousarray(s)

@@ -69,8 +69,8 @@ class PairwiseMargin(Surrogate):
     This is the template of Zhang (2004, theorem 5), which Duchi et al. (2013), section 3.3, use for
     NDCG and ERR: it is order preserving if phi decreases, is convex and differentiable, and
     phi'(0) < 0. Other than in `RankNet`, every pair counts in both directions, each with the
-    utility of one document. The time is O(r^2) for a query of r documents, and O(r) with
-    exponential margins.
+    utility of one document. The time is O(r^2) for a query of r documents, O(r log r) for a large
+    query, and O(r) with exponential margins.
 
     References
     ----------

@@ -148,6 +148,13 @@ def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
+def column_at(X: Any, place: int) -> NDArray[Any]:
+    """Return the values of the column at a place of `X`."""
+    if is_dataframe(X):
+        return np.asarray(X.iloc[:, place] if hasattr(X, "iloc") else X.to_series(place))
+    return X[:, [place]].toarray()[:, 0] if sparse.issparse(X) else X[:, place]
+
+
 def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
     """Return a copy of `X` in which row i of a column has the value of row ``rows[i]``."""
     if hasattr(X, "iloc"):
@@ -160,14 +167,9 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
         table = X.copy()
         table[:, column] = X[rows, column]
         return table
-    table = X.tocsc(copy=True)
-    # the stored entries of the column move to other rows: the value of row rows[i] to row i
-    stored = slice(table.indptr[column], table.indptr[column + 1])
-    goes_to = np.empty(len(rows), dtype=table.indices.dtype)
-    goes_to[rows] = np.arange(len(rows))
-    table.indices[stored] = goes_to[table.indices[stored]]
-    table.has_sorted_indices = False
-    return table.tocsr()
+    table = X.tocsc()
+    parts = [table[:, :column], table[:, [column]][rows], table[:, column + 1 :]]
+    return sparse.hstack([part for part in parts if part.shape[1]], dtype=X.dtype).tocsr()
 
 
 def take_cells(X: Any, rows: Callable[[int], NDArray[np.int64]]) -> Any:

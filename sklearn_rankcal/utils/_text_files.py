@@ -35,8 +35,12 @@ def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[
                 yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
+        # Text is decoded in blocks, so that the line is found by reading the file again.
+        with open_bytes(path) as again:
+            lines = (k for k, line in enumerate(again, 1) if not _is_utf8(line))
+            number = next(lines, number)
         raise ValueError(
-            f"{path}: byte 0x{byte:02x} after line {number} is not text in UTF-8. Save the file in "
+            f"{path}, line {number}: byte 0x{byte:02x} is not text in UTF-8. Save the file in "
             "that encoding."
         ) from None
     except (EOFError, OSError, zlib.error) as error:
@@ -46,6 +50,14 @@ def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[
             f"{path}: the compressed data is damaged or cut short after line {number} ({error}). "
             "Download or pack it again."
         ) from error
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class LineReader:

@@ -230,20 +230,20 @@ def letor(case):
     """A LETOR file, by a plain reading."""
     n, width = case.whole(1, 3 * case.size), case.whole(1, 6)
     lines, X, y, qids, ids = [], np.zeros((n, width)), [], [], []
-    qid = 1
+    qid, first = 1, case.whole(0, 1)  # and the number of the first feature
     for row in range(n):
         qid = qid + case.whole(0, 1) if case.chance(0.8) else 10**12 + row
         y.append(case.choose([0.0, 1.0, 4.0, 0.5, -1.0]))
         qids.append(qid)
         cells = sorted(case.rng.permutation(width)[: case.whole(0, width)].tolist())
         if row == 0:
-            cells = sorted({*cells, width - 1})
+            cells = sorted({*cells, width - 1, *([] if first else [0])})
         text = []
         for cell in cells:
             X[row, cell] = number = case.choose([0.5, -2.0, 1e-3, 3.0])
-            text.append(f"{cell + 1}:{number!r}")
+            text.append(f"{cell + first}:{number!r}")
         comment = case.choose(["", " # docid = 3", "#x"] if case.chance(0.2) else [" # docid = 3"])
-        ids.append("3" if "docid" in comment else None)
+        ids.append({"": None, "#x": "x"}.get(comment, "3"))  # RankLib writes the id alone
         lines.append(f"{y[-1]:g} qid:{qid} {' '.join(text)}{comment}")
     content = "\n".join(lines).encode() + b"\n"
     data = case.call(public.datasets.load_letor, case.file("x.txt", content), dtype=np.float64)

@@ -50,6 +50,23 @@ def values(case):
         case.expect((other >= tangent - slack)[finite].all(), "is not convex", repr(surrogate))
 
 
+def large_query(case):
+    """Values of a query of a thousand documents are finite, and do not depend on the row order."""
+    surrogate = case.call(public.surrogates.get_surrogate, case.choose(_SURROGATES))
+    n = case.whole(1001, 2500)
+    v = np.arange(n) % case.whole(2, 5) / 2.0
+    s = case.rng.normal(size=n) * case.choose([0.0, 1.0, 10.0])
+    queries = public.Queries.single(n)
+    result = case.call(surrogate.evaluate, v, s, queries)
+    for name, numbers in result._asdict().items():
+        case.expect(np.isfinite(numbers).all(), f"{name} is not finite", repr(surrogate))
+    order = case.rng.permutation(n)
+    moved = case.call(surrogate.evaluate, v[order], s[order], queries)
+    case.equal(moved.value, result.value, "depends on the order of the rows", 1e-9, 1e-9)
+    size = 1e-9 * np.abs(result.gradient).max()
+    case.equal(moved.gradient, result.gradient[order], "so does the gradient", 1e-9, size)
+
+
 def linear_ranker(case):
     """A linear ranker lowers its objective, and its ranks are those of its scores."""
     surrogate, _, codes, queries = _draw(case)

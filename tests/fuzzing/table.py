@@ -90,6 +90,7 @@ CALLS = [
     Call(rankers.bad_fit, 3),
     Call(rankers.label_ranker, 2, ("CalibratedLabelRanker",)),
     Call(surrogates.values, 3, surrogates.COVERS),
+    Call(surrogates.large_query, 0.3),
     Call(surrogates.linear_ranker, 2),
     Call(surrogates.regrets, 1, surrogates.COVERS_REGRETS),
     Call(surrogates.objectives, 2, surrogates.COVERS_OBJECTIVES),

@@ -1,0 +1,99 @@
+"""Find the columns of X that hold the query ids, which a ranker would learn from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import column_at, is_dataframe
+from sklearn_rankcal.utils._messages import warn
+
+_ROWS_AT_FIRST = 256  # rows of whole tables that are looked at, before columns one by one
+_FEWEST_QUERIES = 3  # a column of zeros and ones can be the ids of two queries by chance
+#: With 10 queries, consecutive numbers are not different in each by chance; names of cities can be.
+_MANY_QUERIES, _MANY_TEXTS = 10, 50
+_NAME_OF_IDS = re.compile(r"(^|[^A-Za-z])[Ii][Dd]$|[a-z]I[Dd]$|[QqUu]id$")
+
+
+def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
+    """Warn of the first column that is the query id, by its values.
+
+    Such a column has one value in each query and another one in each other query. A number can do
+    that too, such as the time of a query or, in few queries, the number of its documents. Therefore
+    it also has to equal the ids, to be consecutive whole numbers, to be text, or to be named so.
+    """
+    if queries.n_queries < _FEWEST_QUERIES or sparse.issparse(X):
+        return
+    rows = np.arange(queries.n_rows) if queries.order is None else queries.order
+    starts = np.zeros(queries.n_rows, dtype=bool)
+    starts[queries.offsets[:-1]] = True
+    for place in _candidates(X, rows[:_ROWS_AT_FIRST], starts[:_ROWS_AT_FIRST]):
+        column = _column(X, place)[rows]
+        if not np.array_equal(_changes(column), starts[1:]):
+            continue
+        values = column[starts]
+        if len(set(values.tolist())) != len(values):
+            continue
+        name = str(X.columns[place]) if is_dataframe(X) else ""
+        equal = _equal(values, queries.ids)
+        if not equal and not _like_ids(values, name):
+            continue
+        what = "has the query id of each row"
+        if not equal:
+            what = "looks like a query id: it has another value in every query"
+        remedy = "Drop it from X."
+        if name and group_column is None:
+            remedy = (
+                f"Pass group_column={name!r}, which reads the queries from the column and leaves "
+                "it out of the features, or drop it from X."
+            )
+        warn(
+            f"Column {repr(name) if name else place} of X {what}. The ranker learns from it which "
+            f"query of the training data a row is in, which says nothing of new queries. {remedy}"
+        )
+        return
+
+
+def _candidates(X: Any, rows: NDArray[np.int64], starts: NDArray[np.bool_]) -> list[int]:
+    """Return the columns that are a query id as far as some rows say."""
+    if not is_dataframe(X):
+        same = _changes(X[rows]) == starts[1:, None]
+        return np.flatnonzero(same.all(axis=0)).tolist()
+    columns = range(X.shape[1])
+    return [j for j in columns if np.array_equal(_changes(_column(X, j)[rows]), starts[1:])]
+
+
+def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where a row differs from the one before."""
+    return np.asarray(values[1:] != values[:-1], dtype=bool)
+
+
+def _column(X: Any, place: int) -> NDArray[Any]:
+    column = column_at(X, place)
+    # Missing entries of pandas cannot be compared.
+    return column.astype(str) if column.dtype == object else column
+
+
+def _equal(values: NDArray[Any], ids: NDArray[Any]) -> bool:
+    ids = np.asarray(ids)
+    if values.dtype.kind in "iuf" and ids.dtype.kind in "iuf":
+        return bool(np.array_equal(values, ids))
+    return [str(value) for value in values] == [str(name) for name in ids]
+
+
+def _like_ids(values: NDArray[Any], name: str) -> bool:
+    if len(values) < _MANY_QUERIES:
+        return False
+    text = values.dtype.kind in "OSUT"
+    if not text and (values.dtype.kind not in "iuf" or (values != np.floor(values)).any()):
+        return False
+    if _NAME_OF_IDS.search(name):
+        return True
+    if text:
+        return len(values) >= _MANY_TEXTS
+    return float(values.max()) - float(values.min()) == len(values) - 1
