@@ -129,7 +129,8 @@ def test_every_container_of_features(container):
         "polars": lambda rows: pl.DataFrame(X[rows], schema=list("abcdef")),
         "categories": lambda rows: WITH_CATEGORIES.iloc[rows, :6],
     }[container]
-    ranker = CalibratedRanker("boosting" if container == "categories" else Ridge())
+    model = "boosting" if container == "categories" else Ridge()
+    ranker = CalibratedRanker(model, context=None if container == "sparse" else "auto")
     ranker.fit(make(TRAIN), Y[TRAIN], groups=G[TRAIN])
     assert len(cuts(lambda: ranker.score(make(TEST), Y[TEST], groups=G[TEST]))[0]) == 1
     assert cuts(lambda: ranker.score(make(TRAIN), Y[TRAIN], groups=G[TRAIN]))[0] == []

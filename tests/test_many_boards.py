@@ -253,3 +253,18 @@ def test_plans_of_all_queries_are_those_of_each(structure, target):
 def test_a_target_in_all_queries_must_not_be_an_item():
     with pytest.raises(ValueError, match="several queries"):
         aggregate(read(make_votes(4))).next_comparisons(1, target=3)
+
+
+@pytest.mark.parametrize("make", [list, tuple, pd.Series, lambda v: np.array(v, dtype=object)])
+def test_missing_answers_beside_ids_of_any_type(make):
+    """As an array of text, NaN was the word "nan", and pairs as ids had no shape."""
+    for one, other in (("a", "b"), (("shop", 1), ("shop", 2)), (1, 2)):
+        winner = make([one, np.nan, "tie", None])
+        votes = Judgements.from_votes([one] * 4, [other] * 4, winner, refused=None)
+        assert votes.refused.tolist() == [2] and votes.query.tolist() == [0, 0]
+
+
+def test_a_winner_that_is_no_column_is_refused():
+    for winner in ("a", 3, None):
+        with pytest.raises(ValueError, match="winner must be a sequence"):
+            Judgements.from_votes(["a"], ["b"], winner, refused=None)

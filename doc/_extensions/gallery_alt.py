@@ -20,13 +20,6 @@ TEXTS = {
         "Differences of NDCG@10 from reciprocal rank fusion with their intervals: words -.02 and "
         "vectors -.10, linear and learned about +.06. Only the interval of words contains 0."
     ),
-    "model_judgements_001": (
-        "Left, NDCG@10 of orders of judged documents rises with the questions for each query. "
-        "Grades are best at every budget, then planned pairs, pairs at random and pairs in both "
-        "orders. Right, four draws of the differences of rankers from one that learned from "
-        "grades: pairs in both orders -.05 to -.03, pairs at random -.03 to -.005, planned pairs "
-        "-.02 to -.01, with predictions -.01 to 0, finer grades 0 to +.01."
-    ),
     "exposure_001": (
         "Left, the DCG that a search loses rises from 0 to .20 as the mean exposure of new "
         "sellers rises from .29 to .35, slowly at first. Right, the mean exposures of new sellers "

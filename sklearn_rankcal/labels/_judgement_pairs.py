@@ -54,8 +54,8 @@ def from_votes(
     no_answer = _as_list(words["refused"])
     if any(is_missing(word) for word in no_answer):
         no_answer = [_NO_ANSWER, *(word for word in no_answer if not is_missing(word))]
-        listed = winner.to_list() if hasattr(winner, "to_list") else np.asarray(winner).tolist()
-        filled = [_NO_ANSWER if is_missing(word) else word for word in listed]
+        read_ids(winner, "winner")  # or an error about it
+        filled = [_NO_ANSWER if is_missing(word) else word for word in winner]
         winner = type(winner)(filled, index=winner.index) if hasattr(winner, "iloc") else filled
     columns = {"first": first, "second": second, "winner": winner}
     check_same_index(**columns, **options, **details)
