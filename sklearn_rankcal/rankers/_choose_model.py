@@ -141,9 +141,9 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     if isinstance(context, str) and context == "auto":
         if grouped and sparse.issparse(X):
             warn(
-                "X is sparse, and context='auto' adds z-scores to dense tables only, so that a "
-                "dense X would be ranked in another way. Pass X.toarray() to have them, or "
-                "context=None to do without in both cases."
+                "X is sparse, and context='auto' adds z-scores to dense tables only. The same "
+                "table as a dense array is ranked differently. Pass X.toarray() for z-scores, or "
+                "context=None, which ranks both in the same way."
             )
         return "auto" if grouped and numeric_columns(X) else None
     return context
