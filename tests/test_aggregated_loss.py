@@ -112,6 +112,7 @@ def groups_in_order(groups):
     return list(dict.fromkeys(groups.tolist()))
 
 
+@pytest.mark.slow
 def test_means_over_drawn_subsets_are_within_their_standard_errors():
     pairs, groups = data_of([30, 40], [3, 4])
     judgements = Judgements.from_labels(preference_labels(pairs, groups))
@@ -305,6 +306,7 @@ def test_stochastic_gradients_draw_subsets_whose_mean_is_that_of_all():
     assert (loss.draws(judgements).draw(few) == loss.draws(judgements).draw(few)).all()
 
 
+@pytest.mark.slow
 def test_stochastic_gradients_find_what_all_subsets_give():
     X, pairs, groups, _ = world(200, 30)
     labels = preference_labels(pairs, groups)

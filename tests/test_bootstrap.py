@@ -208,19 +208,19 @@ DIFFERENCES = {
 def test_the_level_and_the_coverage_of_few_queries(name):
     """Without a true difference p < .05 in at most 6 %; coverage is of a true difference of 8.
 
-    The error of a share of 10,000 repeats is 0.2 %, and of 500 repeats 1 %. To see the figures:
+    The error of a share of 4,000 repeats is 0.3 %, and of 250 repeats 1.4 %. To see the figures:
 
         python -m pytest tests/test_bootstrap.py -m slow -k level_and_the_coverage -s
     """
     print(f"\n{name}: queries, share of p < .05, share of intervals without 0, coverage")
     for n in (2, 3, 5, 8, 10, 15, 20, 30):
         rng, zeros, draws = np.random.default_rng(n), np.zeros(n), np.random.RandomState(n)
-        drawn = DIFFERENCES[name](rng, (10_000, n))
+        drawn = DIFFERENCES[name](rng, (4000, n))
         level = np.mean(
             [sign_flip_p_value(row, zeros, zeros + 1, 400, draws) < 0.05 for row in drawn]
         )
         found, shifted = (
-            [paired_bootstrap(row + mean, zeros, n_resamples=300) for row in drawn[:500]]
+            [paired_bootstrap(row + mean, zeros, n_resamples=300) for row in drawn[:250]]
             for mean in (0, 8)
         )
         excluded = np.mean([each.low > 0 or each.high < 0 for each in found])
@@ -228,7 +228,7 @@ def test_the_level_and_the_coverage_of_few_queries(name):
         assert all(each.p_value < 0.05 for each in found if each.low > 0 or each.high < 0)
         print(f"  {n:3} {level:.3f} {excluded:.3f} {coverage:.3f}")
         assert level <= 0.06
-        assert coverage >= 0.93
+        assert coverage >= 0.92
 
 
 @FEW

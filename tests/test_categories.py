@@ -181,6 +181,7 @@ def errors_of(data):
     return found, np.mean(inside), board.category_spread
 
 
+@pytest.mark.slow
 def test_pooled_scores_are_nearer_to_the_truth_than_both_extremes():
     results = [
         errors_of(make_arena(2500, n_models=6, category_spread=0.35, ties=0.0, random_state=seed))

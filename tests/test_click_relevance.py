@@ -148,6 +148,7 @@ def test_variance_is_at_most_that_of_inverse_propensity():
     np.testing.assert_allclose(drawn, share**2 * of_ratio, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_error_on_few_sessions_with_features():
     rng = np.random.default_rng(0)
     relevance, groups = rng.integers(0, 3, 900), np.repeat(np.arange(90), 10)

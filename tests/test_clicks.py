@@ -571,6 +571,7 @@ def test_regression_em_recovers_propensities(seed):
     )
 
 
+@pytest.mark.slow
 def test_regression_em_maximises_the_likelihood():
     _, data = world(n_queries=1, size=4, n_sessions=2000, propensities=[1, 0.6, 0.5, 0.3])
     found = estimate_propensities(data.y, tol=1e-10, max_iter=20_000)

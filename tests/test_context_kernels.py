@@ -290,6 +290,7 @@ def test_the_kernel_of_the_package_runs():
     assert kernels.describe.__module__.endswith(f"._{KERNELS}_context")
 
 
+@pytest.mark.slow
 def test_a_build_without_this_kernel():
     """Without the compiled module, NumPy's kernel runs, unless compiled kernels were asked for."""
     code = (

@@ -236,6 +236,7 @@ def test_an_encoder_that_encodes_training_rows_by_the_targets_of_others():
     assert len(cuts(lambda: SCORER(pipe, table[TEST], Y[TEST], groups=G[TEST]))[0]) == 1
 
 
+@pytest.mark.slow
 def test_a_ranker_of_a_finished_cross_validation_is_never_refused():
     """Addresses of finished calls are used again, and must not matter."""
     found = cross_validate(

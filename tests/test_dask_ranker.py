@@ -119,6 +119,7 @@ def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Each of the")
 @settings(
     derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]

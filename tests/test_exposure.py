@@ -164,6 +164,7 @@ def test_a_constant_of_the_scores_does_not_change_the_policy(shift):
     assert policy.exposure == pytest.approx(wanted.exposure, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_random_policies_are_equivariant():
     rng = np.random.default_rng(3)
     for _ in range(60):
