@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, Judgements, aggregate
@@ -304,3 +305,42 @@ def test_the_label_among_the_features():
         warnings.simplefilter("error")
         ranker.fit(table[["search", "price"]], table["label"])
         ranker.fit(table.assign(label=table["label"] + 1), table["label"])
+
+
+def test_one_sign_too_many_may_be_that_of_the_query_ids():
+    table = shop()
+    constrained = HistGradientBoostingRegressor(monotonic_cst=[0, -1])
+    ranker = CalibratedRanker(constrained, group_column="search")
+    with pytest.raises(ValueError, match="2 entries, but X has 1 column beside that of the query"):
+        ranker.fit(table[["search", "price"]], table["label"])
+
+
+def test_grades_in_words():
+    table = shop()
+    words = table["label"].map({0: "bad", 1: "fair", 2: "good", 3: "best"})
+    with pytest.raises(ValueError, match=r"not text\. .*grades in words by values\.map"):
+        CalibratedRanker(Ridge()).fit(table[["price"]], words, groups=table["search"])
+
+
+# ---------------------------------------------------------------- matches of a club
+
+
+def test_a_column_that_names_the_team_at_home():
+    first, second, winner = matches()
+    home = np.where(np.arange(200) < 50, second, first)
+    with pytest.raises(ValueError, match=r"position has text.*\(home == first\)\.astype"):
+        Judgements.from_votes(first, second, winner, position=home)
+    with pytest.raises(ValueError, match=r"position has booleans.*If False is neutral ground"):
+        Judgements.from_votes(first, second, winner, position=home == first)
+    signs = (home == first).astype(int) - (home == second).astype(int)
+    names = [one.name for one in aggregate(Judgements.from_votes(
+        first, second, winner, position=signs)).coefficients]  # fmt: skip
+    assert names == ["position"]
+    Judgements.from_votes(first, second, winner, position=np.ones(200, dtype=bool))
+
+
+def test_words_for_home_guest_and_draw():
+    first, second, winner = matches()
+    words = np.where(winner == first, "H", "A")
+    with pytest.raises(ValueError, match="Replace other words for the two items by these"):
+        Judgements.from_votes(first, second, words, tie="D")
