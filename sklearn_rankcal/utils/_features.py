@@ -61,9 +61,14 @@ def _infer_numbers(X: Any) -> Any:
     from pandas.api.types import infer_dtype
 
     objects = [name for name, dtype in X.dtypes.items() if str(dtype) == "object"]
-    kinds = ("integer", "floating", "mixed-integer-float")
-    numbers = [name for name in objects if infer_dtype(X[name]) in kinds]
-    return X.astype({name: X[name].infer_objects().dtype for name in numbers})
+    kinds = ("integer", "floating", "mixed-integer-float", "decimal")
+    inferred = {name: infer_dtype(X[name]) for name in objects}
+    dtypes = {
+        name: float if kind == "decimal" else X[name].infer_objects().dtype
+        for name, kind in inferred.items()
+        if kind in kinds
+    }
+    return X.astype(dtypes)
 
 
 def warn_of_other_order(**values: Any) -> None:

@@ -2,6 +2,7 @@
 
 import unicodedata
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -344,3 +345,46 @@ def test_words_for_home_guest_and_draw():
     words = np.where(winner == first, "H", "A")
     with pytest.raises(ValueError, match="Replace other words for the two items by these"):
         Judgements.from_votes(first, second, words, tie="D")
+
+
+# ---------------------------------------------------------------- prices of a shop
+
+
+def prices(n_searches=120):
+    """Products whose price matters in comparison with that of the others of the search."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"search": np.repeat(np.arange(n_searches), 10)})
+    level = np.repeat(rng.lognormal(3, 1, n_searches), 10)
+    table["price"] = level * rng.uniform(0.5, 1.8, len(table))
+    appeal = -2 * table["price"] / level + 0.3 * rng.normal(size=len(table))
+    table["label"] = np.digitize(appeal, [-3, -2, -1.4])
+    return table, table["search"] < 80
+
+
+def test_decimals_of_a_data_base_are_numbers():
+    table, old = prices()
+    floats = table[["search", "price"]].assign(price=table["price"].round(2))
+    decimals = floats.assign(price=[Decimal(f"{price:.2f}") for price in floats["price"]])
+    fitted = [
+        CalibratedRanker("boosting", group_column="search").fit(X[old], table["label"][old])
+        for X in (floats, decimals)
+    ]
+    assert fitted[1].model_.context_ == fitted[0].model_.context_ == {"zscore": ["price"]}
+    ranks = [ranker.predict(X) for ranker, X in zip(fitted, (floats, decimals), strict=True)]
+    np.testing.assert_array_equal(*ranks)
+
+
+def test_a_falling_price_keeps_its_context_by_ranks_or_differences():
+    table, old = prices()
+    X, y = table[["search", "price"]], table["label"]
+    values = {}
+    for context in ("auto", "rank", "difference"):
+        falling = HistGradientBoostingRegressor(monotonic_cst={"price": -1}, random_state=0)
+        ranker = CalibratedRanker(falling, group_column="search", context=context)
+        values[context] = ranker.fit(X[old], y[old]).score(X[~old], y[~old])
+        new = X[~old].iloc[:10]
+        scores = ranker.decision_function(new)
+        cheaper = new["price"].where(np.arange(10) != 4, new["price"] / 2)
+        cheaper = ranker.decision_function(new.assign(price=cheaper))
+        assert (cheaper[4] >= cheaper[scores < scores[4]]).all()
+    assert min(values["rank"], values["difference"]) > values["auto"] + 0.03, values
