@@ -228,6 +228,17 @@ def _read_position(position: Any, n: int) -> Floats:
     """Return 1 where the first item has the advantage, -1 where the second has it, else 0."""
     if isinstance(position, bool | np.bool_):
         return np.ones(n)
+    array = np.asarray(position)
+    texts = array.dtype.kind in "OSUT" and any(isinstance(one, str) for one in array.ravel())
+    halves = array.dtype.kind == "b" and array.any() and not array.all()
+    if texts or halves:
+        raise ValueError(
+            f"position has {'text' if texts else 'booleans'}, but must say for each vote which "
+            "item has the advantage: 1 is the first, -1 the second and 0 neither. If a column "
+            "names the item that plays at home: position = (home == first).astype(int) - "
+            "(home == second).astype(int)."
+            + ("" if texts else " If False is neutral ground, pass position.astype(int).")
+        )
     values = read_numbers(position, "position")
     check_length(values, n, "position", "the votes")
     known = np.isin(values, (-1.0, 0.0, 1.0))

@@ -273,8 +273,8 @@ def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int
             f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the items "
             f"of the row, {show_id(different[first[k]])} and {show_id(different[second[k]])}, or "
             "one of the words "
-            f"{', '.join(map(show_id, words))}. Pass other words for a tie as tie=, and those for "
-            "votes without an answer as refused=."
+            f"{', '.join(map(show_id, words))}. Replace other words for the two items by these. "
+            "Pass other words for a tie as tie=, and those for votes without an answer as refused=."
         )
     return outcome
 

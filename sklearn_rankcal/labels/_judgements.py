@@ -212,7 +212,8 @@ class Judgements:
         position : bool or array-like of shape (n_votes,), default=False
             Whether the first item of each vote may have an advantage, because it is shown first or
             plays at home. Of an array, 1 says that the first item has it, -1 the second, and 0
-            neither, as on neutral ground.
+            neither, as on neutral ground. Of a column that names the item at home, this is
+            ``(home == first).astype(int) - (home == second).astype(int)``.
         covariates : array-like of shape (n_votes, n_covariates), default=None
             Numbers that may have moved the votes, such as the difference of the lengths of two
             answers: the first item's minus the second's. A data frame gives them names.

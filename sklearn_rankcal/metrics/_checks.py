@@ -17,6 +17,7 @@ from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.measures._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
@@ -65,6 +66,7 @@ def read_ranking(
         )
     if not isinstance(ties, str) or ties not in TIES:
         raise ValueError(f"ties must be one of {', '.join(map(repr, TIES))}; got {ties!r}.")
+    warn_of_other_order(y_true=y_true, y_score=y_score, ranks=ranks, groups=groups)
     y_true, y_score, ranks, sample_weight, queries = _flatten(
         y_true, y_score, ranks, groups, sample_weight
     )

@@ -8,10 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.measures._registry import MEASURES, find_measure, get_measures, parameters_of
 from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
-from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
+from sklearn_rankcal.metrics._checks import (
+    LONG_QUERY,
+    ZeroDivision,
+    fill_undefined,
+    looks_like_positions,
+)
 from sklearn_rankcal.metrics._comparison_table import ComparisonTable, compare_values
 from sklearn_rankcal.metrics._runs import (
     Listed,
@@ -192,6 +198,8 @@ def evaluate_run(
     -----
     UserWarning
         If no document of a run is in the qrels.
+    PositionsAsScoresWarning
+        If the scores of a run look like positions, 1 = top.
 
     Notes
     -----
@@ -321,6 +329,7 @@ def _evaluate(
         label = f"the run {name!r}" if is_several(run) else "run"
         listed = read_run(given, label)
         rows = _Found(judged, listed, label)
+        rows.warn_of_positions()
         ranking = rows.ranking(ties, unjudged == "skip")
         values: dict[str, NDArray[Any]] = {"query": np.array(judged.listed.queries, dtype=object)}
         for metric, measure in zip(names, measures, strict=True):
@@ -390,6 +399,7 @@ class _Found:
                 f"{few(judged.listed.documents)}. All metrics are 0."
             )
         self.n_unknown = int((to_query < 0).sum())
+        self._name = name
         query = to_query[listed.query]
         rows = np.flatnonzero(query >= 0)
         n_queries = len(judged.queries)
@@ -405,6 +415,23 @@ class _Found:
         self._known = np.append(known, np.zeros(n_lacking, dtype=bool))
         self.relevance = np.concatenate([relevance, judged.relevance[lacking]])
         self._queries = Queries.from_codes(np.concatenate([query[rows], judged.query[lacking]]))
+
+    def warn_of_positions(self) -> None:
+        """Warn if the scores look like positions, 1 = top, which would reverse the ranking."""
+        if len(self._rows) < LONG_QUERY:  # by chance
+            return
+        _, codes = np.unique(self._listed.query[self._rows], return_inverse=True)
+        queries = Queries.from_codes(codes)
+        scores, relevance = self._scores[: len(self._rows)], self.relevance[: len(self._rows)]
+        if looks_like_positions(scores, relevance, queries):
+            warn(
+                f"The scores of {self._name} look like positions: in every query they are the "
+                "numbers 1 to r, and the documents with more relevance do not have the larger "
+                "ones. A score is larger for a better document. Name the column of positions "
+                "'rank', and drop the column 'score'. In a file of TREC, the fifth field is the "
+                "score.",
+                PositionsAsScoresWarning,
+            )
 
     def ranking(self, ties: str, skip_unjudged: bool) -> Ranking:
         """Rank the documents that were found, or those of them that were judged."""

@@ -249,7 +249,8 @@ class _Columns:
         if len(own) != self.n:
             raise ValueError(
                 f"{self.parameter} has {counted(len(own), 'entry')}, but X has "
-                f"{counted(self.n, 'column')}."
+                f"{counted(self.n, 'column')}"
+                + (" beside that of the query ids." if len(own) == self.n + 1 else ".")
             )
         return own
 

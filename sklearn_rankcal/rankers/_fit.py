@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.rankers._id_columns import warn_of_ids
+from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
 from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._training import (
     TrainingData,
@@ -55,6 +55,7 @@ def read_training(
     ranker.n_queries_ = queries.n_queries
     warn_if_rows_are_queries(queries)
     warn_of_ids(X, queries, ranker.group_column)
+    warn_of_label(X, labels)
     warn_if_split_cuts_queries(ranker.regressor, queries)
     data = data.without_zero_weights()
     ranker.loss_ = loss.resolve(data.labels)

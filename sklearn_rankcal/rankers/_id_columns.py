@@ -1,4 +1,4 @@
-"""Find the columns of X that hold the query ids, which a ranker would learn from."""
+"""Find the columns of X that hold the query ids or the labels, which a ranker would learn from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import column_at, is_dataframe
+from sklearn_rankcal.utils._features import column_at, column_values, is_dataframe, numeric_columns
 from sklearn_rankcal.utils._messages import warn
 
 _ROWS_AT_FIRST = 256  # rows of whole tables that are looked at, before columns one by one
 _FEWEST_QUERIES = 3  # a column of zeros and ones can be the ids of two queries by chance
+_FEWEST_LABELS = 20  # a column of zeros and ones can be the labels of a few rows by chance
 #: With 10 queries, consecutive numbers are not different in each by chance; names of cities can be.
 _MANY_QUERIES, _MANY_TEXTS = 10, 50
 _NAME_OF_IDS = re.compile(r"(^|[^A-Za-z])[Ii][Dd]$|[a-z]I[Dd]$|[QqUu]id$")
@@ -57,6 +58,25 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
             f"query of the training data a row is in, which says nothing of new queries. {remedy}"
         )
         return
+
+
+def warn_of_label(X: Any, labels: Any) -> None:
+    """Warn of a column of a data frame that is the label, by its values."""
+    known = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "biuf"
+    if not known or not is_dataframe(X) or len(labels) < _FEWEST_LABELS:
+        return
+    if (labels == labels[0]).all():
+        return
+    for column in numeric_columns(X):
+        values = X[column]
+        if getattr(values, "ndim", 1) != 1:  # two columns of the same name
+            continue
+        if np.array_equal(column_values(X, [column])[:, 0], labels):
+            warn(
+                f"Column {str(column)!r} of X has the label of each row, y. A ranker that knows it "
+                "learns nothing else, and new documents have no label. Drop it from X."
+            )
+            return
 
 
 def _candidates(X: Any, rows: NDArray[np.int64], starts: NDArray[np.bool_]) -> list[int]:

@@ -26,6 +26,7 @@ from sklearn_rankcal.utils._features import (
     split_column,
     take_columns,
     used_categories,
+    warn_of_other_order,
 )
 from sklearn_rankcal.utils._messages import warn
 
@@ -35,6 +36,7 @@ def read_table(
 ) -> tuple[Any, Queries | None]:
     """Return the table without `group_column`, and the queries of `groups` or of that column."""
     table = check_features(X)
+    warn_of_other_order(X=X, groups=groups)
     name = ranker.group_column
     if name is not None and groups is not None and not reset and name not in _columns(table):
         validate_data(_without_group_column(ranker), X=table, reset=False, skip_check_array=True)
@@ -125,6 +127,7 @@ def read_labelled(
     Returns the table without `group_column`, the relevance, preferences or judgements, and the
     queries.
     """
+    warn_of_other_order(X=X, y=y)
     X, given = read_table(ranker, X, groups, reset)
     labels, of_labels = read_any_labels(y, X.shape[0], get_loss(ranker.loss).takes)
     queries = agreed_queries(given, of_labels)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_no_mask
 
 
@@ -60,9 +61,35 @@ def _infer_numbers(X: Any) -> Any:
     from pandas.api.types import infer_dtype
 
     objects = [name for name, dtype in X.dtypes.items() if str(dtype) == "object"]
-    kinds = ("integer", "floating", "mixed-integer-float")
-    numbers = [name for name in objects if infer_dtype(X[name]) in kinds]
-    return X.astype({name: X[name].infer_objects().dtype for name in numbers})
+    kinds = ("integer", "floating", "mixed-integer-float", "decimal")
+    inferred = {name: infer_dtype(X[name]) for name in objects}
+    dtypes = {
+        name: float if kind == "decimal" else X[name].infer_objects().dtype
+        for name, kind in inferred.items()
+        if kind in kinds
+    }
+    return X.astype(dtypes)
+
+
+def warn_of_other_order(**values: Any) -> None:
+    """Warn of pandas objects whose indexes have the same labels in different orders.
+
+    Rows are paired by their places, as in all of scikit-learn, and then belong to other rows.
+    """
+    indexes = {name: one.index for name, one in values.items() if hasattr(one, "iloc")}
+    first = next(iter(indexes), "")
+    for name, index in indexes.items():
+        other = indexes[first]
+        if not hasattr(index, "equals") or len(index) != len(other) or index.equals(other):
+            continue
+        if index.is_unique and other.is_unique and bool(index.isin(other).all()):
+            warn(
+                f"The indexes of {first} and {name} have the same labels in different orders, and "
+                "rows are paired by their places, not by their labels. Take both from the same "
+                f"data frame, or pass {name}.loc[{first}.index]. If the places are right, call "
+                "reset_index(drop=True) on both."
+            )
+            return
 
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:

@@ -27,7 +27,8 @@ _KINDS = {
 }
 _REMEDY = (
     "Convert the entries first: text of numbers by numpy.asarray(values).astype(float), yes and no "
-    "by values == 'yes', dates by subtracting a date and dividing by a unit of time."
+    "by values == 'yes', grades in words by values.map({'bad': 0, 'good': 1}) of pandas, dates by "
+    "subtracting a date and dividing by a unit of time."
 )
 
 

@@ -2,10 +2,12 @@
 
 import unicodedata
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, Judgements, aggregate
@@ -254,3 +256,135 @@ def test_a_rare_label_beside_its_neighbour_is_not_misspelt():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(X, orders)
+
+
+# ---------------------------------------------------------------- tables of a shop
+
+
+def shop(n_searches=40):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"search": np.repeat(np.arange(n_searches), 10)})
+    table["price"] = rng.normal(size=len(table))
+    table["label"] = rng.integers(0, 4, len(table))
+    return table
+
+
+def test_rows_in_another_order():
+    table = shop()
+    X, y = table[["price"]], table["label"]
+    shuffled = y.sample(frac=1, random_state=0)
+    ranker = CalibratedRanker(Ridge())
+    with pytest.warns(UserWarning, match=r"indexes of X and y .* pass y.loc\[X.index\]"):
+        ranker.fit(X, shuffled, groups=table["search"].to_numpy())
+    searches = table["search"].sort_values(ascending=False)
+    with pytest.warns(UserWarning, match=r"indexes of X and groups .*groups.loc\[X.index\]"):
+        ranker.fit(X, y, groups=searches)
+    ranker.fit(X, y, groups=table["search"])
+    with pytest.warns(UserWarning, match="indexes of X and groups"):
+        ranker.predict(X, groups=searches)
+    with pytest.warns(UserWarning, match=r"indexes of y_true and y_score"):
+        ndcg_score(y, X["price"].sort_values(), groups=table["search"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker.fit(X.loc[shuffled.index], shuffled, groups=table["search"].loc[shuffled.index])
+        ranker.fit(X.iloc[5:], y.iloc[5:].reset_index(drop=True), groups=table["search"].iloc[5:])
+        ndcg_score(y.iloc[5:], X["price"].iloc[:-5], groups=table["search"].iloc[5:])
+
+
+def test_the_label_among_the_features():
+    table = shop()
+    ranker = CalibratedRanker(Ridge(), group_column="search")
+    with pytest.warns(UserWarning, match=r"Column 'label' of X has the label of each row.*Drop it"):
+        ranker.fit(table, table["label"])
+    with pytest.warns(UserWarning, match="Column 'label' of X has the label of each row"):
+        CalibratedRanker(Ridge()).fit(
+            table[["price", "label"]].astype({"label": bool}),
+            (table["label"] > 0).astype(int),
+            groups=table["search"],
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker.fit(table[["search", "price"]], table["label"])
+        ranker.fit(table.assign(label=table["label"] + 1), table["label"])
+
+
+def test_one_sign_too_many_may_be_that_of_the_query_ids():
+    table = shop()
+    constrained = HistGradientBoostingRegressor(monotonic_cst=[0, -1])
+    ranker = CalibratedRanker(constrained, group_column="search")
+    with pytest.raises(ValueError, match="2 entries, but X has 1 column beside that of the query"):
+        ranker.fit(table[["search", "price"]], table["label"])
+
+
+def test_grades_in_words():
+    table = shop()
+    words = table["label"].map({0: "bad", 1: "fair", 2: "good", 3: "best"})
+    with pytest.raises(ValueError, match=r"not text\. .*grades in words by values\.map"):
+        CalibratedRanker(Ridge()).fit(table[["price"]], words, groups=table["search"])
+
+
+# ---------------------------------------------------------------- matches of a club
+
+
+def test_a_column_that_names_the_team_at_home():
+    first, second, winner = matches()
+    home = np.where(np.arange(200) < 50, second, first)
+    with pytest.raises(ValueError, match=r"position has text.*\(home == first\)\.astype"):
+        Judgements.from_votes(first, second, winner, position=home)
+    with pytest.raises(ValueError, match=r"position has booleans.*If False is neutral ground"):
+        Judgements.from_votes(first, second, winner, position=home == first)
+    signs = (home == first).astype(int) - (home == second).astype(int)
+    names = [one.name for one in aggregate(Judgements.from_votes(
+        first, second, winner, position=signs)).coefficients]  # fmt: skip
+    assert names == ["position"]
+    Judgements.from_votes(first, second, winner, position=np.ones(200, dtype=bool))
+
+
+def test_words_for_home_guest_and_draw():
+    first, second, winner = matches()
+    words = np.where(winner == first, "H", "A")
+    with pytest.raises(ValueError, match="Replace other words for the two items by these"):
+        Judgements.from_votes(first, second, words, tie="D")
+
+
+# ---------------------------------------------------------------- prices of a shop
+
+
+def prices(n_searches=120):
+    """Products whose price matters in comparison with that of the others of the search."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"search": np.repeat(np.arange(n_searches), 10)})
+    level = np.repeat(rng.lognormal(3, 1, n_searches), 10)
+    table["price"] = level * rng.uniform(0.5, 1.8, len(table))
+    appeal = -2 * table["price"] / level + 0.3 * rng.normal(size=len(table))
+    table["label"] = np.digitize(appeal, [-3, -2, -1.4])
+    return table, table["search"] < 80
+
+
+def test_decimals_of_a_data_base_are_numbers():
+    table, old = prices()
+    floats = table[["search", "price"]].assign(price=table["price"].round(2))
+    decimals = floats.assign(price=[Decimal(f"{price:.2f}") for price in floats["price"]])
+    fitted = [
+        CalibratedRanker("boosting", group_column="search").fit(X[old], table["label"][old])
+        for X in (floats, decimals)
+    ]
+    assert fitted[1].model_.context_ == fitted[0].model_.context_ == {"zscore": ["price"]}
+    ranks = [ranker.predict(X) for ranker, X in zip(fitted, (floats, decimals), strict=True)]
+    np.testing.assert_array_equal(*ranks)
+
+
+def test_a_falling_price_keeps_its_context_by_ranks_or_differences():
+    table, old = prices()
+    X, y = table[["search", "price"]], table["label"]
+    values = {}
+    for context in ("auto", "rank", "difference"):
+        falling = HistGradientBoostingRegressor(monotonic_cst={"price": -1}, random_state=0)
+        ranker = CalibratedRanker(falling, group_column="search", context=context)
+        values[context] = ranker.fit(X[old], y[old]).score(X[~old], y[~old])
+        new = X[~old].iloc[:10]
+        scores = ranker.decision_function(new)
+        cheaper = new["price"].where(np.arange(10) != 4, new["price"] / 2)
+        cheaper = ranker.decision_function(new.assign(price=cheaper))
+        assert (cheaper[4] >= cheaper[scores < scores[4]]).all()
+    assert min(values["rank"], values["difference"]) > values["auto"] + 0.03, values

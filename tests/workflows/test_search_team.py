@@ -1,12 +1,13 @@
 """The evaluation notebook of a search team: files of qrels and runs, a table, a fused run."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal import CalibratedRanker, PositionsAsScoresWarning
 from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
 
 
@@ -97,3 +98,22 @@ def test_the_other_order_of_arguments_and_other_columns_say_what_to_do(folder):
         evaluate_run(folder / "qrels.txt", run)
     with pytest.raises(ValueError, match="6 fields where a line has 4: 'query_id iteration"):
         evaluate_run(folder / "bm25.run.gz", folder / "qrels.txt")
+
+
+def test_positions_in_the_place_of_scores(folder):
+    fields = ["query_id", "Q0", "doc_id", "rank", "score", "tag"]
+    run = pd.read_csv(folder / "bm25.run.gz", sep=" ", names=fields)
+    value = evaluate_run(folder / "qrels.txt", run)["ndcg@10"]
+    positions = run.assign(score=run["rank"])
+    with pytest.warns(PositionsAsScoresWarning, match=r"The scores of run look .*column .*'rank'"):
+        reverse = evaluate_run(folder / "qrels.txt", positions)
+    assert reverse["ndcg@10"] < value / 2
+    positions.to_csv(folder / "positions.run", sep=" ", header=False, index=False)
+    runs = {"bm25": folder / "bm25.run.gz", "ours": folder / "positions.run"}
+    with pytest.warns(PositionsAsScoresWarning, match=r"the run 'ours' look .* fifth field is"):
+        compare_runs(folder / "qrels.txt", runs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evaluate_run(folder / "qrels.txt", run.drop(columns="score"))["ndcg@10"] == value
+        upside_down = run.assign(score=51 - run["rank"])
+        assert evaluate_run(folder / "qrels.txt", upside_down)["ndcg@10"] == value
