@@ -376,6 +376,7 @@ def test_a_table_has_every_document_of_any_run():
         (lambda: runs_table([R]), TypeError, "map the name of each run"),
         (lambda: runs_table({"x": R}, {"p": {"a": 1}}), ValueError, "No query of the runs is in"),
         (lambda: runs_table({"x": {"q": {}}}), ValueError, "the run 'x' has no rows"),
+        (lambda: runs_table({1: R, "1": R}), ValueError, "Two runs have the name '1'"),
     ],
 )
 def test_what_is_no_table_of_runs(call, error, message):
