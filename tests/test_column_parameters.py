@@ -201,6 +201,13 @@ def test_pairs_keep_no_constraint(loss):
     assert behind(ranker, X[FIRST], G[FIRST]) == 0
 
 
+@pytest.mark.parametrize("loss", ["pd", "map"])
+def test_pairs_refuse_a_constraint_inside_a_pipeline(loss):
+    short = make_pipeline(constrained("xgboost", (1,)))  # which fits tables with more columns
+    with pytest.raises(ValueError, match=r"monotone_constraints.*pd_by_scores"):
+        CalibratedRanker(short, loss=loss, context=None).fit(X, (Y > 1).astype(int), groups=G)
+
+
 # -------------------------------------------------------------------- other parameters
 
 

@@ -153,7 +153,12 @@ def match_parameters(
 
 def refuse_parameters(regressor: Any, why: str, *forms: str) -> None:
     """Raise ValueError if a regressor has a parameter of columns, of these forms if there are."""
-    for name, (form, _) in given_parameters(regressor).items():
+    found = [(name, form) for name, (form, _) in given_parameters(regressor).items()]
+    if hasattr(regressor, "get_params"):
+        inner = [one for one in _inner_parameters(regressor) if not _is_left(one[2])]
+        constraints = [(path, _ALL.get(name, "")) for path, name, _ in inner]
+        found += [one for one in constraints if one[1] in (SIGNS, GROUPS)]
+    for name, form in found:
         if not forms or form in forms:
             raise ValueError(f"{type(regressor).__name__} has the parameter {name}. {why}")
 
