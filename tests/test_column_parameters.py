@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import all_estimators
@@ -177,6 +178,13 @@ def test_parameters_that_cannot_be_extended():
             CalibratedRanker(outer).fit(X, Y, groups=G)
         ranker = CalibratedRanker(outer, context=None).fit(X, Y, groups=G)
         assert behind(ranker, X[FIRST], G[FIRST]) == 0
+    for grid in (
+        {"monotonic_cst": [{"price": 1}]},
+        [{"max_depth": [3]}, {"monotonic_cst": [None]}],
+    ):
+        search = GridSearchCV(HistGradientBoostingRegressor(max_iter=3), grid, cv=2)
+        with pytest.raises(ValueError, match=r"monotonic_cst in param_grid is.*context=None"):
+            CalibratedRanker(search).fit(X, Y, groups=G)
     with pytest.raises(ValueError, match="Pass monotone_constraints as a list"):
         CalibratedRanker(constrained("xgboost", "first")).fit(X, Y, groups=G)
 
@@ -191,6 +199,13 @@ def test_pairs_keep_no_constraint(loss):
         CalibratedRanker(kind(DocumentModel(one)), loss=loss).fit(X, y, groups=G)
     ranker = CalibratedRanker(one, loss=f"{loss}_by_scores").fit(X, y, groups=G)
     assert behind(ranker, X[FIRST], G[FIRST]) == 0
+
+
+@pytest.mark.parametrize("loss", ["pd", "map"])
+def test_pairs_refuse_a_constraint_inside_a_pipeline(loss):
+    short = make_pipeline(constrained("xgboost", (1,)))  # which fits tables with more columns
+    with pytest.raises(ValueError, match=r"monotone_constraints.*pd_by_scores"):
+        CalibratedRanker(short, loss=loss, context=None).fit(X, (Y > 1).astype(int), groups=G)
 
 
 # -------------------------------------------------------------------- other parameters

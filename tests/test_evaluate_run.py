@@ -148,6 +148,18 @@ def test_a_random_run_of_a_pooled_collection_is_bad():
 
 # -------------------------------------------------------------------- other tools
 
+
+@pytest.mark.parametrize("scores", [(1.00000001, 1.0), (1e300, 1e299)])
+def test_scores_of_trec_eval_are_floats_of_32_bits(scores):
+    run = {"q": dict(zip("ab", scores, strict=True))}
+    values = {
+        ties: evaluate_run({"q": {"a": 1}}, run, ties=ties)["mrr"] for ties in ("average", "worst")
+    }
+    assert set(values.values()) == {1.0}  # the scores are different
+    # pytrec_eval 0.5.11 gives 0.5: equal scores are in descending order of their ids.
+    assert evaluate_run({"q": {"a": 1}}, run, ties="trec_eval")["mrr"] == 0.5
+
+
 TREC = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
 
 
@@ -376,6 +388,7 @@ def test_a_table_has_every_document_of_any_run():
         (lambda: runs_table([R]), TypeError, "map the name of each run"),
         (lambda: runs_table({"x": R}, {"p": {"a": 1}}), ValueError, "No query of the runs is in"),
         (lambda: runs_table({"x": {"q": {}}}), ValueError, "the run 'x' has no rows"),
+        (lambda: runs_table({1: R, "1": R}), ValueError, "Two runs have the name '1'"),
     ],
 )
 def test_what_is_no_table_of_runs(call, error, message):

@@ -175,6 +175,24 @@ def test_sums_by_level_are_sums_over_pairs(margin, spread, weight, required):
         np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
 
 
+@pytest.mark.parametrize("scores", ["equal", "spread", "outlier"])
+@pytest.mark.parametrize("size", [1e9, 1e17, 1e160])
+@pytest.mark.parametrize("margin", MARGINS)
+def test_large_scores_keep_their_digits(margin, size, scores):
+    """Sums of squares of scores overflow or cancel, and y + 1 is y, where differences are fine."""
+    random = np.random.default_rng(6)
+    n = 1200
+    v, s = random.integers(0, 2, n).astype(float), random.normal(size=n)
+    s = {"equal": np.full(n, size), "spread": size * s, "outlier": np.append(s[1:], size)}[scores]
+    queries = Queries.single(n)
+    with np.errstate(over="ignore"):
+        pairs = _pair_sums._add_pairs(v, s, queries, find_margin(margin), "binary", None, None)
+        sums = _pair_sums.pair_sums(v, s, queries, find_margin(margin), weight="binary")
+    for one, other in zip(pairs, sums, strict=True):
+        scale = np.abs(one).max()
+        np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
+
+
 @pytest.mark.parametrize("surrogate", [RankNet(), RankSVM(), PairwiseLogistic()], ids=name_of)
 def test_a_large_query_among_small_ones(surrogate):
     random = np.random.default_rng(4)

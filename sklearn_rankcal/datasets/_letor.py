@@ -93,7 +93,7 @@ def load_letor(
         raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
     if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
         raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
-    if zero_based not in (True, False, "auto"):
+    if not (isinstance(zero_based, (bool, np.bool_)) or zero_based == "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
     alone = isinstance(path, (str, PathLike)) or hasattr(path, "read")
     paths = [
@@ -102,10 +102,11 @@ def load_letor(
     if not paths:
         raise ValueError("path is an empty sequence. Pass at least one file.")
     try:
-        parts = [_read_file(one, kind, n_features, zero_based is True) for one in paths]
-    except _StartsAtZero:
-        if zero_based is False:
-            raise
+        from_zero = zero_based != "auto" and bool(zero_based)
+        parts = [_read_file(one, kind, n_features, from_zero) for one in paths]
+    except _StartsAtZero as error:
+        if zero_based != "auto":
+            raise ValueError(f"{error} Pass zero_based=True if they start at 0.") from None
         parts = [_read_file(one, kind, n_features, True) for one in paths]
     tables, labels, groups, documents = zip(*parts, strict=True)
     query_ids = np.concatenate(groups)

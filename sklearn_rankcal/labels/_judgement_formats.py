@@ -84,7 +84,7 @@ def _refuse_wins(table: NDArray[Any]) -> None:
 def _sequences(values: Any, name: str) -> list[Any]:
     """Return a user's sequence of sequences as a list."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a sequence of sequences of items; got {values!r}.")
+        raise ValueError(f"{name} must be a list with an entry for each judgement; got {values!r}.")
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if not listed:
         raise ValueError(f"{name} is empty: at least one entry is needed.")

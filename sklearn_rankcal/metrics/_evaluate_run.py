@@ -56,8 +56,7 @@ class RunEvaluation(dict[str, float]):
     n_unknown : int
         Number of queries of the run that are not in the qrels. They are left out.
     judged_share : float
-        The share of judged documents among the first ten places of the run, or NaN if all of its
-        queries are unknown.
+        The share of judged documents among the first ten places of the run, in judged queries.
     """
 
     def __init__(

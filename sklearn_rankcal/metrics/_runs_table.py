@@ -77,6 +77,10 @@ def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
         raise TypeError(
             "runs must map the name of each run to the run, as in {'words': a, 'vectors': b}."
         )
+    names = [str(name) for name in runs]
+    if len(set(names)) < len(names):
+        name = next(one for k, one in enumerate(names) if one in names[:k])
+        raise ValueError(f"Two runs have the name {name!r}, but columns need different ones.")
     pd = import_pandas("runs_table returns")
     table = None
     for name, given in runs.items():

@@ -18,7 +18,7 @@ right of those. What holds for a column of X then has to hold for the columns th
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -153,7 +153,12 @@ def match_parameters(
 
 def refuse_parameters(regressor: Any, why: str, *forms: str) -> None:
     """Raise ValueError if a regressor has a parameter of columns, of these forms if there are."""
-    for name, (form, _) in given_parameters(regressor).items():
+    found = [(name, form) for name, (form, _) in given_parameters(regressor).items()]
+    if hasattr(regressor, "get_params"):
+        inner = [one for one in _inner_parameters(regressor) if not _is_left(one[2])]
+        constraints = [(path, _ALL.get(name, "")) for path, name, _ in inner]
+        found += [one for one in constraints if one[1] in (SIGNS, GROUPS)]
+    for name, form in found:
         if not forms or form in forms:
             raise ValueError(f"{type(regressor).__name__} has the parameter {name}. {why}")
 
@@ -162,9 +167,8 @@ def _refuse_inner_parameters(regressor: Any) -> None:
     """Raise ValueError if an estimator inside the regressor has a parameter that counts columns."""
     if not hasattr(regressor, "get_params"):
         return
-    for path, value in regressor.get_params().items():
-        outer, _, name = path.rpartition("__")
-        form = _ALL.get(name) if outer else None
+    for path, name, value in _inner_parameters(regressor):
+        form = _ALL.get(name)
         if form is None or _is_left(value) or (form == COLUMNS and not _is_mask(value)):
             continue
         raise ValueError(
@@ -172,6 +176,21 @@ def _refuse_inner_parameters(regressor: Any) -> None:
             f"It cannot extend a parameter inside {type(regressor).__name__}. Pass context=None, "
             "or the regressor alone, and put the ranker at the end of a pipeline."
         )
+
+
+def _inner_parameters(regressor: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield where each parameter of an inner estimator is, its name and its value.
+
+    The parameters that a search tries have the list of values, or their distribution.
+    """
+    for path, value in regressor.get_params().items():
+        outer, _, name = path.rpartition("__")
+        if outer:
+            yield path, name, value
+        if name in ("param_grid", "param_distributions"):
+            for grid in [value] if isinstance(value, Mapping) else value:
+                for tried, values in grid.items():
+                    yield f"{tried} in {path}", tried.rpartition("__")[2], values
 
 
 def _in_form_of(library: str, form: str, numbers: list[Any]) -> Any:

@@ -356,6 +356,10 @@ def can_stop_early(regressor: Any) -> bool:
     return regressor is None or _how_to_fit(regressor) is not None
 
 
+#: The names that LightGBM and XGBoost give the number of iterations without an improvement.
+_ROUNDS = ("early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change")
+
+
 def check_stops_early(regressor: Any) -> None:
     """Check that a regressor can be fitted with validation queries.
 
@@ -402,7 +406,7 @@ def refuse_own_stopping(regressor: Any) -> None:
     if library_of(regressor) not in ("lightgbm", "xgboost"):
         return
     parameters = regressor.get_params(deep=False)
-    for name in ("early_stopping_rounds", "early_stopping_round", "early_stopping"):
+    for name in _ROUNDS:
         if parameters.get(name):
             raise ValueError(
                 f"{type(regressor).__name__} has {name}={parameters[name]!r}, but it gets no "

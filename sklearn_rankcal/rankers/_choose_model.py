@@ -45,8 +45,10 @@ _FEWEST_TO_HOLD_OUT = 70
 # keeps about .001 of NDCG@10 of this gain, which is not worth the time.
 _ROWS_OF_FIVE_FOLDS = 20_000
 #: Parameters with objectives, and objectives that rank.
-_OBJECTIVES = ("objective", "loss_function", "application", "app", "loss")
-_RANKS = re.compile(r"rank:|lambdarank|rank_xendcg|xendcg|YetiRank|PairLogit|Query|StochasticRank")
+_OBJECTIVES = ("objective", "objective_type", "loss_function", "application", "app", "loss")
+_RANKS = re.compile(
+    r"rank:|lambdarank|(rank_)?xe_?ndcg|YetiRank|LambdaMart|PairLogit|Query|StochasticRank"
+)
 #: Rankers of other libraries, and the regressors with the same parameters.
 _REGRESSORS = {
     ("lightgbm", "LGBMRanker"): "LGBMRegressor",

@@ -28,6 +28,8 @@ _STEP = 0.25
 _LOWEST, _HIGHEST = 37.0, 3.7
 _DEPTH = 60.0  # a margin above it is counted as infinite: its value is below e^-60
 _WIDEST = 300.0  # scores that differ by less have finite products of exponentials
+#: The squares of larger scores cancel, or overflow, where their differences have all digits.
+_LARGEST = 1e5
 
 
 class Sides(NamedTuple):
@@ -52,12 +54,15 @@ def has_level_sums(
     levels = np.zeros(1) if weight is None else np.unique(v)
     if _SORTED_COST * len(levels) > len(v):
         return False
-    if margin.name not in ("logistic", "exponential"):
-        return True
-    spread = float(s.max() - s.min())
+    shift = 0.0
     if required is not None:
         difference = levels[:, None] - levels
-        spread += float(np.abs(required(difference[difference > 0])).max(initial=0.0))
+        shift = float(np.abs(required(difference[difference > 0])).max(initial=0.0))
+    if float(np.abs(s).max()) + shift > _LARGEST:
+        return False
+    if margin.name not in ("logistic", "exponential"):
+        return True
+    spread = float(s.max() - s.min()) + shift
     if margin.name == "exponential":
         return spread < _WIDEST
     n_active = min(spread + _LOWEST + _HIGHEST, _DEPTH + _HIGHEST) / _STEP

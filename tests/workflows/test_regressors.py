@@ -134,9 +134,12 @@ def test_several_scorers_at_a_time():
     "library, parameters",
     [
         ("lightgbm", {"objective": "lambdarank"}),
+        ("lightgbm", {"objective": "xe_ndcg"}),
+        ("lightgbm", {"objective_type": "lambdarank"}),
         ("xgboost", {"objective": "rank:ndcg"}),
         ("catboost", {"loss_function": "YetiRank"}),
         ("catboost", {"objective": "QueryRMSE"}),
+        ("catboost", {"loss_function": "LambdaMart"}),
     ],
 )
 def test_an_objective_that_ranks(library, parameters):
@@ -152,6 +155,10 @@ def test_early_stopping_of_the_library(library, ranker):
     one = ranker(regressor=boosted(library, early_stopping_rounds=5))
     with pytest.raises(ValueError, match=r"early_stopping_rounds=5.*validation_queries=0.2"):
         one.fit(X, Y, groups=G)
+    if library == "lightgbm":
+        one = ranker(regressor=boosted(library, n_iter_no_change=5))
+        with pytest.raises(ValueError, match=r"n_iter_no_change=5.*validation_queries=0.2"):
+            one.fit(X, Y, groups=G)
     one = ranker(regressor=boosted(library), validation_queries=0.2, n_iter_no_change=5)
     assert one.set_params(random_state=0).fit(X, Y, groups=G).n_iter_ >= 1
 

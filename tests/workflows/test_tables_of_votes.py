@@ -27,14 +27,17 @@ def test_letor_files_with_features_from_0(tmp_path):
         load_letor(path, n_features=4),
     ):
         assert found.X.tolist() == expected
-    with pytest.raises(ValueError, match=r"a\.txt, line 1: .*Invalid index 0"):
+    with pytest.raises(ValueError, match=r"a\.txt, line 1: .*Invalid index 0.*zero_based=True"):
         load_letor(path, zero_based=False)
+    for wrong in (1, "yes"):
+        with pytest.raises(ValueError, match="zero_based must be True, False or 'auto'"):
+            load_letor(path, zero_based=wrong)
     # Of several files, one with a feature 0 decides for all.
     other = tmp_path / "b.txt"
     other.write_text("1 qid:2 1:7\n")
     assert load_letor([other, path]).X.tolist() == [[0, 7, 0, 0], *expected]
     assert load_letor(other).X.tolist() == [[7]]
-    assert load_letor(other, zero_based=True).X.tolist() == [[0, 7]]
+    assert load_letor(other, zero_based=np.True_).X.tolist() == [[0, 7]]
 
 
 def test_open_letor_files(tmp_path):
