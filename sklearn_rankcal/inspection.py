@@ -15,7 +15,7 @@ from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import check_features, column_at, is_dataframe, replace_column
-from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._messages import all_of, counted
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_values
 
@@ -148,7 +148,7 @@ def permutation_importance(
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
-            f"{metric} is undefined on all {counted(queries.n_queries, 'query')}, so that no "
+            f"{metric} is undefined on {all_of(queries.n_queries, 'query')}, so that no "
             "column can "
             "change it. Most metrics need a document of positive relevance in the query."
         )

@@ -52,10 +52,10 @@ def test_a_document_whose_column_rises_never_falls_behind(library, form, context
     ranker = CalibratedRanker(given, context=context).fit(X, Y, groups=G)
     assert behind(ranker, X[FIRST], G[FIRST]) == 0
     described = ranker.model_.context_
-    if context in ("auto", "zscore"):
+    if context == "zscore":
         assert described == {"zscore": NAMES[1:]}
     elif context is not None:  # the constraint also holds for these columns
-        assert described == {context: NAMES}
+        assert described == {"difference" if context == "auto" else context: NAMES}
     assert given.get_params()[MONOTONE[library]] is not None  # the user's own is not changed
 
 
@@ -81,7 +81,7 @@ def test_a_boosted_ranker_keeps_the_order_too(library, context):
 @pytest.mark.parametrize("ranker", [CalibratedRanker, BoostedRanker])
 def test_aliases_of_lightgbm(ranker, alias):
     one = ranker(regressor=boosted("lightgbm", **{alias: [1, 0, 0]})).fit(X, Y, groups=G)
-    assert one.model_.context_ == {"zscore": NAMES[1:]}
+    assert one.model_.context_ == {"difference": NAMES}
     assert behind(one, X[FIRST], G[FIRST]) == 0
 
 
@@ -141,11 +141,20 @@ def test_the_constraint_of_a_student_and_with_validation_queries():
         assert behind(stopped, X[FIRST], G[FIRST]) == 0
 
 
-def test_all_columns_constrained_leave_no_context():
+def test_all_columns_constrained_leave_no_zscores():
     one = HistGradientBoostingRegressor(monotonic_cst=[1, 1, -1])
-    for context in ("auto", "zscore"):
-        ranker = CalibratedRanker(one, context=context).fit(X, Y, groups=G)
-        assert ranker.model_.context_ == {} and list(ranker.transform_table(X, G)) == NAMES
+    ranker = CalibratedRanker(one, context="zscore").fit(X, Y, groups=G)
+    assert ranker.model_.context_ == {} and list(ranker.transform_table(X, G)) == NAMES
+    ranker = CalibratedRanker(one).fit(X, Y, groups=G)
+    assert ranker.model_.context_ == {"difference": NAMES}
+
+
+def test_automatic_context_has_zscores_unless_a_described_column_is_constrained():
+    flat = X.assign(price=np.tile(np.arange(8.0), len(X) // 8))  # the same in every query
+    one = HistGradientBoostingRegressor(monotonic_cst={"price": 1})
+    ranker = CalibratedRanker(one).fit(flat, Y, groups=G)
+    assert ranker.model_.context_ == {"zscore": NAMES[1:]}
+    assert behind(ranker, flat[FIRST], G[FIRST]) == 0
 
 
 def test_forests_have_constraints_too():

@@ -11,7 +11,7 @@ from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._messages import all_of, counted
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
@@ -64,7 +64,7 @@ class Objective(KeepingFunction):
             counts &= per_query > 0
         if not counts.any():
             raise ValueError(
-                f"{type(loss).__name__} is undefined on all {counted(queries.n_queries, 'query')}, "
+                f"{type(loss).__name__} is undefined on {all_of(queries.n_queries, 'query')}, "
                 "so there is nothing to learn from."
             )
         rows = None

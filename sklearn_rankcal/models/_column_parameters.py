@@ -8,7 +8,7 @@ right of those. What holds for a column of X then has to hold for the columns th
   column rises therefore never falls behind one that it was ahead of by score.
 - This is false of z-scores, and a column with a constraint gets none. A value that rises far above
   the others increases the standard deviation, so that z-scores below the mean rise too, and a
-  document with such a z-score could overtake.
+  document with such a z-score could overtake. Automatic context then consists of differences.
 - A group of columns that may interact gets the columns that describe its members.
 - Categories and ignored columns are not described: the z-score of a code means nothing, and that of
   an ignored column would bring it back.
@@ -103,14 +103,21 @@ def places_without_context(regressor: Any, X: Any, kinds: Iterable[str]) -> set[
     """Return the places of the columns of X that get no context columns of these kinds."""
     found: set[int] = set()
     for name, (form, value) in given_parameters(regressor).items():
-        columns = _Columns(name, X, library_of(regressor))
-        if form == SIGNS and "zscore" in kinds:
-            found.update(place for place, sign in enumerate(columns.numbers(value)) if sign)
-        elif form == COLUMNS:
-            found.update(columns.places(value))
+        if form == COLUMNS:
+            found.update(_Columns(name, X, library_of(regressor)).places(value))
         elif form == TYPES:
             found.update(place for place, kind in enumerate(value) if kind == "c")
-    return found
+    return found | constrained_places(regressor, X) if "zscore" in kinds else found
+
+
+def constrained_places(regressor: Any, X: Any) -> set[int]:
+    """Return the places of the columns of X with a monotone constraint."""
+    signs = (
+        _Columns(name, X, library_of(regressor)).numbers(value)
+        for name, (form, value) in given_parameters(regressor).items()
+        if form == SIGNS
+    )
+    return {place for each in signs for place, sign in enumerate(each) if sign}
 
 
 def match_parameters(

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.models._automatic_context import columns_that_differ
-from sklearn_rankcal.models._column_parameters import match_parameters, places_without_context
+from sklearn_rankcal.models._column_parameters import (
+    constrained_places,
+    match_parameters,
+    places_without_context,
+)
 from sklearn_rankcal.models._context import add_context, check_context
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, stored_columns
 from sklearn_rankcal.queries import Queries
@@ -41,10 +45,15 @@ class ContextTableMixin:
 
     def _set_columns(self, X: Any, columns: list[Any]) -> None:
         """Set `context_`, for a table of the form of X and the columns to describe."""
-        self._kinds = check_context("zscore" if self._auto else self.context)
         # The positions of the columns, which are names in a data frame.
         names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
+        kinds = self.context
+        if self._auto:  # a constraint holds for differences, and not for z-scores
+            constrained = columns and constrained_places(self.regressor, X)
+            signed = constrained and constrained & {place[name] for name in columns}
+            kinds = "difference" if signed else "zscore"
+        self._kinds = check_context(kinds)
         left_out = places_without_context(self.regressor, X, self._kinds) if self._kinds else ()
         kept = [name for name in columns if place[name] not in left_out]
         if not kept and (self._auto or columns):

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._messages import all_of, warn
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
@@ -59,7 +59,7 @@ def mean_over_queries(
         defined &= factor > 0
     if not defined.any():
         warn(
-            f"{name} is undefined on all {counted(len(values), 'query')}; its mean is set to NaN.",
+            f"{name} is undefined on {all_of(len(values), 'query')}; its mean is set to NaN.",
             UndefinedMetricWarning,
         )
         return float("nan")

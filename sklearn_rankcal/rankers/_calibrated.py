@@ -70,8 +70,9 @@ class CalibratedRanker(QueryRanker):
     context : "auto", None, str or list of str, default="auto"
         Columns for the regressor that compare a document with its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, or a list of these. ``"auto"`` adds z-scores
-        of the numeric columns whose level or spread differs between queries. A column with a
-        monotone constraint gets no z-scores (:ref:`column-parameters`).
+        of the numeric columns whose level or spread differs between queries, or differences if
+        one of these has a monotone constraint, which z-scores would break
+        (:ref:`column-parameters`).
     center : bool, default=True
         Whether to subtract from each target the mean of its query, which changes no ranking.
     group_column : str, default=None

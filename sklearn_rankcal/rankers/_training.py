@@ -15,7 +15,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._messages import all_of, counted, warn
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
@@ -71,7 +71,7 @@ class TrainingData(NamedTuple):
 def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
     """Return the error for a loss that is undefined on all queries."""
     return ValueError(
-        f"{type(loss).__name__} is undefined on all {counted(n_queries, 'query')} "
+        f"{type(loss).__name__} is undefined on {all_of(n_queries, 'query')} "
         f"(n_samples={n_rows}), so "
         "there is nothing to learn from. For most losses a query needs a document of positive "
         "relevance; for 'auc', 'spearman' and 'pd' it needs two different labels."

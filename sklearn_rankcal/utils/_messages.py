@@ -35,6 +35,18 @@ def counted(n: float, noun: str) -> str:
     return f"{n:,.0f} {noun}"
 
 
+def all_of(n: int, noun: str) -> str:
+    """Write "all 3 queries", or "the only query".
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.utils._messages import all_of
+    >>> all_of(3, "query"), all_of(1, "query")
+    ('all 3 queries', 'the only query')
+    """
+    return f"the only {noun}" if n == 1 else f"all {counted(n, noun)}"
+
+
 def percent(share: float) -> str:
     """Write a share in percent with two digits, and with three where two would round to 100.
 

@@ -262,7 +262,7 @@ def test_flags_rank_like_zeros_and_ones():
 
 def test_sparse_tables_say_that_they_have_no_context():
     table = sparse.csr_matrix(np.where(X > 0, X, 0.0))
-    with pytest.warns(UserWarning, match="context=None to do without in both cases"):
+    with pytest.warns(UserWarning, match="context=None, which ranks both in the same way"):
         CalibratedRanker(Ridge()).fit(table, Y, groups=G)
     ranks = [
         CalibratedRanker(Ridge(), context=None).fit(one, Y, groups=G).predict(one, groups=G)
