@@ -95,7 +95,7 @@ def fit_both(learner, data, whole, weighted, **parameters):
     return found
 
 
-@pytest.mark.filterwarnings("ignore:Each of the")
+@pytest.mark.filterwarnings("ignore:Each of the", "ignore:.*has learned nothing")
 @settings(
     derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -120,7 +120,7 @@ def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Each of the")
+@pytest.mark.filterwarnings("ignore:Each of the", "ignore:.*has learned nothing")
 @settings(
     derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
