@@ -47,7 +47,8 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Functio
 
 def tags_of(estimator: Any) -> Any:
     """Return the tags of an estimator inside another one, or raise TypeError if it has none."""
-    if not hasattr(estimator, "__sklearn_tags__"):
+    # scikit-learn 1.6 has tags for estimators of older libraries, which have parameters at least
+    if not (hasattr(estimator, "__sklearn_tags__") or hasattr(estimator, "get_params")):
         name = type(estimator).__name__
         raise TypeError(
             f"{name} is not an estimator of scikit-learn: it has no tags and no parameters. Derive "
