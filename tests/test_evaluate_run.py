@@ -317,6 +317,7 @@ Q, R = {"q": {"a": 1}}, {"q": {"a": 1.0}}
         ),
         (lambda: evaluate_run(Q, R, metrics="kendall_tau"), ValueError, "compares the orders"),
         (lambda: evaluate_run(Q, R, metrics="nonsense"), ValueError, "Unknown metric"),
+        (lambda: evaluate_run(Q, R, metrics="R@10"), ValueError, "nearest is 'recall@10'"),
         (lambda: evaluate_run(Q, R, unjudged="drop"), ValueError, "unjudged must be one of"),
         (lambda: evaluate_run(Q, R, missing=0), ValueError, "missing must be one of"),
         (lambda: evaluate_run(Q, R, ties="trec"), ValueError, "ties must be one of"),
@@ -342,6 +343,9 @@ def test_other_files_are_refused(tmp_path):
         evaluate_run(Q, path)
     path.write_text("q Q0 a 1 1.0 x\nq Q0 b 1 high x\n")
     with pytest.raises(ValueError, match="row 2: 'high' is not a number"):
+        evaluate_run(Q, path)
+    path.write_text("query Q0 doc rank score tag\nq Q0 b 1 1.0 x\n")
+    with pytest.raises(ValueError, match=r"row 1: 'score' is not a number.*there is no header"):
         evaluate_run(Q, path)
     path.write_text("")
     with pytest.raises(ValueError, match="has no rows"):

@@ -52,6 +52,7 @@ OTHER_NAMES = {
     "pd": "pairwise_disagreement",
     "pd_by_scores": "pairwise_disagreement",
     "positional": "dcg",
+    "r": "recall",
     "reciprocal_rank": "mrr",
     "recip_rank": "mrr",
     "roc_auc": "auc",

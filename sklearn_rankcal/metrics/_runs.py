@@ -186,7 +186,7 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
             except ValueError:
                 raise ValueError(
                     f"{path}, row {row + 1}: {number!r} is not a number. A line has the fields "
-                    f"{form!r}."
+                    f"{form!r}" + (", and there is no header." if row == 0 else ".")
                 ) from None
         raise
     return list(query), list(document), values
