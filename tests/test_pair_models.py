@@ -449,7 +449,7 @@ def test_other_losses_refuse_preferences(data, preferences):
         CalibratedRanker().fit(X, labels)
     with pytest.raises(ValueError, match="ERR needs a relevance of every row"):
         CalibratedRanker(loss="err").fit(X, labels)
-    with pytest.raises(ValueError, match="undefined on all"):
+    with pytest.raises(ValueError, match="undefined on the only query"):
         nothing = preference_labels([[0, 1]], np.zeros(len(X)), [0.0])
         CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, nothing)
 
