@@ -36,7 +36,7 @@ from sklearn_rankcal.utils._typing import Bools, Ints
 
 #: The metrics of a list that need not contain all documents. The others compare whole orders.
 _OF_LISTS = ("dcg", "err", "eru", "map", "mrr", "ndcg", "precision", "recall")
-_SHOWN = 10  # places of which the share of judged documents is reported
+_SHOWN = 10  # first places, whose share of judged documents is reported
 
 Unjudged = Literal["irrelevant", "skip"]
 Missing = Literal["zero", "skip"]
@@ -52,7 +52,7 @@ class RunEvaluation(dict[str, float]):
     per_query : dict of str to ndarray of shape (n_queries,)
         The values of each metric, NaN for queries that are left out, and the ids under ``"query"``.
     missing : list of str
-        Judged queries of which the run has no document.
+        Judged queries that the run lacks.
     n_unknown : int
         Number of queries of the run that are not in the qrels. They are left out.
     judged_share : float
@@ -163,11 +163,11 @@ def evaluate_run(
         Names of metrics: ``"dcg"``, ``"err"``, ``"eru"``, ``"map"``, ``"mrr"``, ``"ndcg"``,
         ``"precision"`` and ``"recall"``, with cutoffs, for example ``"recall@100"``.
     unjudged : {"irrelevant", "skip"}, default="irrelevant"
-        What documents of the run are that are not in the qrels. ``"skip"`` removes them before the
-        places are counted.
+        How to count documents of the run that are not in the qrels. ``"skip"`` removes them before
+        the places are counted.
     missing : {"zero", "skip"}, default="zero"
-        How queries of the qrels count of which the run has no document. Queries of the run that are
-        not in the qrels are always left out.
+        How to count queries of the qrels that the run lacks. Queries of the run that are not in the
+        qrels are always left out.
     ties : {"average", "trec_eval", "first", "worst", "best"}, default="average"
         How equal scores are ranked, as in the metrics such as `ndcg_score`. ``"trec_eval"`` rounds
         scores to float32, and sorts equal ones by descending document id.
