@@ -56,6 +56,8 @@ if find_spec("xgboost") is not None:
 @pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.MissingGroupsWarning")
 # On the tiny data of check_estimators_overwrite_params and others, lbfgs may stop early.
 @pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge.*")
+# The labels 1 and 2 of check_sample_weights_shape and others are all relevant from 1 on.
+@pytest.mark.filterwarnings("ignore:.*has learned nothing.*")
 @covering_checks(parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks))
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
