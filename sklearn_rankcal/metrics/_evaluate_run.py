@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.exceptions import PositionsAsScoresWarning
+from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.measures._registry import MEASURES, find_measure, get_measures, parameters_of
 from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
@@ -324,8 +325,9 @@ def _evaluate(
     measures = _measures(names, threshold, parameters)
     judged = _Judged(read_qrels(qrels))
     evaluations = {}
-    for name, given in run.items() if is_several(run) else [("run", run)]:
-        label = f"the run {name!r}" if is_several(run) else "run"
+    several = is_several(run)
+    for name, given in run.items() if several else [("run", run)]:
+        label = f"the run {name!r}" if several else "run"
         listed = read_run(given, label)
         rows = _Found(judged, listed, label)
         rows.warn_of_positions()
@@ -451,13 +453,9 @@ class _Found:
         assert ranking.start is not None and ranking.stop is not None
         tied = ranking.order[ranking.stop - ranking.start > 1]
         different, code = np.unique(self._listed.document[self._rows[tied]], return_inverse=True)
-        texts = [self._listed.documents[one] for one in different]
-        place = np.empty(len(texts), dtype=np.int64)
-        place[sorted(range(len(texts)), key=texts.__getitem__, reverse=True)] = np.arange(
-            len(texts)
-        )
+        texts = np.array([self._listed.documents[one] for one in different], dtype=object)
         places = np.zeros(self._queries.n_rows, dtype=np.int64)
-        places[tied] = place[code]
+        places[tied] = -content_ranks(texts)[code]
         return places
 
     def judged_share(self, ranking: Ranking) -> float:

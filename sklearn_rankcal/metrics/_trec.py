@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.exceptions import PositionsAsScoresWarning
-from sklearn_rankcal.labels._item_ids import number_ids, number_items, read_ids, show_id
+from sklearn_rankcal.labels._item_ids import (
+    content_ranks,
+    number_ids,
+    number_items,
+    read_ids,
+    show_id,
+)
 from sklearn_rankcal.labels._relevance import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
 from sklearn_rankcal.metrics._runs import text_of
@@ -197,9 +203,8 @@ class _Ids:
                 "in a query."
             )
         texts = _texts(list(names), "document_ids")
-        place = np.empty(len(texts), dtype=np.int64)
-        place[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
-        self._codes, self._document_texts, self.places = codes, texts, place[codes]
+        places = content_ranks(np.array(texts, dtype=object))[codes]
+        self._codes, self._document_texts, self.places = codes, texts, places
 
     def frame(self, rows: Ints, columns: dict[str, NDArray[Any]]) -> Any:
         """Return a data frame of the ids of some rows, with the columns added on the right."""
