@@ -143,14 +143,20 @@ def _numpy_sums(
         d = s[upper][:, :, None] - s[lower][:, None, :]
         if required is not None:
             d[pairs] -= required(difference[pairs])
-        np.add.at(value, query[upper[:, 0]], (w * margin.value(d)).sum(axis=(1, 2)))
-        slope = w * margin.slope(d)
+        counted = w != 0  # the margin of another pair may be infinite, and 0 times that is no number
+        np.add.at(value, query[upper[:, 0]], _product(w, margin.value(d), counted).sum(axis=(1, 2)))
+        slope = _product(w, margin.slope(d), counted)
         np.add.at(gradient, upper, slope.sum(axis=2))
         np.add.at(gradient, lower, -slope.sum(axis=1))
-        bend = w * margin.curvature(d)
+        bend = _product(w, margin.curvature(d), counted)
         np.add.at(curvature, upper, bend.sum(axis=2))
         np.add.at(curvature, lower, bend.sum(axis=1))
     return value, gradient, curvature
+
+
+def _product(w: Floats, values: Floats, counted: Bools) -> Floats:
+    """Return the product where it is counted, and 0 elsewhere."""
+    return np.multiply(w, values, out=np.zeros(w.shape), where=counted)
 
 
 def _blocks(queries: Queries) -> Iterator[tuple[Ints, Ints, Bools]]:
