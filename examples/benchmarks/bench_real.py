@@ -10,7 +10,7 @@ the training queries, with weights by non-negative least squares of the held-out
 of the folds averaged. Costs are processor seconds of `fit` (for peers of the better fit alone), one
 thread, as ratios to lambdarank's.
 
-Larger collections are cut to random queries with 25,000 rows together, which ``--rows`` changes.
+Larger collections are cut to random queries with 20,000 rows together, which ``--rows`` changes.
 
     python examples/benchmarks/bench_real.py --data ../shared/data/real
     python examples/benchmarks/bench_real.py --data ../shared/data/real --collections tennis sushi
@@ -160,8 +160,8 @@ def main() -> None:
         "--draws", type=int, nargs="+", default=[0], help="the permutations of queries (default: 0)"
     )
     parser.add_argument(
-        "--rows", type=int, default=25_000,
-        help="rows of a collection, at most: queries beyond are left out (default: 25,000)",
+        "--rows", type=int, default=20_000,
+        help="rows of a collection, at most: queries beyond are left out (default: 20,000)",
     )  # fmt: skip
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", "The argument 'eval_set' is deprecated")
@@ -183,7 +183,8 @@ def main() -> None:
             cells[other].append(differences.add(ours, values[other]))
         for other, took in seconds.items():
             costs[other].append(took)
-        print(f"{name}:", *(f"{other} {took:.0f} s" for other, took in seconds.items()), flush=True)
+        for other, took in seconds.items():
+            print(f"{name}, {other}: {cells[other][-1]}, {took:.0f} s", flush=True)
     header = ["", *collections]
     shapes = [
         ["queries", *(f"{len(np.unique(data.groups)):,}" for data in collections.values())],
