@@ -259,7 +259,9 @@ def eurovision(folder: Path) -> Table:
     A country that votes is a query; grades are 4 to 1 for its first place, the next two, the next
     three and the next four. Columns are year, place in the running order, whether the song's
     country won the year before, and from earlier contests: points of the song's country from all
-    and from this one, and points in return.
+    and from this one, and points in return. Ballots of one contest are in all folds: as with films,
+    and as on the night when half of the countries have voted, a ranker can learn from some ballots
+    how well a song is liked.
 
     Source: votes.csv and contestants.csv of https://github.com/Spijkervet/eurovision-dataset
     (Burgoyne, Spijkervet and Baker, 2023). Licence: "freely available"; the votes are facts.

@@ -110,7 +110,7 @@ def read(folder: Path, names: list[str], n_rows: int) -> dict[str, Bunch]:
         if missing:
             print(
                 f"{name} is left out, because {folder / name} does not contain "
-                f"{', '.join(missing)}. They come from {source.address} (licence: "
+                f"{', '.join(missing)}. Its raw files come from {source.address} (licence: "
                 f"{source.licence})."
             )
             continue
