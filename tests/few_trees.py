@@ -14,6 +14,6 @@ def few_trees(monkeypatch):
         n = min(N_TREES, parameters.pop("max_iter", N_TREES))
         return HistGradientBoostingRegressor(max_iter=n, **parameters)
 
-    for module in ("_distilled", "_document", "_stacked"):
+    for module in ("_boosting_cv", "_distilled", "_document", "_stacked"):
         name = f"sklearn_rankcal.models.{module}.HistGradientBoostingRegressor"
         monkeypatch.setattr(name, make)

@@ -14,5 +14,6 @@ from sklearn_rankcal._kernels._compiled_graphs import (
 from sklearn_rankcal._kernels._compiled_local_search import preference_search
 from sklearn_rankcal._kernels._compiled_pair_sums import pair_sums
 from sklearn_rankcal._kernels._compiled_subsets import subset_dp
+from sklearn_rankcal._kernels._compiled_trees import add_trees
 
 N_TEMPORARIES = 1  # arrays of the size of a block that `describe` holds at the same time

@@ -10,6 +10,7 @@ from typing import Any
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._blend import BlendedRegressor
 from sklearn_rankcal.models._boosted import BoostedModel
+from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._distilled import DistilledModel, default_student
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._linear import LinearModel
@@ -24,6 +25,7 @@ __all__ = [
     "BilinearPairs",
     "BlendedRegressor",
     "BoostedModel",
+    "BoostingCV",
     "DistilledModel",
     "DocumentModel",
     "LinearModel",

@@ -28,11 +28,17 @@ from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._features import note_columns, take_rows
+from sklearn_rankcal.utils._features import (
+    column_values,
+    is_dataframe,
+    note_columns,
+    take_rows,
+)
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
+from sklearn_rankcal.utils._sklearn_compat import FlatTrees
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
 
 _POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
@@ -399,7 +405,24 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     def _predict(self, table: Any) -> NDArray[np.float64]:
         if self._reader is not None:
             return self._reader.predict(self.regressor_, table)
-        return self._scaled_back(self.regressor_.predict(table))
+        return self._scaled_back(self._regressed(table))
+
+    def _regressed(self, table: Any) -> Any:
+        """Return what the regressor predicts, without a call for each tree where that is slow."""
+        regressor = self.regressor_
+        if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor):
+            return regressor.predict(table)
+        if is_dataframe(table):
+            table = column_values(table, list(table.columns))
+        kept = self.__dict__.get("_flat")
+        if kept is None or kept[0] is not regressor:
+            kept = self._flat = (regressor, FlatTrees(regressor))
+        return kept[1].predict(np.ascontiguousarray(table, dtype=np.float64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_flat", None)
+        return state
 
     def _scaled_back(self, predicted: Any) -> NDArray[np.float64]:
         """Scores from what the regressor predicts."""

@@ -5,24 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._document import (
     DocumentModel,
     as_counts,
-    default_regressor,
     learns_counts,
 )
 from sklearn_rankcal.models._early_stopping import (
@@ -38,7 +34,7 @@ from sklearn_rankcal.models._folds import (
     query_folds,
     without_sparse_columns,
 )
-from sklearn_rankcal.models._sums import solve_nonnegative
+from sklearn_rankcal.models._member_weights import LABELS, nonnegative_weights, own_targets
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
@@ -49,7 +45,6 @@ from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
 Floats = NDArray[np.float64]
 Members = Sequence[tuple[str, Any, Any]]
-LABELS = "labels"  # in the place of a loss: the targets are the labels themselves
 # The trees of the default forest grow with the data, until they are most of a stack's memory. Above
 # so many rows they have at most so many leaves, and the stack was seen to rank as well.
 _ROWS_OF_FULL_TREES = 15_000
@@ -203,9 +198,9 @@ class StackedModel(_BaseComposition):
         """
         members = self._check_members(queries.n_rows)
         X = without_sparse_columns(X)
-        learned = [self._own_targets(loss, targets, queries, labels) for _, loss, _ in members]
+        learned = [own_targets(loss, targets, queries, labels) for _, loss, _ in members]
         if validation is not None:
-            return self._fit_once(members, X, learned, queries, sample_weight, validation)
+            return self._fit_once(members, X, learned, queries, sample_weight, labels, validation)
         if queries.n_queries < self.cv:
             raise ValueError(
                 f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
@@ -214,17 +209,32 @@ class StackedModel(_BaseComposition):
         known = labels if isinstance(labels, np.ndarray) else targets
         self.fold_of_query_ = query_folds(X, queries, self.cv, known)
         parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
+        held_out = np.empty((queries.n_rows, len(members)))
+        each: list[list[Any]] = [[] for _ in members]
+        # Step 1: members that choose their size by folds fit all folds themselves.
+        several = [number for number, (_, _, model) in enumerate(members) if not _has_cv(model)]
+        for number, ((name, _, model), own) in enumerate(zip(members, learned, strict=True)):
+            if number in several:
+                continue
+            fitted, started = clone(model), time.perf_counter()
+            with _naming_member(name):
+                fitted.fit(
+                    X, own, queries, sample_weight, labels, fold_of_query=self.fold_of_query_
+                )
+            held_out[:, number], each[number] = fitted.pop_held_out(), [fitted]
+            self._report(name, started)
+        # Step 2: the others are fitted once without each fold.
         fits = Parallel(n_jobs=self._n_fits_at_once(queries.n_rows), prefer="threads")(
-            delayed(self._fit_member)(name, model, fold, X, own, queries, sample_weight)
-            for (name, _, model), own in zip(members, learned, strict=True)
+            delayed(self._fit_member)(
+                *members[number][::2], fold, X, learned[number], queries, sample_weight
+            )
+            for number in several
             for fold in range(self.cv)
         )
-        held_out = np.empty((queries.n_rows, len(members)))
-        for place, (_, scores) in enumerate(fits):
-            number, fold = divmod(place, self.cv)
+        for place, (fitted, scores) in enumerate(fits):
+            number, fold = several[place // self.cv], place % self.cv
             held_out[parts[fold][0], number] = scores
-        fitted = iter(model for model, _ in fits)
-        each = [list(islice(fitted, self.cv)) for _ in members]
+            each[number].append(fitted)
         self._combine(members, each, held_out, targets, queries, sample_weight)
         return self
 
@@ -235,6 +245,7 @@ class StackedModel(_BaseComposition):
         learned: list[Floats],
         queries: Queries,
         sample_weight: Floats | None,
+        labels: Any,
         validation: Validation,
     ) -> Self:
         """Fit every member to all queries; validation queries choose iterations and weights."""
@@ -244,19 +255,23 @@ class StackedModel(_BaseComposition):
         each, n_iter = [], 0
         for number, ((name, loss, model), own) in enumerate(zip(members, learned, strict=True)):
             fitted = clone(model)
-            wanted = self._own_targets(loss, known.targets, others, known.labels)
+            wanted = own_targets(loss, known.targets, others, known.labels)
             stop = validation.stopping_by(
                 poisson_deviance(as_counts(wanted, others), known.weight)
                 if learns_counts(getattr(fitted, "regressor", None))
                 else squared_error(wanted, others, known.weight)
             )
             extra: dict[str, Any] = {"validation": stop} if _can_stop(fitted) else {}
+            if _has_cv(model):
+                extra["labels"] = labels
             started = time.perf_counter()
             with _naming_member(name):
                 fitted.fit(X, own, queries, sample_weight, **extra)
                 held_out[:, number] = fitted.predict(validation.X, others)
             self._check_scores(name, held_out[:, number])
-            self._report(f"{name}: {counted(stop.n_iter, 'iteration')}" if extra else name, started)
+            self._report(
+                f"{name}: {counted(stop.n_iter, 'iteration')}" if stop.n_iter else name, started
+            )
             n_iter += stop.n_iter
             each.append([fitted])
         self.__dict__.pop("fold_of_query_", None)
@@ -276,7 +291,9 @@ class StackedModel(_BaseComposition):
     ) -> None:
         """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
-        self._set_weights(names, held_out, targets, queries, sample_weight)
+        self.weights_, self.shares_ = nonnegative_weights(
+            names, held_out, targets, queries, sample_weight, self.alpha
+        )
         # A member of weight 0 is never asked again.
         pairs = zip(names, each, strict=True)
         self.members_ = {name: some if self.weights_[name] else [] for name, some in pairs}
@@ -308,33 +325,6 @@ class StackedModel(_BaseComposition):
             raise ValueError(f"{wanted}; got the names {names}.")
         self._validate_names(names)
         return members
-
-    @staticmethod
-    def _own_targets(loss: Any, targets: Floats, queries: Queries, labels: Any) -> Floats:
-        """The targets of a member: those of its loss, or those of the ranker."""
-        if loss is None:
-            return targets
-        if labels is None:
-            raise ValueError(f"A member that learns {loss!r} needs the labels.")
-        if isinstance(loss, str) and loss == LABELS:
-            if not isinstance(labels, np.ndarray):
-                raise ValueError(
-                    "A member cannot learn preferences or judgements as they are. Give it a loss "
-                    "such as 'pd_by_scores', or None."
-                )
-            return np.asarray(labels, dtype=np.float64)
-        loss = get_loss(loss)
-        if loss.takes == "relevance" and not isinstance(labels, np.ndarray | Preferences):
-            raise ValueError(
-                f"The labels are judgements, which {loss!r} does not take. Give the member a loss "
-                "such as AggregatedLoss, or None."
-            )
-        if loss.space != SCORES:
-            raise ValueError(
-                f"The members of a stack learn scores, but the targets of {loss!r} are in the "
-                f"space {loss.space}."
-            )
-        return loss.resolve(labels).training_targets(labels, queries)
 
     def _fit_member(
         self,
@@ -368,38 +358,6 @@ class StackedModel(_BaseComposition):
         if self.verbose > 0:
             print(f"[StackedModel] {what}: {time.perf_counter() - started:.1f} s")
 
-    def _set_weights(
-        self,
-        names: list[str],
-        held_out: Floats,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
-    ) -> None:
-        """Least squares of the targets on the held-out scores, both centred in each query."""
-        mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
-        # Every query counts the same, or, with weights, by the mean of the weights of its rows.
-        share = mass / queries.broadcast(queries.sizes)
-        share /= share.sum()
-        target, size = _standardized(targets, queries, mass, share)
-        standard = [_standardized(scores, queries, mass, share) for scores in held_out.T]
-        # A query of one document says nothing about the weights.
-        n_informative = int(np.count_nonzero(queries.sizes > 1))
-        combined = _nonnegative_weights(
-            np.column_stack([column for column, _ in standard]),
-            target,
-            share,
-            self.alpha / max(1, n_informative),
-        )
-        spreads = np.array([spread for _, spread in standard])
-        combined[spreads == 0] = 0.0
-        if not combined.any():
-            # Nothing was learned: the members that rank at all are equally good.
-            combined = np.where(spreads > 0, 1.0, 0.0) if spreads.any() else np.ones(len(names))
-        weights = (size or 1.0) * combined / np.where(spreads > 0, spreads, 1.0)
-        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
-        self.shares_ = dict(zip(names, (combined / combined.sum()).tolist(), strict=True))
-
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document: the weighted sum of the centred members."""
         X = without_sparse_columns(X)
@@ -429,6 +387,11 @@ class StackedModel(_BaseComposition):
         return total / (total.sum() or 1.0)
 
 
+def _has_cv(model: Any) -> bool:
+    """Whether a member chooses its size by folds (`BoostingCV`)."""
+    return bool(has_fit_parameter(model, "fold_of_query"))
+
+
 def _can_stop(model: Any) -> bool:
     """Whether held-out queries can choose the number of iterations of a member."""
     boosted = not isinstance(model, DocumentModel) or can_stop_early(model.regressor)
@@ -456,10 +419,10 @@ def default_members(
 ) -> list[tuple[str, Any, Any]]:
     """Return the members of a stack for which none are given.
 
-    The first learns the targets of the ranker's own loss, and the second net Borda scores. Both see
-    context columns and are regularised strongly. The third and the fourth learn the labels as they
-    are, from the columns of X alone. The third has larger trees and a weak penalty, for data with
-    little noise. :ref:`bench-lambdamart` has the measurements.
+    The first three are boosted (`BoostingCV`). The first learns the targets of the ranker's own
+    loss, the second net Borda scores, and the third the labels as they are, from the columns of X
+    alone. The fourth is a forest, which learns the same as the third. :ref:`bench-lambdamart` has
+    the measurements.
 
     Parameters
     ----------
@@ -490,15 +453,15 @@ def default_members(
     >>> [name for name, loss, model in default_members()]
     ['targets', 'borda', 'labels', 'forest']
     """
-    documents = DocumentModel(context=context, center=center)
-    members: list[tuple[str, Any, Any]] = [("targets", None, documents)]
+
+    def boosting(*losses: Any) -> BoostingCV:
+        return BoostingCV(losses, context=context, center=center)
+
+    members: list[tuple[str, Any, Any]] = [("targets", None, boosting(None))]
     if borda:
-        members.append(("borda", "pd_by_scores", clone(documents)))
+        members.append(("borda", None, boosting("pd_by_scores")))
     if relevance:
-        strong = HistGradientBoostingRegressor(
-            learning_rate=0.1, max_leaf_nodes=31, l2_regularization=5.0, early_stopping=False
-        )
-        members.append(("labels", LABELS, DocumentModel(strong, center=False)))
+        members.append((LABELS, None, boosting(LABELS)))
     if relevance and forest:
         limit = n_rows is not None and n_rows > _ROWS_OF_FULL_TREES
         trees = ClippedExtraTrees(
@@ -512,52 +475,9 @@ def default_members(
     return members
 
 
-def boosted_members(n_rows: int, *, context: Any, center: bool) -> list[tuple[str, Any, Any]]:
-    """Return two members whose numbers of trees are chosen on held-out queries.
-
-    The first learns the targets by the Poisson deviance. Its log link suits gains that grow by a
-    factor from one grade to the next, as those of NDCG do. The second learns net Borda scores,
-    which vary less than such gains. More trees of 15 leaves rank better than fewer larger ones.
-    """
-    regressor = default_regressor(n_rows, stops_early=True)
-    leaves = min(15, regressor.max_leaf_nodes)
-    regressor.set_params(learning_rate=0.1, max_leaf_nodes=leaves)
-    borda = DocumentModel(regressor, center=center, context=context)
-    targets = clone(borda).set_params(regressor__loss="poisson")
-    return [("targets", None, targets), ("borda", "pd_by_scores", borda)]
-
-
 def _with_other_seeds(model: Any, number: int) -> Any:
     """Add a number to every ``random_state`` that is a whole number, so that folds differ."""
     for name, value in model.get_params().items():
         if name.split("__")[-1] == "random_state" and isinstance(value, int | np.integer):
             model.set_params(**{name: (int(value) + number) % 2**32})
     return model
-
-
-def _standardized(
-    values: Floats, queries: Queries, mass: Floats, share: Floats
-) -> tuple[Floats, float]:
-    """Center values in each query and divide them by their root mean square, which is returned.
-
-    Values that are constant in every query become 0, and 0 is returned.
-    """
-    centered = queries.center(values, mass)
-    spread = float(np.sqrt(share @ centered**2))
-    if spread <= 1e-12 * np.abs(values).max():  # this is rounding error
-        return np.zeros_like(centered), 0.0
-    return centered / spread, spread
-
-
-def _nonnegative_weights(columns: Floats, target: Floats, share: Floats, penalty: float) -> Floats:
-    """Minimise the mean squared error plus penalty * |w - w0|^2 over w >= 0.
-
-    The columns and the target have mean square 1, and the shares of the rows sum to 1. w0 is the
-    best vector of equal weights, unless the sum of the columns has a mean square below 1. Then the
-    columns nearly cancel each other, large weights would fit noise, and w0 is smaller.
-    """
-    weighted = columns * share[:, None]
-    gram, moment = columns.T @ weighted, weighted.T @ target
-    equal = max(0.0, float(moment.sum())) / max(1.0, float(gram.sum()))
-    # The small constant makes the solution unique if members are equal.
-    return solve_nonnegative(gram, moment, penalty + 1e-9, equal)

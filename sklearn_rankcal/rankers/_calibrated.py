@@ -250,7 +250,7 @@ class CalibratedRanker(QueryRanker):
         return False
 
     def _needs_held_out(self, data: TrainingData) -> bool:
-        return self.regressor is None and is_large(self, data)
+        return self.regressor in (None, "boosting") and is_large(self, data)
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models import (
-    DistilledModel,
+    BoostingCV,
     DocumentModel,
     PairModel,
     StackedModel,
@@ -22,28 +22,23 @@ from sklearn_rankcal.models import (
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
-from sklearn_rankcal.models._stacked import boosted_members
+from sklearn_rankcal.models._member_weights import LABELS
 from sklearn_rankcal.rankers._training import TrainingData
-from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that the parameter `regressor` takes in the place of an estimator.
-NAMES = ("boosting", "distilled", "stacked")
-# A student of the stack is the default between these limits. Below, there are not two queries of
-# several documents for each fold of the teacher. Above, the fit of a stack takes more than five
-# times as long as that of LambdaMART. The user guide has the measurements under "Stacking".
+NAMES = ("boosting", "stacked")
+# With fewer queries of several documents, there are not two for each fold but one.
 _MIN_QUERIES = 5
-_MAX_ROWS = 100_000
-# From so many rows and queries on, two boosted members are the default, and one query of seven is
-# held out. They rank as well as the student there, and their fit takes a fraction of the time.
+# From here on, one query of seven is held out in the place of folds, in a third of the time. It has
+# to have enough relevant documents to say something: one purchase on each page of offers is little.
 _ROWS_TO_HOLD_OUT = 20_000
+_RELEVANT_TO_HOLD_OUT = 2_000
 _FEWEST_TO_HOLD_OUT = 70
-# A stack of five folds ranks a little better than one of three, and takes twice as long. A student
-# keeps about .001 of NDCG@10 of this gain, which is not worth the time.
-_ROWS_OF_FIVE_FOLDS = 20_000
+_ROWS_OF_FIVE_FOLDS = 20_000  # a stack of five folds takes twice as long as one of three
 #: Parameters with objectives, and objectives that rank.
 _OBJECTIVES = ("objective", "objective_type", "loss_function", "application", "app", "loss")
 _RANKS = re.compile(
@@ -84,23 +79,29 @@ def make_model(
         )
         return PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
-    pays = regressor is None and held_out is None and _pays(ranker, data)
-    if pays or (named and regressor in ("distilled", "stacked")):
+    relevance = isinstance(data.labels, np.ndarray)
+    documents: Any
+    if named and regressor == "stacked":
         members = default_members(
-            relevance=isinstance(data.labels, np.ndarray),
+            relevance=relevance,
             borda=_has_gains(loss),
             forest=_suits_a_forest(data.X),
             context=context,
             center=ranker.center,
             n_rows=data.queries.n_rows,
         )
-        five = regressor == "stacked" and data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS
-        documents: Any = StackedModel(members, cv=5 if five else 3, n_jobs=ranker.n_jobs)
-        if regressor != "stacked":
-            documents = DistilledModel(documents, context=context)
-    elif regressor is None and held_out is not None and _suits_two(ranker, loss, data, held_out):
-        members = boosted_members(data.queries.n_rows, context=context, center=ranker.center)
-        documents = StackedModel(members)
+        five = data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS
+        documents = StackedModel(members, cv=5 if five else 3, n_jobs=ranker.n_jobs)
+    elif named and (has_folds(ranker, data) if held_out is None else held_out.by_targets):
+        losses: tuple[Any, ...] = (None,)
+        if regressor is None and relevance:
+            losses = (None, *(("pd_by_scores",) if _has_gains(loss) else ()), LABELS)
+        documents = BoostingCV(
+            losses,
+            center=ranker.center,
+            context=context,
+            n_jobs=ranker.n_jobs,
+        )
     else:
         if named:
             regressor = default_regressor(data.X.shape[0], stops_early=held_out is not None)
@@ -151,40 +152,27 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     return context
 
 
-def is_large(ranker: Any, *parts: TrainingData) -> bool:
-    """Whether held-out queries choose the number of trees of the default.
-
-    No fixed number is right there: without noise a thousand trees pay, and with few relevant
-    documents fewer than a hundred. Held-out queries cost little. The data may be in two parts.
-    """
-    n_rows = sum(part.queries.n_rows for part in parts)
-    n_queries = sum(int(np.count_nonzero(part.queries.sizes > 1)) for part in parts)
-    return (
-        bool(ranker.grouped_) and n_rows >= _ROWS_TO_HOLD_OUT and n_queries >= _FEWEST_TO_HOLD_OUT
-    )
+def has_folds(ranker: Any, data: TrainingData) -> bool:
+    """Whether there are enough queries to choose the size of boosting by."""
+    n_informative = np.count_nonzero(data.queries.sizes > 1)
+    return bool(ranker.grouped_ and n_informative >= _MIN_QUERIES)
 
 
-def _suits_two(ranker: Any, loss: Loss, data: TrainingData, held_out: TrainingData) -> bool:
-    """Whether two boosted members are the default where queries are held out."""
-    scores = loss.space == SCORES and isinstance(data.labels, np.ndarray)
-    return scores and _has_gains(loss) and is_large(ranker, data, held_out)
+def is_large(ranker: Any, data: TrainingData) -> bool:
+    """Whether one query of seven says enough about the size of boosting, in the place of folds."""
+    queries = data.queries
+    if not ranker.grouped_ or queries.n_rows < _ROWS_TO_HOLD_OUT:
+        return False
+    n_relevant: Any = queries.n_rows
+    if isinstance(data.labels, np.ndarray):
+        n_relevant = np.count_nonzero(data.labels > queries.broadcast(queries.min(data.labels)))
+    n_queries = np.count_nonzero(queries.sizes > 1)
+    return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
 
 
 def _has_gains(loss: Loss) -> bool:
     """Whether the targets of a loss are others than net Borda scores, which can be a member."""
     return not isinstance(loss, PD | PDByScores) and loss.takes == "relevance"
-
-
-def _pays(ranker: Any, data: TrainingData) -> bool:
-    """Whether the stack is worth its time for this data."""
-    if not isinstance(data.labels, np.ndarray):
-        # The only member would be the one that learns the targets: five fits, of which the mean
-        # ranks no better than a single fit.
-        return False
-    # A query of one document says nothing about the weights of the members.
-    enough = np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES
-    small = data.queries.n_rows < _MAX_ROWS and not is_large(ranker, data)
-    return ranker.grouped_ and bool(enough) and small
 
 
 def _suits_a_forest(X: Any) -> bool:

@@ -6,17 +6,23 @@ checkers take every method that they decorate for `Any`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if as _untyped_available_if
 
+from sklearn_rankcal._kernels import kernels
+
 __all__ = [
+    "FlatTrees",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -25,6 +31,7 @@ __all__ = [
     "available_if",
     "bins_once",
     "cut_iterations",
+    "merge_boosters",
     "shorten_requests",
     "tags_of",
 ]
@@ -67,16 +74,17 @@ def cut_iterations(regressor: Any, n_iter: int) -> bool:
 
 
 @contextmanager
-def bins_once(regressor: Any) -> Iterator[None]:
+def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
     """Let histogram boosting keep the bins of its training data for further fits to the same data.
 
     Each step of a warm start finds the same bins again, which takes as long as dozens of trees.
+    Several regressors with the same `max_bins` share the bins of the same table in a list `kept`.
     """
     if not isinstance(regressor, _HISTOGRAMS):
         yield
         return
     bin_data = regressor._bin_data
-    kept: list[Any] = []
+    kept = [] if kept is None else kept
 
     def bin_data_once(*arguments: Any, **options: Any) -> Any:
         if not kept:
@@ -90,6 +98,72 @@ def bins_once(regressor: Any) -> Iterator[None]:
         yield
     finally:
         del regressor._bin_data
+
+
+def merge_boosters(regressors: Sequence[Any], weights: Sequence[float]) -> Any:
+    """Return one histogram booster that predicts the weighted sum of several.
+
+    They have to be fitted to the same table for the squared error.
+    """
+    merged = copy.copy(regressors[0])
+    merged._predictors = []
+    merged._baseline_prediction = np.zeros_like(regressors[0]._baseline_prediction)
+    for regressor, weight in zip(regressors, weights, strict=True):
+        if weight == 0:
+            continue
+        merged._baseline_prediction = (
+            merged._baseline_prediction + weight * regressor._baseline_prediction
+        )
+        for (tree,) in regressor._predictors:
+            scaled = copy.copy(tree)
+            scaled.nodes = tree.nodes.copy()
+            scaled.nodes["value"] *= weight
+            merged._predictors.append([scaled])
+    return merged.set_params(max_iter=max(1, len(merged._predictors)))
+
+
+class FlatTrees:
+    """The trees of a histogram booster in a few arrays, for fast predictions of a few rows.
+
+    The booster itself calls a function for each tree, which takes most of its time for the
+    documents of one query. The predictions are equal to the last digit.
+    """
+
+    def __init__(self, regressor: Any) -> None:
+        trees = [tree.nodes for (tree,) in regressor._predictors]
+        nodes = np.concatenate(trees)
+        sizes = np.array([len(tree) for tree in trees])
+        first = np.cumsum(sizes) - sizes
+        shift = np.repeat(first, sizes)
+        leaf = nodes["is_leaf"].astype(bool)
+        self._baseline = float(regressor._baseline_prediction.item())
+        self._arrays = (
+            first.astype(np.int32),
+            np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
+            nodes["num_threshold"].astype(np.float64),
+            (nodes["left"] + shift).astype(np.int32),
+            (nodes["right"] + shift).astype(np.int32),
+            nodes["missing_go_to_left"].astype(np.uint8),
+            nodes["value"].astype(np.float64),
+        )
+
+    @staticmethod
+    def suits(regressor: Any) -> bool:
+        """Whether all splits of a booster compare numbers."""
+        predictors = getattr(regressor, "_predictors", [])
+        return (
+            kernels.add_trees is not None
+            and type(regressor) is HistGradientBoostingRegressor
+            and regressor.loss == "squared_error"
+            and regressor._preprocessor is None
+            and bool(predictors)
+        )
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the rows of a float64 array in C order."""
+        total = np.full(len(X), self._baseline)
+        kernels.add_trees(X, *self._arrays, total)
+        return total
 
 
 class _Request:

@@ -1,0 +1,434 @@
+"""Boosting whose number and size of trees held-out queries choose, for one loss or several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._folds import (
+    part_of_table,
+    part_of_weights,
+    query_folds,
+    without_sparse_columns,
+)
+from sklearn_rankcal.models._member_weights import LABELS, nonnegative_weights, own_targets
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import numeric_columns, take_rows
+from sklearn_rankcal.utils._messages import counted, print_progress
+from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._scales import target_unit
+from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
+from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
+
+Floats = NDArray[np.float64]
+#: Leaves of the trees that are tried. Noise asks for small trees and few of them, interactions of
+#: columns for larger ones and many. With many rows, 15 leaves were not seen to be too many.
+_LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
+_AT_FIRST = 900  # leaves in all; boosters then grow in steps, each half of what there is
+_MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
+_MOST_MERGED = 600  # trees of a mean or weighted sum over folds, for predictions and pickles
+_PATIENCE = 40  # the held-out error seldom falls again once it has grown for so many trees
+_LEARNING_RATE = 0.1
+# Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
+_SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
+_L2 = {True: 50.0, False: 5.0}  # of centred targets, and of labels, which vary less
+_ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
+
+
+class BoostingCV(DocumentModel):
+    """Histogram gradient boosting whose size is chosen by cross-validation over queries.
+
+    No fixed size of boosting suits all tables: noisy labels need some dozens of small trees, and
+    columns that have to match, such as the wanted and the offered category, hundreds of larger
+    ones. The queries are divided into `cv` folds. Boosters with trees of 7 and of 15 leaves grow on
+    all folds but one, as long as the squared error of the targets falls on the folds that were left
+    out, summed over all folds. The mean of the boosters of the better size predicts scores. If they
+    have more than 600 trees, one booster of this size, fitted to all queries, takes their place.
+
+    With several losses, this is done for each. The weights of their scores minimise the squared
+    error of the held-out targets of the ranker's own loss [1]_. The mean and the weighted sum of
+    boosters are boosters, and `regressor_` is a single one.
+
+    Parameters
+    ----------
+    losses : sequence, default=(None,)
+        What the boosters learn: None stands for the targets of the ranker's own loss, the name of a
+        loss or a `Loss` for its targets, and ``"labels"`` for the labels as they are, from the
+        columns of X alone, without context columns and with a weaker penalty.
+    center : bool, default=True
+        Whether to subtract from each target, but not from labels, the mean of its query.
+    context : None, "auto", str or list of str, default=None
+        Context columns, as in `DocumentModel`.
+    cv : int, default=3
+        Number of folds of the queries, at least 2.
+    random_state : int, default=0
+        Seed of the draws of columns: each split of a tree sees two fifths of the columns.
+    n_jobs : int, default=None
+        Number of folds that are fitted at the same time, in threads. None means one for each
+        processor (or ``OMP_NUM_THREADS``) below 20,000 rows, and 1 above.
+    verbose : int, default=0
+        If positive, `fit` prints the chosen sizes.
+
+    Attributes
+    ----------
+    regressor_ : HistGradientBoostingRegressor
+        The fitted booster, or the weighted sum of several.
+    sizes_ : dict of str to (int, int)
+        For each loss the number of trees, and the largest number of their leaves.
+    weights_, shares_ : dict of str to float
+        The weight of each loss, and how much of the scores its booster is, as in `StackedModel`.
+    fold_of_query_ : ndarray of shape (n_queries,)
+        The fold of each training query, which depends on the contents of the queries.
+    context_
+        As in `DocumentModel`.
+
+    Notes
+    -----
+    `fit` takes about 5 to 8 times as long as the final booster alone.
+
+    References
+    ----------
+    .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24, 49-64.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import BoostingCV
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> ranker = CalibratedRanker(BoostingCV()).fit(data.X, data.y, groups=data.groups)
+    >>> list(ranker.model_.sizes_)
+    ['targets']
+    """
+
+    regressor = None  # the parameter of `DocumentModel`
+
+    def __init__(
+        self,
+        losses: Sequence[Any] = (None,),
+        *,
+        center: bool = True,
+        context: str | Sequence[str] | None = None,
+        cv: int = 3,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.losses = losses
+        self.center = center
+        self.context = context
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(  # type: ignore[override]  # it learns labels, and no classes
+        self,
+        X: Any,
+        targets: Floats,
+        queries: Queries,
+        sample_weight: Floats | None = None,
+        labels: Any = None,
+        validation: Validation | None = None,
+        fold_of_query: NDArray[np.int64] | None = None,
+    ) -> Self:
+        """Choose the sizes on held-out queries, and combine the boosters.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `DocumentModel.fit`.
+        labels : ndarray of shape (n_documents,) or Preferences, default=None
+            The labels, for losses other than the ranker's own.
+        validation : Validation, default=None
+            Held-out queries, which choose the sizes in place of folds. The boosters are then not
+            fitted again.
+        fold_of_query : ndarray of shape (n_queries,), default=None
+            The fold of each query. None divides the queries into `cv` folds.
+
+        Returns
+        -------
+        self : BoostingCV
+
+        Raises
+        ------
+        ValueError
+            If there are fewer queries than folds, or if a parameter is not as described.
+        """
+        check_count(self.cv, "cv")
+        if self.cv < 2:
+            raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
+        if validation is None and fold_of_query is None and queries.n_queries < self.cv:
+            raise ValueError(
+                f"BoostingCV divides the queries into cv={self.cv} folds, but there are only "
+                f"{counted(queries.n_queries, 'query')} to learn from."
+            )
+        started = time.perf_counter()
+        X = without_sparse_columns(X)
+        self._choose_columns(X, queries)
+        self._forget_classes()
+        self._dtype, self._unit = np.float64, 1.0
+        table, self._inverse_scale = self._table(X, queries)
+        known = labels if isinstance(labels, np.ndarray) else targets
+        if validation is None:
+            if fold_of_query is None:
+                fold_of_query = query_folds(X, queries, self.cv, known)
+            self.fold_of_query_ = fold_of_query
+            held = _Held(targets, queries, labels, sample_weight)
+        else:
+            self.__dict__.pop("fold_of_query_", None)
+            assert validation.known is not None
+            others = validation.known
+            held = _Held(others.targets, validation.queries, others.labels, others.weight)
+        grown: dict[str, _Growth] = {}
+        folds: dict[bool, list[_Fold]] = {}
+        for loss in self.losses:
+            plain = _is_labels(loss) and bool(self._kinds)
+            if plain not in folds:
+                folds[plain] = self._folds(
+                    X if plain else table, queries, sample_weight, validation, plain
+                )
+            leaves = _LEAVES if queries.n_rows < ROWS_FOR_THREADS else _LEAVES_OF_MANY_ROWS
+            if grown and not _is_labels(loss):  # the same columns match, whatever is learned
+                leaves = (next(iter(grown.values())).n_leaves,)
+            wanted = self._wanted(loss, targets, queries, labels)
+            unseen = wanted if validation is None else self._wanted(loss, *held[:3])
+            grown[_name(loss)] = self._choose(loss, leaves, folds[plain], wanted, unseen)
+        held_out = np.column_stack([one.held_out() for one in grown.values()])
+        self.weights_, self.shares_ = nonnegative_weights(
+            list(grown), held_out, held.targets, held.queries, held.weight, _ALPHA
+        )
+        #: For a stack around this model, which takes and deletes them.
+        self._held_out = held_out @ np.array(list(self.weights_.values()))
+        self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
+        # Encoders of categories differ between folds, so that only one fold's trees can be added.
+        n_trees = sum(len(one.regressors) * one.n_trees for one in grown.values())
+        again = validation is None and (
+            n_trees > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
+        )
+        boosters: list[Any] = []
+        scales: list[float] = []
+        for name, one in grown.items():
+            plain = name == LABELS and bool(self._kinds)
+            fitted = [one.refit(X if plain else table, sample_weight)] if again else one.regressors
+            boosters += fitted
+            scales += [self.weights_[name] * one.unit / len(fitted)] * len(fitted)
+        self.regressor_ = merge_boosters(boosters, scales)
+        sizes = "; ".join(
+            f"{name}, {trees} trees of {n_leaves} leaves, share {self.shares_[name]:.2f}"
+            for name, (trees, n_leaves) in self.sizes_.items()
+        )
+        print_progress(self, f"chose {sizes}; {'fitted again' if again else 'merged'}", started)
+        if validation is not None:
+            validation.record(self.predict(validation.X, validation.queries))
+            validation.n_iter = sum(one.n_trees for one in grown.values())
+        return self
+
+    def _folds(
+        self,
+        table: Any,
+        queries: Queries,
+        weight: Floats | None,
+        validation: Validation | None,
+        plain: bool,
+    ) -> list[_Fold]:
+        """Return each fold of a table, or the validation queries with all rows of the table."""
+        if validation is None:
+            out = [self.fold_of_query_ == fold for fold in np.unique(self.fold_of_query_)]
+            return [_Fold(*_split(table, queries, weight, one)) for one in out]
+        assert validation.known is not None
+        other = without_sparse_columns(validation.X)
+        if not plain:
+            other, _ = self._table(other, validation.queries)
+        every = slice(None)
+        return [
+            _Fold(
+                _Part(part_of_table(table, every), queries, every, weight),
+                _Part(other, validation.queries, every, validation.known.weight),
+            )
+        ]
+
+    def pop_held_out(self) -> Floats:
+        """Return the scores of the training rows by boosters that have not seen them, once."""
+        scores: Floats = self.__dict__.pop("_held_out")
+        return scores
+
+    def _wanted(self, loss: Any, targets: Floats, queries: Queries, labels: Any) -> Floats:
+        """Return the targets of a loss, centred unless they are labels as they are."""
+        own = own_targets(loss, targets, queries, labels)
+        return queries.center(own) if self.center and not _is_labels(loss) else own
+
+    def _choose(
+        self,
+        loss: Any,
+        leaves: tuple[int, ...],
+        folds: list[_Fold],
+        wanted: Floats,
+        unseen: Floats,
+    ) -> _Growth:
+        """Return the boosters of the best number of leaves, with the best number of trees."""
+        n_rows = sum(fold.outside.n_rows for fold in folds)
+        n_jobs = self.n_jobs or (allowed_threads() if n_rows < ROWS_FOR_THREADS else 1)
+        sizes = [
+            _Growth(self._regressor(loss, n_leaves, folds[0].inside), folds, wanted, unseen, n_jobs)
+            for n_leaves in leaves
+        ]
+        for one in sizes:
+            one.grow(_AT_FIRST // one.n_leaves)
+        best = min(sizes, key=lambda one: one.error)
+        while not best.stops:
+            best.grow(best.n_grown // 2)
+        best.finish()
+        return best
+
+    def _regressor(self, loss: Any, n_leaves: int, part: _Part) -> HistGradientBoostingRegressor:
+        n_rows, n_columns = part.table.shape
+        return HistGradientBoostingRegressor(
+            learning_rate=_LEARNING_RATE,
+            max_leaf_nodes=n_leaves,
+            min_samples_leaf=min(20, max(1, n_rows // 50)),
+            l2_regularization=_L2[not _is_labels(loss)],
+            max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / n_columns)),
+            early_stopping=False,
+            random_state=self.random_state,
+        )
+
+
+class _Held(NamedTuple):
+    """What is known of the held-out queries."""
+
+    targets: Floats
+    queries: Queries
+    labels: Any
+    weight: Floats | None
+
+
+@dataclass(eq=False)
+class _Part:
+    """A table of some queries, where their rows are among all rows, and their weights."""
+
+    table: Any
+    queries: Queries
+    rows: Any
+    weight: Floats | None
+
+    @property
+    def n_rows(self) -> int:
+        return self.queries.n_rows
+
+
+@dataclass(eq=False)
+class _Fold:
+    """Training queries, and those that are held out."""
+
+    inside: _Part
+    outside: _Part
+    bins: list[Any] = field(default_factory=list)
+
+
+def _split(
+    table: Any, queries: Queries, weight: Floats | None, out: NDArray[np.bool_]
+) -> tuple[_Part, _Part]:
+    inside, some = queries.select(~out)
+    outside, others = queries.select(out)
+    return (
+        _Part(part_of_table(table, inside), some, inside, part_of_weights(weight, inside)),
+        _Part(
+            take_rows(table, outside), others, outside, None if weight is None else weight[outside]
+        ),
+    )
+
+
+class _Growth:
+    """Boosters of one loss and one size of trees, one for each fold, that grow together."""
+
+    def __init__(
+        self,
+        regressor: HistGradientBoostingRegressor,
+        folds: list[_Fold],
+        wanted: Floats,
+        unseen: Floats,
+        n_jobs: int,
+    ) -> None:
+        self.n_leaves = regressor.max_leaf_nodes
+        self.unit = target_unit(float(np.abs(wanted).max()))
+        self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
+        self.n_trees, self.n_grown, self.error = 0, 0, np.inf
+        self._folds, self._n_jobs = folds, n_jobs
+        many = len(wanted) >= ROWS_FOR_THREADS
+        self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
+        self._wanted, self._unseen = wanted / self.unit, unseen / self.unit
+
+    @property
+    def stops(self) -> bool:
+        """Whether more trees would not pay."""
+        return self.n_grown >= min(self._most, self.n_trees + _PATIENCE)
+
+    def grow(self, n_more: int) -> None:
+        """Add trees to all boosters, as far as the held-out error falls."""
+        n_next = min(self._most, self.n_grown + n_more)
+        errors = Parallel(n_jobs=min(self._n_jobs, len(self._folds)), prefer="threads")(
+            delayed(self._errors)(regressor, fold, n_next)
+            for regressor, fold in zip(self.regressors, self._folds, strict=True)
+        )
+        for number, error in enumerate(np.sum(errors, axis=0), self.n_grown + 1):
+            if self.error == np.inf or exceeds(self.error, error, self.error):
+                self.n_trees, self.error = number, float(error)
+            elif number >= self.n_trees + _PATIENCE:
+                break
+        self.n_grown = n_next
+
+    def _errors(
+        self, regressor: HistGradientBoostingRegressor, fold: _Fold, n_trees: int
+    ) -> Floats:
+        """Fit a booster up to a number of trees; return the held-out error after each new one."""
+        inside, outside = fold.inside, fold.outside
+        wanted = outside.queries.center(self._unseen[outside.rows])
+        errors = []
+        with threads_for(inside.n_rows), bins_once(regressor, fold.bins):
+            regressor.set_params(max_iter=n_trees)
+            regressor.fit(inside.table, self._wanted[inside.rows], inside.weight)
+            for scores in islice(regressor.staged_predict(outside.table), self.n_grown, None):
+                squares = np.square(outside.queries.center(scores) - wanted)
+                errors.append(squares.sum() if outside.weight is None else squares @ outside.weight)
+        return np.array(errors)
+
+    def finish(self) -> None:
+        """Remove the trees after the best number."""
+        for regressor in self.regressors:
+            cut_iterations(regressor, self.n_trees)
+            regressor.set_params(max_iter=self.n_trees, warm_start=False)
+
+    def held_out(self) -> Floats:
+        """Return the scores of all held-out rows, by boosters that have not seen them."""
+        scores = np.empty(sum(fold.outside.n_rows for fold in self._folds))
+        for regressor, fold in zip(self.regressors, self._folds, strict=True):
+            with threads_for(fold.outside.n_rows):
+                scores[fold.outside.rows] = regressor.predict(fold.outside.table) * self.unit
+        return scores
+
+    def refit(self, table: Any, weight: Floats | None) -> HistGradientBoostingRegressor:
+        """Fit a booster of this size to all rows."""
+        with threads_for(len(self._wanted)):
+            part = part_of_table(table, slice(None))
+            return clone(self.regressors[0]).fit(part, self._wanted, weight)
+
+
+def _is_labels(loss: Any) -> bool:
+    return isinstance(loss, str) and loss == LABELS
+
+
+def _name(loss: Any) -> str:
+    return "targets" if loss is None else loss if isinstance(loss, str) else repr(loss)

@@ -1,0 +1,375 @@
+"""Boosting whose size held-out queries choose, alone and inside CalibratedRanker."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from sklearn_rankcal import CalibratedRanker, preference_labels
+from sklearn_rankcal._kernels import KERNELS
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, StackedModel
+from sklearn_rankcal.models import _boosting_cv as module
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters
+
+DATA = make_ranking(n_queries=24, n_documents=8, n_features=5, n_informative=3, random_state=0)
+X, Y, G = DATA.X, DATA.y, DATA.groups
+QUERIES = Queries.from_groups(G)
+Y[QUERIES.offsets[:-1]] = 2  # NDCG is defined on all queries
+TARGETS = get_loss("ndcg").resolve(Y).training_targets(Y, QUERIES)
+CENTRED = QUERIES.center(TARGETS)
+LOSSES = (None, "pd_by_scores", "labels")
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_TREES", 60)
+    monkeypatch.setattr(module, "_MOST_MERGED", 300)
+    monkeypatch.setattr(module, "_PATIENCE", 5)
+    monkeypatch.setattr(module, "_AT_FIRST", 70)
+
+
+def fit(losses=(None,), context="zscore", **parameters):
+    model = BoostingCV(losses, context=context, **parameters)
+    return model.fit(X, TARGETS, QUERIES, labels=Y.astype(float))
+
+
+def boosters(model, leaves, n_trees, table, y):
+    """One booster without each fold, by scikit-learn alone."""
+    found = []
+    for fold in range(3):
+        inside, _ = QUERIES.select(model.fold_of_query_ != fold)
+        regressor = HistGradientBoostingRegressor(
+            learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves,
+            min_samples_leaf=max(1, len(inside) // 50), l2_regularization=50.0,
+            max_features=max(0.4, 4 / table.shape[1]), early_stopping=False, random_state=0,
+        )  # fmt: skip
+        found.append(regressor.fit(table[inside], y[inside]))
+    return found
+
+
+def errors_of_folds(model, leaves, n_trees, table, y):
+    """The held-out squared error of all folds after each tree."""
+    total = np.zeros(n_trees)
+    for fold, regressor in enumerate(boosters(model, leaves, n_trees, table, y)):
+        out, others = QUERIES.select(model.fold_of_query_ == fold)
+        wanted = others.center(y[out])
+        staged = regressor.staged_predict(table[out])
+        total += [np.square(others.center(scores) - wanted).sum() for scores in staged]
+    return total
+
+
+# -------------------------------------------------------------------- sizes
+
+
+def test_the_size_has_the_least_error_of_all_folds(few_trees):
+    model = fit()
+    table, _ = model._table(X, QUERIES)
+    n_trees, leaves = model.sizes_["targets"]
+    errors = errors_of_folds(model, leaves, n_trees + 5, table, CENTRED)
+    assert 5 < n_trees < 60 and n_trees == 1 + np.argmin(errors)
+    # trees of the other size do not rank held-out queries better after as many leaves
+    other = {7: 15, 15: 7}[leaves]
+    theirs = errors_of_folds(model, other, 70 // other, table, CENTRED)
+    assert errors_of_folds(model, leaves, 70 // leaves, table, CENTRED).min() <= theirs.min()
+
+
+def test_the_mean_of_the_folds_is_one_regressor(few_trees):
+    model = fit()
+    table, _ = model._table(X, QUERIES)
+    n_trees, leaves = model.sizes_["targets"]
+    assert model.regressor_.n_iter_ == 3 * n_trees
+    scores = [one.predict(table) for one in boosters(model, leaves, n_trees, table, CENTRED)]
+    wanted = model.weights_["targets"] * np.mean(scores, axis=0)
+    np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
+    assert model.shares_ == {"targets": 1.0}
+
+
+def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_MERGED", 30)
+    model = fit()
+    n_trees, leaves = model.sizes_["targets"]
+    assert 3 * n_trees > 30 and model.regressor_.n_iter_ == n_trees
+    table, _ = model._table(X, QUERIES)
+    again = HistGradientBoostingRegressor(
+        learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves, min_samples_leaf=len(Y) // 75,
+        l2_regularization=50.0, max_features=0.4, early_stopping=False, random_state=0,
+    )  # fmt: skip
+    wanted = model.weights_["targets"] * again.fit(table, CENTRED).predict(table)
+    np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_noise_has_few_trees_and_a_match_has_many():
+    rng = np.random.default_rng(0)
+    queries = Queries.uniform(150, 12)
+    wanted = queries.broadcast(rng.normal(size=150))
+    offered = rng.normal(size=queries.n_rows)
+    table = np.column_stack([wanted, offered, rng.normal(size=(queries.n_rows, 3))])
+    match = -np.abs(wanted - offered)
+    sizes = {}
+    for name, targets in (("match", match), ("noise", rng.normal(size=queries.n_rows))):
+        model = BoostingCV().fit(table, targets, queries)
+        sizes[name] = model.sizes_["targets"][0]
+    assert sizes["match"] > 200 and sizes["noise"] < 20
+
+
+# -------------------------------------------------------------------- several losses
+
+
+def test_the_weighted_sum_of_losses_is_one_regressor(few_trees):
+    model = fit(LOSSES)
+    assert list(model.sizes_) == ["targets", "pd_by_scores", "labels"]
+    assert model.sizes_["pd_by_scores"][1] == model.sizes_["targets"][1]
+    total = np.zeros(len(Y))
+    for loss, (name, weight) in zip(LOSSES, model.weights_.items(), strict=True):
+        if weight:
+            alone = fit((loss,), context=None if loss == "labels" else "zscore")
+            assert name == "pd_by_scores" or alone.sizes_[name] == model.sizes_[name]
+            total += weight / alone.weights_[name] * alone.predict(X, QUERIES)
+    np.testing.assert_allclose(
+        QUERIES.center(model.predict(X, QUERIES)), QUERIES.center(total), rtol=1e-9, atol=1e-9
+    )
+    assert sum(model.shares_.values()) == pytest.approx(1)
+
+
+def test_the_weights_are_those_of_a_stack_of_the_same_folds(few_trees):
+    model = fit(LOSSES)
+    members = [(name, None, BoostingCV((loss,), context="zscore")) for name, loss in
+               zip(model.weights_, LOSSES, strict=True)]  # fmt: skip
+    stack = StackedModel(members, cv=3).fit(X, TARGETS, QUERIES, labels=Y.astype(float))
+    # a single loss has a weight of its own, which the weights of the stack do not repeat
+    for name, share in model.shares_.items():
+        assert stack.shares_[name] == pytest.approx(share, abs=1e-6)
+
+
+def test_it_repeats_itself_and_does_not_see_the_order_of_rows(few_trees):
+    ranker = CalibratedRanker().fit(X, Y, groups=G)
+    order = np.random.default_rng(1).permutation(len(Y))
+    other = CalibratedRanker(n_jobs=2).fit(X[order], Y[order], groups=G[order])
+    np.testing.assert_array_equal(
+        ranker.predict(X, groups=G)[order], other.predict(X[order], groups=G[order])
+    )
+    assert other.model_.sizes_ == ranker.model_.sizes_
+
+
+def test_weights_of_rows(few_trees):
+    """Rows without weight change nothing but the counts of leaves, and only ratios count."""
+    weight = np.random.default_rng(0).integers(1, 4, len(Y)).astype(float)
+    one, other = (
+        CalibratedRanker().fit(X, Y, groups=G, sample_weight=factor * weight) for factor in (1, 1e6)
+    )
+    np.testing.assert_array_equal(one.predict(X, groups=G), other.predict(X, groups=G))
+    equal = CalibratedRanker().fit(X, Y, groups=G, sample_weight=np.full(len(Y), 3.0))
+    plain = CalibratedRanker().fit(X, Y, groups=G)
+    np.testing.assert_array_equal(equal.predict(X, groups=G), plain.predict(X, groups=G))
+    assert (one.predict(X, groups=G) != plain.predict(X, groups=G)).any()
+
+
+# -------------------------------------------------------------------- inside the ranker
+
+
+def test_when_it_is_the_default(few_trees):
+    assert list(CalibratedRanker().fit(X, Y, groups=G).model_.sizes_) == [
+        "targets", "pd_by_scores", "labels"
+    ]  # fmt: skip
+    by_borda = CalibratedRanker(loss="pd_by_scores").fit(X, Y, groups=G)
+    assert list(by_borda.model_.sizes_) == ["targets", "labels"]
+    boosting = CalibratedRanker("boosting").fit(X, Y, groups=G)
+    assert list(boosting.model_.sizes_) == ["targets"]
+    first = np.flatnonzero(np.append(True, G[1:] != G[:-1]))
+    labels = preference_labels(np.column_stack([first, first + 1]), G)
+    votes = CalibratedRanker(loss="pd_by_scores").fit(X, labels)
+    assert list(votes.model_.sizes_) == ["targets"]
+    pairs = CalibratedRanker(loss="pd").fit(X, Y, groups=G)
+    assert isinstance(pairs.model_, ResidualPairModel)
+    assert list(pairs.model_.scores_.sizes_) == ["targets", "labels"]
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 3, 4, 5, 6])
+def test_few_queries(few_trees, n_queries):
+    some = np.isin(G, np.unique(G)[:n_queries])
+    for name in (None, "boosting"):
+        ranker = CalibratedRanker(name).fit(X[some], Y[some], groups=G[some])
+        assert type(ranker.model_) is (BoostingCV if n_queries >= 5 else DocumentModel)
+        assert ranker.score(X[some], Y[some], groups=G[some]) > 0.7
+
+
+def test_queries_of_one_document_do_not_count(few_trees):
+    groups = np.where(G == G[0], G.max() + 1 + np.arange(len(G)), G)
+    few = np.isin(G, np.unique(G)[:5])
+    ranker = CalibratedRanker().fit(X[few], Y[few], groups=groups[few])
+    assert type(ranker.model_) is DocumentModel
+
+
+def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(
+    few_trees, monkeypatch
+):
+    choose = "sklearn_rankcal.rankers._choose_model"
+    monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
+    monkeypatch.setattr(module, "ROWS_FOR_THREADS", len(Y))
+    monkeypatch.setattr(f"{choose}._FEWEST_TO_HOLD_OUT", 20)
+    relevant = int((Y > QUERIES.broadcast(QUERIES.min(Y))).sum())
+    monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant)
+    for name in (None, "boosting"):
+        ranker = CalibratedRanker(name).fit(X, Y, groups=G)
+        model = ranker.model_
+        assert len(ranker.validation_queries_) == pytest.approx(24 / 7, abs=1)
+        assert not hasattr(model, "fold_of_query_")
+        assert ranker.n_iter_ == sum(n_trees for n_trees, _ in model.sizes_.values())
+        # the number of trees is that of the least error on the queries that were held out
+        held = np.isin(G, ranker.validation_queries_)
+        trained, others = Queries.from_groups(G[~held]), Queries.from_groups(G[held])
+        table, _ = model._table(X[~held], trained)
+        n_trees, leaves = model.sizes_["targets"]
+        again = clone(model.regressor_).set_params(
+            max_iter=n_trees + 5, max_leaf_nodes=leaves, l2_regularization=50.0
+        )
+        loss = ranker.loss_
+        again.fit(table, trained.center(loss.training_targets(Y[~held], trained)))
+        wanted = others.center(loss.training_targets(Y[held], others))
+        unseen, _ = model._table(X[held], others)
+        errors = [np.square(others.center(s) - wanted).sum() for s in again.staged_predict(unseen)]
+        assert n_trees == 1 + np.argmin(errors)
+        scores = ranker.decision_function(X[held], groups=G[held])
+        error = np.mean(np.square(others.center(scores) - wanted))
+        np.testing.assert_allclose(ranker.validation_scores_, [-error], rtol=1e-9)
+    monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant + 1)
+    assert not hasattr(CalibratedRanker().fit(X, Y, groups=G), "n_iter_")
+
+
+def test_a_stack_keeps_one_model_of_each_boosted_member(few_trees):
+    ranker = CalibratedRanker("stacked").fit(X, Y, groups=G)
+    found = {name: len(models) for name, models in ranker.model_.members_.items() if models}
+    assert set(found) <= {"targets", "borda", "labels", "forest"}
+    assert all(n == (5 if name == "forest" else 1) for name, n in found.items())
+    stopped = CalibratedRanker("stacked", validation_queries=0.3, random_state=0)
+    stopped.fit(X, Y, groups=G)
+    assert stopped.n_iter_ > 0 and not hasattr(stopped.model_, "fold_of_query_")
+
+
+# -------------------------------------------------------------------- tables
+
+
+def frame(**columns):
+    return pd.DataFrame(X, columns=list("abcde")).assign(**columns)
+
+
+def test_categories_have_boosters_that_are_fitted_to_all_queries(few_trees):
+    kind = pd.Categorical(np.where(G == G[0], "rare", np.where(X[:, 0] > 0, "u", "v")))
+    table = frame(kind=kind)
+    ranker = CalibratedRanker().fit(table, Y, groups=G)
+    model = ranker.model_
+    assert model.regressor_.n_iter_ == sum(
+        n_trees for name, (n_trees, _) in model.sizes_.items() if model.weights_[name]
+    )
+    # by hand, with the encoders of each booster
+    seen, _ = model._table(table, QUERIES)
+    total = np.zeros(len(Y))
+    for name, loss in zip(model.sizes_, LOSSES, strict=True):
+        n_trees, leaves = model.sizes_[name]
+        plain = name == "labels" and bool(model.context_)
+        learned = Y if name == "labels" else QUERIES.center(
+            TARGETS if loss is None else get_loss(loss).training_targets(Y, QUERIES)
+        )  # fmt: skip
+        width = table.shape[1] if plain else seen.shape[1]
+        booster = clone(model.regressor_).set_params(
+            max_iter=n_trees, max_leaf_nodes=leaves, max_features=max(0.4, 4 / width),
+            l2_regularization=5.0 if name == "labels" else 50.0,
+        )  # fmt: skip
+        booster.fit(table if plain else seen, learned)
+        total += model.weights_[name] * booster.predict(table if plain else seen)
+    np.testing.assert_allclose(model.predict(table, QUERIES), total, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [None, "boosting", "stacked"])
+def test_columns_that_a_fold_does_not_know(few_trees, name):
+    inside = G == G[0]
+    tables = [
+        frame(k=pd.Categorical(np.where(inside, "u", None))),
+        frame(k=np.where(inside, 1.5, np.nan)),
+        frame(k=np.nan),
+        frame(k=1.0),
+        frame(k=pd.array(np.where(inside, True, None), dtype="boolean")),
+        np.column_stack([X, np.where(inside, np.inf, 0.0)]),
+    ]
+    for table in tables:
+        ranker = CalibratedRanker(name).fit(table, Y, groups=G)
+        assert ranker.score(table, Y, groups=G) > 0.8
+
+
+def test_a_grade_in_one_query_only(few_trees):
+    y = np.minimum(Y, 1)
+    y[np.flatnonzero(G == G[0])[0]] = 4
+    assert CalibratedRanker().fit(X, y, groups=G).score(X, y, groups=G) > 0.7
+
+
+def test_columns_that_are_constant_have_nothing_to_split(few_trees):
+    with pytest.warns(UserWarning, match="has learned nothing"):
+        ranker = CalibratedRanker().fit(np.ones((len(Y), 2)), Y, groups=G)
+    assert np.ptp(ranker.decision_function(np.ones((len(Y), 2)), groups=G)) == 0
+
+
+def test_wrong_parameters():
+    with pytest.raises(ValueError, match="cv must be at least 2; got 1"):
+        fit(cv=1)
+    with pytest.raises(ValueError, match="cv=30 folds, but there are only 24 queries"):
+        fit(cv=30)
+    with pytest.raises(ValueError, match="needs the labels"):
+        BoostingCV(("labels",)).fit(X, TARGETS, QUERIES)
+    assert clone(BoostingCV(("labels",), cv=4)).get_params()["cv"] == 4
+
+
+# -------------------------------------------------------------------- predictions
+
+
+def test_trees_in_arrays_predict_the_same(few_trees):
+    rng = np.random.default_rng(0)
+    table = X.copy()
+    table[rng.random(X.shape) < 0.1] = np.nan
+    table[rng.random(X.shape) < 0.05] = np.inf
+    table[rng.random(X.shape) < 0.05] = -np.inf
+    regressor = HistGradientBoostingRegressor(max_iter=20, early_stopping=False).fit(table, Y)
+    assert FlatTrees.suits(regressor) == (KERNELS == "compiled")
+    if KERNELS == "compiled":
+        found = FlatTrees(regressor).predict(table)
+        np.testing.assert_array_equal(found, regressor.predict(table))
+    for other in (
+        HistGradientBoostingRegressor(max_iter=2, loss="poisson").fit(table, Y),
+        HistGradientBoostingRegressor(max_iter=2, categorical_features=[0]).fit(
+            np.column_stack([G % 3, table]), Y
+        ),
+    ):
+        assert not FlatTrees.suits(other)
+    ranker = CalibratedRanker(regressor, context=None).fit(table, Y, groups=G)
+    before = len(pickle.dumps(ranker))
+    scores = ranker.decision_function(table, groups=G)
+    assert len(pickle.dumps(ranker)) == before  # the arrays are not stored
+    wanted = ranker.model_.regressor_.predict(table) * ranker.model_._unit
+    np.testing.assert_array_equal(scores, wanted)
+    named = pd.DataFrame(table, columns=list("abcde"))
+    again = CalibratedRanker(regressor, context=None).fit(named, Y, groups=G)
+    np.testing.assert_array_equal(again.decision_function(named, groups=G), wanted)
+    # another regressor in its place is not confused with the first
+    ranker.model_.regressor_ = HistGradientBoostingRegressor(max_iter=1).fit(table, -Y)
+    assert (ranker.decision_function(table, groups=G) != scores).any()
+
+
+def test_merged_boosters_predict_the_weighted_sum():
+    parts = [
+        HistGradientBoostingRegressor(max_iter=n, early_stopping=False).fit(X, Y) for n in (3, 8)
+    ]
+    merged = merge_boosters(parts, [2.0, -0.5])
+    wanted = 2 * parts[0].predict(X) - 0.5 * parts[1].predict(X)
+    np.testing.assert_allclose(merged.predict(X), wanted, rtol=1e-12)
+    assert merged.n_iter_ == merged.max_iter == 11 and parts[0].n_iter_ == 3
+    alone = merge_boosters(parts, [0.0, 1.0])
+    np.testing.assert_allclose(alone.predict(X), parts[1].predict(X), rtol=1e-12)
+    nothing = merge_boosters(parts, [0.0, 0.0])
+    assert (nothing.predict(X) == 0).all()
