@@ -410,14 +410,15 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
 
         The coefficient of a "difference" column is added to that of its input column. So is that of
         a "zscore" column, multiplied by the mean of 1 / sd over the queries. "rank" columns have no
-        slope, which is an AttributeError.
+        slope, which is an AttributeError. "share" columns are left out: categories have no slope.
         """
         if "rank" in self._kinds:
             raise AttributeError(
                 "With context='rank' there is no coefficient per input column. The coefficients "
                 "of the regressor are in model_.regressor_.coef_."
             )
-        slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        factors = {"difference": 1.0, "zscore": self._inverse_scale, "share": 0.0}
+        slopes = self._sum_by_column(values, factors)
         return slopes if is_classifier(self.regressor_) else slopes * self._unit
 
 

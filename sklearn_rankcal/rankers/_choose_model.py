@@ -26,7 +26,7 @@ from sklearn_rankcal.models._stacked import boosted_members
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import clone
-from sklearn_rankcal.utils._features import column_values, numeric_columns
+from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
@@ -147,7 +147,8 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
                 "table as a dense array is ranked differently. Pass X.toarray() for z-scores, or "
                 "context=None, which ranks both in the same way."
             )
-        return "auto" if grouped and numeric_columns(X) else None
+        describable = numeric_columns(X) or category_columns(X)
+        return "auto" if grouped and describable else None
     return context
 
 
