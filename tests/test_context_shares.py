@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge, SGDRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_rankcal import (
     BoostedRanker,
@@ -160,6 +162,14 @@ def test_a_frame_of_categories_alone():
     assert ranker.model_.context_ == {"share": ["kind"]}
     with pytest.raises(ValueError, match="needs them: pass groups"):
         ranker.predict(FRAME[["kind"]])
+
+
+def test_an_encoder_of_categories_alone_sees_no_shares():
+    half = G < 20
+    ranker = CalibratedRanker(make_pipeline(OneHotEncoder(), Ridge()))
+    ranker.fit(FRAME.loc[half, ["kind"]], Y[half], groups=G[half])
+    assert ranker.model_.context_ == {}
+    assert np.isfinite(ranker.decision_function(FRAME[["kind"]], groups=G)).all()
 
 
 def test_the_order_of_rows_does_not_matter_to_a_ranker():

@@ -49,7 +49,10 @@ class ContextTableMixin:
         """Return columns of X that are described if they differ, and those described anyway."""
         kinds = () if self._auto else check_context(self.context)
         numbers = numeric_columns(X)
-        categories = category_columns(X) if self._auto or SHARE in kinds else []
+        # An encoder of a table of categories alone would take the shares for categories.
+        encoded = self._auto and not numbers and hasattr(self.regressor, "steps")
+        described = SHARE in kinds or (self._auto and not encoded)
+        categories = category_columns(X) if described else []
         return (numbers + categories, []) if self._auto else (categories, numbers)
 
     @property

@@ -109,11 +109,12 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         Whether to subtract from every target the (weighted) mean of the targets of its query, which
         changes no ranking. It is ignored for classifiers, and for regressors that minimise the
         Poisson deviance, which is a Bregman divergence, so that they learn the expectations too.
-    context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
+    context : None, str, list of str or "auto", default=None
         Context columns to add, which compare a document with the other documents of its query.
         "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, all
-        within the query. ``"auto"`` adds the z-scores of those columns whose level or spread
-        differs between the queries of `fit`, see the notes.
+        within the query. "share" describes the columns of categories of a data frame: the share of
+        the query's rows that have the same category. ``"auto"`` adds the z-scores of those columns
+        whose level or spread differs between the queries of `fit`, and shares, see the notes.
 
     Attributes
     ----------
@@ -132,7 +133,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     -----
     ``context="auto"`` leaves out a column if the share of its variance that lies between queries
     is below 0.02 by more than two standard errors, because its z-scores then say nearly the same as
-    the column itself.
+    the column itself. A column of categories gets shares, also those of ``"share"``, unless all
+    rows of each query have the same category. A missing category is a category.
 
     :ref:`classifiers` describes how a classifier learns targets: each distinct target is a class,
     if there are at most 100 that depend on the labels of the documents alone, and otherwise each
@@ -201,8 +203,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         Raises
         ------
         ValueError
-            If `context` is given for a table without numeric columns, if the regressor does not
-            take weights that are needed, or if a classifier cannot learn the targets.
+            If `context` is given for a table without columns that it describes, if the regressor
+            does not take weights that are needed, or if a classifier cannot learn the targets.
         TypeError
             If `validation` is given and the regressor cannot stop early.
         """
