@@ -372,9 +372,10 @@ def context(case):
 def shares(case):
     """The share of a category is that of the definition, whatever rows, names and queries are."""
     codes = draw_codes(case)
+    numbers = np.array(codes)
     kind = case.rng.integers(-1, case.choose([1, 2, 4, 30]), len(codes))  # -1 is missing
     if case.chance(0.2):  # constant in every query
-        kind = codes % 3
+        kind = numbers % 3
     names = np.array([f"kind {number}" for number in range(31)])
     if case.chance(0.3):
         names = np.arange(31) * 10.0 ** case.whole(-40, 40)
@@ -388,7 +389,8 @@ def shares(case):
         case.expect(np.array_equal(found[rows], same.mean(axis=1)), "another share")
     order = case.rng.permutation(len(codes))
     renamed = frame.assign(kind=pd.Categorical.from_codes(kind, names[::-1]))
-    moved = case.call(public.context_columns, renamed.iloc[order], codes[order], kinds)
+    moved = case.call(public.context_columns, renamed.iloc[order], numbers[order],
+                      kinds)  # fmt: skip
     case.expect(np.array_equal(moved["kind__share"], found[order]), "depends on order or names")
 
 
