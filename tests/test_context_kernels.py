@@ -212,7 +212,7 @@ def test_some_columns(shuffled):
     queries = Queries.from_groups(groups if shuffled else np.sort(groups))
     values = rng.normal(size=(200, 5))
     both, slope = add_context(values, queries, ("zscore", "rank"))
-    some, some_slope = add_context(values, queries, ("zscore", "rank"), [1, 4])
+    some, some_slope = add_context(values, queries, {"zscore": [1, 4], "rank": [1, 4]})
     np.testing.assert_array_equal(some, both[:, [0, 1, 2, 3, 4, 6, 9, 11, 14]])
     np.testing.assert_array_equal(some_slope, slope[[1, 4]])
 
@@ -246,7 +246,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, kinds, layout):
     queries = Queries.from_groups(groups)
     values = rng.normal(size=(len(groups), 5)) * 10.0 ** rng.integers(-9, 9, size=(len(groups), 5))
     X = pd.DataFrame(values, columns=list("abcde")) if layout == "frame" else values
-    columns = [0, 3] if layout == "some columns" else None
+    described = {kind: [0, 3] for kind in kinds} if layout == "some columns" else kinds
     used = set()
 
     def describe(*arguments):
@@ -261,14 +261,14 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, kinds, layout):
         monkeypatch.setattr(_context, "allowed_threads", lambda n=n_threads: n)
         used.clear()
         with sklearn.config_context(working_memory=8 * 5 * 100 / 2**20):  # blocks of 100 rows
-            table, slope = add_context(X, queries, kinds, columns)
+            table, slope = add_context(X, queries, described)
         assert len(used) == 1 if "rank" in kinds or n_threads == 1 else 1 < len(used) <= n_threads
         results.append((np.asarray(table), slope))
     for table, slope in results[1:]:
         np.testing.assert_array_equal(table, results[0][0])
         np.testing.assert_array_equal(slope, results[0][1])
     # One block of all rows gives the same slope to the last digit.
-    np.testing.assert_array_equal(add_context(X, queries, kinds, columns)[1], slope)
+    np.testing.assert_array_equal(add_context(X, queries, described)[1], slope)
 
 
 @pytest.mark.skipif(compiled is None, reason="the kernels in NumPy run")

@@ -14,8 +14,14 @@ auto
     that context cannot help; in the other they have a level of their own in each query. Predict
     is also compared with one `predict` of the ranker's regressor on the finished table. NDCG@10 is
     of new queries.
+shares
+    NDCG@10 of new queries with the shares of categories that ``context="auto"`` adds, minus without
+    context, with the processor seconds of both fits. Queries have 20 documents, three columns of
+    numbers and one of categories. Relevance depends on whether a document has the category that its
+    query looks for, which most of its documents have, or on the category itself, or not at all.
 
     python examples/benchmarks/bench_context.py --documents 240000 --trees 100
+    python examples/benchmarks/bench_context.py --parts shares
 """
 
 from __future__ import annotations
@@ -30,7 +36,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from _harness import print_table
+import pandas as pd
+from _harness import half_interval, interval, print_table, values_of_queries
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
@@ -43,7 +50,22 @@ from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
-PARTS = ("columns", "auto")
+PARTS = ("columns", "auto", "shares")
+RANKERS = ("boosting", "distilled")
+#: How relevance depends on categories: the gain of the category that the query looks for, the
+#: standard deviation of gains of categories, whether most documents have the category of the query,
+#: and the number of categories.
+SHOPS = {
+    "the category looked for": (1.2, 0.0, True, 12),
+    "all others": (-1.2, 0.0, True, 12),
+    "looked for, and its own gain": (0.8, 0.8, True, 12),
+    "its own gain": (0.0, 0.8, True, 12),
+    "its own gain, random": (0.0, 0.8, False, 12),
+    "nothing": (0.0, 0.0, True, 12),
+    "nothing, random, 5 levels": (0.0, 0.0, False, 5),
+    "nothing, random, 50 levels": (0.0, 0.0, False, 50),
+    "nothing, random, 120 levels": (0.0, 0.0, False, 120),
+}
 
 
 def make_data(n_documents: int, n_features: int, level: float, seed: int) -> Bunch:
@@ -217,6 +239,60 @@ def report_auto(arguments: argparse.Namespace) -> None:
         )
 
 
+# -------------------------------------------------------------------- shares of categories
+
+
+def make_shop(world: str, n_queries: int, seed: int) -> Bunch:
+    """Grades 0 to 3 of documents with a category; rows are in random order."""
+    gain, spread, mostly, n_categories = SHOPS[world]
+    rng = np.random.default_rng(seed)
+    own = spread * rng.normal(size=n_categories)
+    groups = rng.permutation(np.repeat(np.arange(n_queries), 20))
+    wanted = rng.integers(n_categories, size=n_queries)[groups]
+    has_it = rng.random(len(groups)) < rng.uniform(0.3, 0.8, n_queries)[groups]
+    category = rng.integers(n_categories, size=len(groups))
+    category = np.where(has_it, wanted, category) if mostly else category
+    numbers = rng.normal(size=(len(groups), 3))
+    latent = 0.7 * numbers[:, 0] + 0.4 * numbers[:, 1] + rng.normal(size=len(groups))
+    latent += gain * (category == wanted) + own[category]
+    X = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(
+        category=pd.Categorical([f"category {number}" for number in category])
+    )
+    y = np.digitize(latent, np.quantile(latent, [0.6, 0.8, 0.93])).astype(np.float64)
+    return Bunch(X=X, y=y, groups=groups)
+
+
+def report_shares(arguments: argparse.Namespace) -> None:
+    rows = []
+    for world in SHOPS:
+        for regressor in arguments.rankers:
+            differences, seconds, level = [], {"auto": 0.0, None: 0.0}, []
+            for draw in range(arguments.draws):
+                data = make_shop(world, 2 * arguments.queries, 1000 + draw)
+                train = data.groups < arguments.queries
+                values = {}
+                for context in seconds:
+                    started = time.process_time()
+                    ranker = CalibratedRanker(regressor, context=context)
+                    ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
+                    seconds[context] += time.process_time() - started
+                    groups = data.groups[~train]
+                    scores = ranker.decision_function(data.X[~train], groups=groups)
+                    values[context] = values_of_queries("ndcg@10", data.y[~train], scores, groups)
+                differences.append(values["auto"] - values[None])
+                level.append(np.nanmean(values[None]))
+            found = np.concatenate(differences)
+            found = found[~np.isnan(found)]
+            cells = [f"{np.mean(level):.4f}", interval(found.mean(), half_interval(found))]
+            cells += [f"{seconds[context]:.1f}" for context in seconds]
+            rows.append([f"{world}, {regressor}", *cells])
+    print_table(
+        f"Relevance depends on ...: {arguments.draws} draws of {arguments.queries} queries",
+        ["", "no context", "with shares", "fit, s", "without, s"],
+        rows,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -225,12 +301,17 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=136, help="(default: 136)")
     parser.add_argument("--trees", type=int, default=100, help="(default: 100)")
     parser.add_argument("--repeats", type=int, default=3, help="(default: 3)")
+    parser.add_argument("--queries", type=int, default=400, help="of shares (default: 400)")
+    parser.add_argument("--draws", type=int, default=4, help="of shares (default: 4)")
+    parser.add_argument("--rankers", nargs="+", choices=RANKERS, default=RANKERS, help="of shares")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
     arguments = parser.parse_args()
     if "columns" in arguments.parts:
         report_columns(arguments)
     if "auto" in arguments.parts:
         report_auto(arguments)
+    if "shares" in arguments.parts:
+        report_shares(arguments)
 
 
 if __name__ == "__main__":

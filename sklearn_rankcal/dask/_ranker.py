@@ -60,7 +60,7 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
-from sklearn_rankcal.rankers._choose_model import check_is_no_ranker
+from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._reports import predicts_scores
 from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.rankers._training import (
@@ -68,7 +68,6 @@ from sklearn_rankcal.rankers._training import (
     warn_if_labels_are_amounts,
     warn_if_rows_are_queries,
 )
-from sklearn_rankcal.utils._features import numeric_columns
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._nested import set_random_states, set_verbose
@@ -382,15 +381,14 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         self, regressor: Any, data: Collections, template: Any, counts: Counts, largest: float
     ) -> DocumentModel:
         """Return a model that knows the context columns and the unit of the targets."""
-        columns = numeric_columns(template)
-        automatic = isinstance(self.context, str) and self.context == "auto"
         model = DocumentModel(
             unfitted_on_one_machine(regressor),
             center=self.center,
-            context=None if automatic and not columns else self.context,
+            context=chosen_context(self.context, True, template),
         )
-        if automatic and columns:
-            columns = columns_that_differ(columns, data, counts, self.whole_queries)
+        judged, columns = model.candidates(template)
+        if judged:
+            columns = columns + columns_that_differ(judged, data, counts, self.whole_queries)
         return model.prepare(template, columns, largest)
 
     def _on_one_machine(

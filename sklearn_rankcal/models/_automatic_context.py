@@ -1,7 +1,8 @@
 """Which columns ``context="auto"`` describes: those whose level or spread differs between queries.
 
 If a column has the same distribution in every query, its z-scores tell a regressor almost nothing
-new, but trees take as long for them as for any other column.
+new, but trees take as long for them as for any other column. Categories are described by their
+shares wherever these can differ from 1.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
+from sklearn_rankcal.utils._features import (
+    category_codes,
+    category_columns,
+    column_values,
+    is_dataframe,
+    take_rows,
+)
 from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 
@@ -35,8 +42,9 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
     for the ranks of the column among all rows (the level), and for the distances of these ranks
     from their middle (the spread). If more than a tenth of the rows have the same value, both are
     also estimated from the other rows alone. A column is left out if all estimates, plus two
-    standard errors each, are below `SMALLEST_SHARE`, or if it is constant in every query. A table
-    of more than 50,000 rows is judged by about 50,000, see `sampled_queries` and `thinned_rows`.
+    standard errors each, are below `SMALLEST_SHARE`, or if it is constant in every query. A column
+    of categories is left out only if it is constant in every query. A table of more than 50,000
+    rows is judged by about 50,000, see `sampled_queries` and `thinned_rows`.
     """
     if not columns:
         return []
@@ -54,14 +62,19 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
 
 def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
     """Return what `columns_that_differ` returns, looking at all rows of X."""
-    values, codes = column_values(X, columns), queries.codes
-    places = range(len(columns)) if is_dataframe(X) else columns
+    codes, categories = queries.codes, set(category_columns(X))
+    numbers = [name for name in columns if name not in categories]
+    values = column_values(X, numbers) if numbers else np.empty((queries.n_rows, 0))
+    place = {name: n for n, name in enumerate(numbers)} if is_dataframe(X) else {}
 
-    def differs(place: int) -> bool:
-        return _differs(values[:, place].astype(np.float64), codes)
+    def differs(column: Any) -> bool:
+        if column in categories:
+            of_rows = category_codes(X, column)
+            return bool((queries.max(of_rows) > queries.min(of_rows)).any())
+        return _differs(values[:, place.get(column, column)].astype(np.float64), codes)
 
     n_threads = allowed_threads() if len(values) > _FEWEST_ROWS else 1
-    return list(compress(columns, map_in_order(differs, places, n_threads)))
+    return list(compress(columns, map_in_order(differs, columns, n_threads)))
 
 
 def sampled_queries(hashes: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -127,7 +127,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         ------
         ValueError
             If the surrogate does not take the targets, if the regressor has an objective of its
-            own, or if `context` is given for a table without numeric columns.
+            own, or if `context` is given for a table without columns that it describes.
         TypeError, ImportError
             If the regressor is not one of LightGBM or XGBoost, or if the library is not installed.
         """

@@ -10,8 +10,10 @@ right of those. What holds for a column of X then has to hold for the columns th
   the others increases the standard deviation, so that z-scores below the mean rise too, and a
   document with such a z-score could overtake. Automatic context then consists of differences.
 - A group of columns that may interact gets the columns that describe its members.
-- Categories and ignored columns are not described: the z-score of a code means nothing, and that of
-  an ignored column would bring it back.
+- Categories and ignored columns are not described by numbers: the z-score of a code means nothing,
+  and that of an ignored column would bring it back.
+- The share of a category gets no sign of a constraint, because categories have no order. An ignored
+  column has no share.
 - Any other number of a column also counts for the columns that describe it.
 """
 
@@ -110,6 +112,12 @@ def places_without_context(regressor: Any, X: Any, kinds: Iterable[str]) -> set[
     return found | constrained_places(regressor, X) if "zscore" in kinds else found
 
 
+def ignored_places(regressor: Any, X: Any) -> set[int]:
+    """Return the places of the columns of X that the regressor ignores."""
+    _, ignored = given_parameters(regressor).get("ignored_features", (COLUMNS, ()))
+    return _Columns("ignored_features", X, library_of(regressor)).places(ignored)
+
+
 def constrained_places(regressor: Any, X: Any) -> set[int]:
     """Return the places of the columns of X with a monotone constraint."""
     signs = (
@@ -120,23 +128,23 @@ def constrained_places(regressor: Any, X: Any) -> set[int]:
     return {place for each in signs for place, sign in enumerate(each) if sign}
 
 
-def match_parameters(
-    regressor: Any, X: Any, described: Sequence[int] = (), n_kinds: int = 0
-) -> None:
+def match_parameters(regressor: Any, X: Any, added: Sequence[int] = ()) -> None:
     """Let the parameters of an unfitted regressor fit the table that it will read.
 
-    They also hold for the context columns of the table. There are `n_kinds` of them for each place
-    in `described`, one kind after the other, on the right of the columns of X. Raises ValueError if
-    a parameter cannot be extended.
+    They also hold for the context columns of the table, on the right of the columns of X. `added`
+    has the place of the column that each of them describes. Raises ValueError if a parameter cannot
+    be extended.
     """
-    added = [*described] * n_kinds
     library = library_of(regressor)
+    categories = set(category_columns(X))
+    names = list(X.columns) if categories else []
+    shares = {place for place, name in enumerate(names) if name in categories}
     changed: dict[str, Any] = {}
     for name, (form, value) in given_parameters(regressor).items():
         columns = _Columns(name, X, library)
         if form in (SIGNS, NUMBERS) and (added or not isinstance(value, str)):
             own = columns.numbers(value)
-            own = [*own, *(own[place] for place in added)]
+            own += [0 if form == SIGNS and place in shares else own[place] for place in added]
             changed[name] = _in_form_of(library, form, own)
         elif form == TYPES and added:
             changed[name] = [*value, *("float" for _ in added)]

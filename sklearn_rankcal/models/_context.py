@@ -15,6 +15,8 @@ from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import (
     append_columns,
+    category_codes,
+    category_columns,
     check_features,
     column_values,
     is_dataframe,
@@ -25,7 +27,13 @@ from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 
 _FEWEST_BLOCKS = 8  # of which starting threads takes less time than the threads save
 
-CONTEXTS = ("zscore", "difference", "rank")
+SHARE = "share"  # the kind that describes columns of categories; the others describe numbers
+_NOTHING_TO_DESCRIBE = (
+    "context={!r} needs at least one numeric column of a dense table; pass context=None.",
+    "context={!r} needs a data frame with at least one column of categories. Make text a category, "
+    "as in X.astype({{'brand': 'category'}}), or leave this kind out.",
+)
+CONTEXTS = ("zscore", "difference", "rank", SHARE)
 
 
 def check_context(context: Any) -> tuple[str, ...]:
@@ -56,29 +64,43 @@ def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
     Parameters
     ----------
     X : {array-like, data frame} of shape (n_documents, n_features)
-        A dense table with at least one numeric column.
+        A dense table with at least one numeric column, or for ``"share"`` a data frame with at
+        least one column of categories.
     groups : array-like of shape (n_documents,)
         Query id of each row.
     context : str or list of str, default="zscore"
-        ``"zscore"``, ``"difference"``, ``"rank"`` or several, as in `CalibratedRanker`.
+        ``"zscore"``, ``"difference"``, ``"rank"``, ``"share"`` or several, as in
+        `CalibratedRanker`.
 
     Returns
     -------
-    table : ndarray of shape (n_documents, n_features + n_numeric * n_kinds), or a frame
-        The columns of X, followed by one column of each kind for each numeric column. A data frame
-        keeps its type, and its new columns are named ``<column>__<kind>``.
+    table : ndarray of shape (n_documents, n_features + n_added), or a frame
+        The columns of X, followed by one column of each kind for each numeric column, or for
+        ``"share"`` for each column of categories. A data frame keeps its type, and its new columns
+        are named ``<column>__<kind>``.
 
     Raises
     ------
     ValueError
-        If a kind is unknown or none is given, if X is sparse or has no numeric column, if the
-        lengths of X and `groups` differ, or if an id is missing.
+        If a kind is unknown or none is given, if X has no column that a kind describes or is
+        sparse, if the lengths of X and `groups` differ, or if an id is missing.
+
+    Notes
+    -----
+    The ``"share"`` of a row is the share of the rows of its query that have the same category. A
+    missing category is a category. Here every column of categories gets shares, so that tables of
+    training and test queries have the same columns; a ranker leaves out columns that are constant
+    in every query of `fit`.
 
     Examples
     --------
     >>> from sklearn_rankcal import context_columns
     >>> context_columns([[1.0], [3.0], [7.0]], groups=["a", "a", "b"]).tolist()
     [[1.0, -1.0], [3.0, 1.0], [7.0, 0.0]]
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"kind": ["phone", "phone", "case", "case"]}, dtype="category")
+    >>> context_columns(X, [1, 1, 1, 2], context="share")["kind__share"].round(2).tolist()
+    [0.67, 0.67, 0.33, 1.0]
     """
     kinds = check_context(context)
     if not kinds:
@@ -87,47 +109,82 @@ def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
     return add_context(table, Queries.from_groups(groups, table.shape[0]), kinds)[0]
 
 
+def columns_of_kinds(X: Any, kinds: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Return all columns of X that each kind can describe."""
+    numbers = numeric_columns(X)
+    return {kind: category_columns(X) if kind == SHARE else numbers for kind in kinds}
+
+
 def add_context(
     X: Any,
     queries: Queries,
-    kinds: tuple[str, ...],
-    columns: list[Any] | None = None,
+    described: dict[str, list[Any]] | tuple[str, ...],
     dtype: Any = None,
 ) -> tuple[Any, NDArray[np.float64]]:
-    """Add a column of each kind for each numeric column of `X`.
+    """Add a column of each kind for each column that it describes.
 
     Let q be the query of row i. The kind "difference" is x_i - mean_q(x). The kind "zscore" is that
     difference divided by the standard deviation sd_q(x), and 0 if all values of the query are
     equal. The kind "rank" is the share of the query's values below x_i, where equal values count
     one half, minus one half. NaN and infinite values are kept as they are and are left out of the
-    means. NaN is left out of the ranks.
+    means. NaN is left out of the ranks. The kind "share" is the share of the query's rows with the
+    category of row i, where missing is a category.
 
-    `columns` are those to describe, in the order of `X`, by default its numeric columns. The dtype
-    is by default float32 if the numbers of `X` are float32, and otherwise float64. The second
-    result is the mean over queries of 1 / sd_q for each described column, where sd_q = 0
+    `described` has the columns of each kind, in the order of `X`, or the kinds alone, which then
+    describe all columns that they can. All kinds of numbers describe the same columns. The dtype is
+    by default float32 if the numbers of `X` are float32, and otherwise float64. The second result
+    is the mean over queries of 1 / sd_q for each described column of numbers, where sd_q = 0
     contributes 0. The columns of a row depend neither on the order of the rows nor on other queries
     nor on the number of threads, not even in the last digit.
     """
-    columns = numeric_columns(X) if columns is None else columns
-    if not columns:
-        raise ValueError(
-            "context features need at least one numeric column of a dense table; pass context=None."
-        )
+    if not isinstance(described, dict):
+        described = columns_of_kinds(X, described)
+    for kind, own in described.items():
+        if not own:
+            raise ValueError(_NOTHING_TO_DESCRIBE[kind == SHARE].format(kind))
+    columns: list[Any] = next((own for kind, own in described.items() if kind != SHARE), [])
     frame = is_dataframe(X)
-    values = column_values(X, columns)
+    # A frame of categories alone has no numbers to read.
+    values = column_values(X, columns) if columns else np.empty((queries.n_rows, 0))
     n_rows, n_columns = values.shape
     width = len(columns)
     first = 0 if frame else n_columns
-    some = slice(None) if n_columns == width else np.array(columns)
+    start, stop = {}, first
+    for kind, own in described.items():
+        start[kind], stop = stop, stop + len(own)
     if dtype is None:
         dtype = np.float32 if values.dtype == np.float32 else np.float64
-    table = np.empty((n_rows, first + width * len(kinds)), dtype=dtype)
+    table = np.empty((n_rows, stop), dtype=dtype)
     slope = np.zeros(width)
-    if "rank" in kinds:  # a larger block, because each call of a sort has a cost of its own
+    if columns:
+        slope = _describe_numbers(values, columns, queries, start, table, frame)
+    for number, column in enumerate(described.get(SHARE, [])):
+        table[:, start[SHARE] + number] = _shares(category_codes(X, column), queries)
+    if not frame:
+        return table, slope
+    return append_columns(X, table, _names(X, described)), slope
+
+
+def _describe_numbers(
+    values: NDArray[Any],
+    columns: list[Any],
+    queries: Queries,
+    start: dict[str, int],
+    table: NDArray[Any],
+    frame: bool,
+) -> NDArray[np.float64]:
+    """Write the kinds of numbers to the table from their `start` on; return the mean slopes.
+
+    The table of an array begins with a copy of its columns.
+    """
+    n_rows, n_columns = values.shape
+    width = len(columns)
+    some = slice(None) if n_columns == width else np.array(columns)
+    slope = np.zeros(width)
+    if "rank" in start:  # a larger block, because each call of a sort has a cost of its own
         step = rows_per_block(8 * n_columns)
     else:
         step = rows_per_block(kernels.N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
-    start = {kind: first + number * width for number, kind in enumerate(kinds)}
     places = start.get("zscore", -1), start.get("difference", -1)
     as_it_is = n_columns == width and _is_readable(values)
     if not frame and queries.order is not None:
@@ -147,31 +204,36 @@ def add_context(
             kernels.describe(
                 copied, slice(0, part.n_rows), part.offsets, table, rows, *places, slopes
             )
-        if "rank" in kinds:
+        if "rank" in start:
             copied = _copy_block(values, rows, some)
             own = slice(start["rank"], start["rank"] + width)
             table[rows, own] = _ranks(copied, np.isnan(copied), part)
         return slopes
 
     # Ranks have large blocks, and several of them at the same time would take too much memory.
-    several = "rank" not in kinds and n_rows > _FEWEST_BLOCKS * step
+    several = "rank" not in start and n_rows > _FEWEST_BLOCKS * step
     for slopes in map_in_order(fill, queries.chunks(step), allowed_threads() if several else 1):
         # `accumulate` adds one query after the other, so that blocks do not change the last digit.
         slopes[0] += slope
         slope = np.add.accumulate(slopes, axis=0)[-1]
-    slope /= queries.n_queries
-    if not frame:
-        return table, slope
-    return append_columns(X, table, _names(X, columns, kinds)), slope
+    return slope / queries.n_queries
 
 
-def _names(X: Any, columns: list[Any], kinds: tuple[str, ...]) -> list[Any]:
+def _shares(codes: NDArray[np.int64], queries: Queries) -> NDArray[np.float64]:
+    """Share of the query's rows that have the code of each row."""
+    least = codes.min()
+    keys = queries.codes * (codes.max() - least + 1) + (codes - least)
+    _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return counts[place] / queries.broadcast(queries.sizes)
+
+
+def _names(X: Any, described: dict[str, list[Any]]) -> list[Any]:
     """Names of the new columns of a data frame."""
     present = list(X.columns)
     if not all(isinstance(name, str) for name in present):
         # scikit-learn ignores names that are not strings, unless they are mixed with strings.
-        return list(range(len(present), len(present) + len(columns) * len(kinds)))
-    names = [f"{column}__{kind}" for kind in kinds for column in columns]
+        return list(range(len(present), len(present) + sum(map(len, described.values()))))
+    names = [f"{column}__{kind}" for kind, own in described.items() for column in own]
     taken = set(names) & set(present)
     if taken:
         raise ValueError(

@@ -11,14 +11,20 @@ from numpy.typing import NDArray
 from sklearn_rankcal.models._automatic_context import columns_that_differ
 from sklearn_rankcal.models._column_parameters import (
     constrained_places,
+    ignored_places,
     match_parameters,
     places_without_context,
 )
-from sklearn_rankcal.models._context import add_context, check_context
+from sklearn_rankcal.models._context import SHARE, add_context, check_context, columns_of_kinds
 from sklearn_rankcal.models._tables import PREDICTION_BYTES, stored_columns
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import readable_table
-from sklearn_rankcal.utils._features import is_dataframe, numeric_columns, take_rows
+from sklearn_rankcal.utils._features import (
+    category_columns,
+    is_dataframe,
+    numeric_columns,
+    take_rows,
+)
 from sklearn_rankcal.utils._memory import rows_per_block
 
 
@@ -36,8 +42,18 @@ class ContextTableMixin:
 
     def _choose_columns(self, X: Any, queries: Queries) -> None:
         """Choose the columns that context columns describe, and set `context_`."""
-        columns = numeric_columns(X)
-        self._set_columns(X, columns_that_differ(X, columns, queries) if self._auto else columns)
+        judged, others = self.candidates(X)
+        self._set_columns(X, others + columns_that_differ(X, judged, queries))
+
+    def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
+        """Return columns of X that are described if they differ, and those described anyway."""
+        kinds = () if self._auto else check_context(self.context)
+        numbers = numeric_columns(X)
+        # An encoder of a table of categories alone would take the shares for categories.
+        encoded = self._auto and not numbers and hasattr(self.regressor, "steps")
+        described = SHARE in kinds or (self._auto and not encoded)
+        categories = category_columns(X) if described else []
+        return (numbers + categories, []) if self._auto else (categories, numbers)
 
     @property
     def _auto(self) -> bool:
@@ -48,36 +64,49 @@ class ContextTableMixin:
         # The positions of the columns, which are names in a data frame.
         names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
+        categories = set(category_columns(X))
         kinds = self.context
         if self._auto:  # a constraint holds for differences, and not for z-scores
             constrained = columns and constrained_places(self.regressor, X)
             signed = constrained and constrained & {place[name] for name in columns}
-            kinds = "difference" if signed else "zscore"
-        self._kinds = check_context(kinds)
-        left_out = places_without_context(self.regressor, X, self._kinds) if self._kinds else ()
-        kept = [name for name in columns if place[name] not in left_out]
-        if not kept and (self._auto or columns):
-            self._kinds = ()
-        self._columns = kept
-        self.context_ = {kind: list(kept) for kind in self._kinds}
+            kinds = ["difference" if signed else "zscore", SHARE]
+        self.context_: dict[str, list[Any]] = {}
+        self._columns: list[Any] = []  # the numbers that are described
+        kinds = check_context(kinds)
+        possible = columns_of_kinds(X, kinds)
+        for kind in kinds:
+            if kind == SHARE:
+                left_out = ignored_places(self.regressor, X)
+            else:
+                left_out = places_without_context(self.regressor, X, kinds)
+            kept = [
+                name
+                for name in columns
+                if (name in categories) == (kind == SHARE) and place[name] not in left_out
+            ]
+            # A kind that was asked for and can describe nothing is an error of `add_context`.
+            if kept or not (self._auto or possible[kind]):
+                self.context_[kind] = kept
+                self._columns = self._columns if kind == SHARE else kept
+        self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
-        self._described = np.array([place[name] for name in kept], dtype=np.int64)
+        #: The kind of each context column, and the place of the column that it describes.
+        self._added = [(kind, place[name]) for kind, own in self.context_.items() for name in own]
 
     def match_parameters(self, regressor: Any, X: Any) -> None:
         """Let parameters of columns, such as monotone constraints, hold for context columns."""
-        match_parameters(regressor, X, self._described.tolist(), len(self._kinds))
+        match_parameters(regressor, X, [place for _, place in self._added])
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
         """Return the columns that the regressor sees, and the mean slopes of "zscore"."""
         slopes = None
         if self._kinds:
-            X, slopes = add_context(X, queries, self._kinds, self._columns, self._dtype)
+            X, slopes = add_context(X, queries, self.context_, self._dtype)
         return readable_table(self.regressor, X), slopes
 
     def table_names(self, names: list[str]) -> list[str]:
         """Return the names of the columns that the regressor sees, given those of X."""
-        added = [f"{names[place]}__{kind}" for kind in self._kinds for place in self._described]
-        return [*names, *added]
+        return [*names, *(f"{names[place]}__{kind}" for kind, place in self._added)]
 
     def _predict_blocks(
         self,
@@ -91,7 +120,7 @@ class ContextTableMixin:
         # Without context columns, the score of a document does not depend on its query. A block
         # then need not consist of whole queries.
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
-        n_columns = stored_columns(X) + len(self._columns) * len(self._kinds)
+        n_columns = stored_columns(X) + len(self._added)
         step = rows_per_block(8 * n_columns, n_bytes)
         for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
@@ -127,10 +156,10 @@ class ContextTableMixin:
         if not self._kinds:
             return total
         added = values[..., self._n_columns :]
-        width = len(self._described)
-        if added.shape[-1] != width * len(self._kinds):
+        if added.shape[-1] != len(self._added):
             raise AttributeError("The columns of the regressor do not correspond to those of X.")
-        for number, kind in enumerate(self._kinds):
-            part = added[..., number * width : (number + 1) * width]
-            total[..., self._described] += part * factors[kind]
+        for kind in self._kinds:
+            own = [number for number, (other, _) in enumerate(self._added) if other == kind]
+            places = [self._added[number][1] for number in own]
+            total[..., places] += added[..., own] * factors[kind]
         return total

@@ -115,11 +115,12 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         Whether to subtract from every target the (weighted) mean of the targets of its query, which
         changes no ranking. It is ignored for classifiers, and for regressors that minimise the
         Poisson deviance, which is a Bregman divergence, so that they learn the expectations too.
-    context : None, "zscore", "difference", "rank", a list of these, or "auto", default=None
+    context : None, str, list of str or "auto", default=None
         Context columns to add, which compare a document with the other documents of its query.
         "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, all
-        within the query. ``"auto"`` adds the z-scores of those columns whose level or spread
-        differs between the queries of `fit`, see the notes.
+        within the query. "share" describes the columns of categories of a data frame: the share of
+        the query's rows that have the same category. ``"auto"`` adds the z-scores of those columns
+        whose level or spread differs between the queries of `fit`, and shares, see the notes.
 
     Attributes
     ----------
@@ -138,7 +139,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     -----
     ``context="auto"`` leaves out a column if the share of its variance that lies between queries
     is below 0.02 by more than two standard errors, because its z-scores then say nearly the same as
-    the column itself.
+    the column itself. A column of categories gets shares, also those of ``"share"``, unless all
+    rows of each query have the same category. A missing category is a category.
 
     :ref:`classifiers` describes how a classifier learns targets: each distinct target is a class,
     if there are at most 100 that depend on the labels of the documents alone, and otherwise each
@@ -207,8 +209,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         Raises
         ------
         ValueError
-            If `context` is given for a table without numeric columns, if the regressor does not
-            take weights that are needed, or if a classifier cannot learn the targets.
+            If `context` is given for a table without columns that it describes, if the regressor
+            does not take weights that are needed, or if a classifier cannot learn the targets.
         TypeError
             If `validation` is given and the regressor cannot stop early.
         """
@@ -433,14 +435,15 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
 
         The coefficient of a "difference" column is added to that of its input column. So is that of
         a "zscore" column, multiplied by the mean of 1 / sd over the queries. "rank" columns have no
-        slope, which is an AttributeError.
+        slope, which is an AttributeError. "share" columns are left out: categories have no slope.
         """
         if "rank" in self._kinds:
             raise AttributeError(
                 "With context='rank' there is no coefficient per input column. The coefficients "
                 "of the regressor are in model_.regressor_.coef_."
             )
-        slopes = self._sum_by_column(values, {"difference": 1.0, "zscore": self._inverse_scale})
+        factors = {"difference": 1.0, "zscore": self._inverse_scale, "share": 0.0}
+        slopes = self._sum_by_column(values, factors)
         return slopes if is_classifier(self.regressor_) else slopes * self._unit
 
 

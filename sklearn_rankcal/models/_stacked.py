@@ -435,7 +435,7 @@ def default_members(
     forest : bool, default=True
         Whether there is the fourth member, a forest, which needs columns of numbers. Numbers
         beyond 1e30 count as 1e30 for it.
-    context : None, "zscore", "difference", "rank", a list of these, or "auto", default="auto"
+    context : None, str, list of str or "auto", default="auto"
         Context columns of the first two members.
     center : bool, default=True
         Whether the first two members learn centred targets.

@@ -69,10 +69,11 @@ class CalibratedRanker(QueryRanker):
         cheap), ``"exact"`` or another one of `decoders` for pairs, by name or as an object.
     context : "auto", None, str or list of str, default="auto"
         Columns for the regressor that compare a document with its query: ``"zscore"``,
-        ``"difference"`` (from the mean), ``"rank"``, or a list of these. ``"auto"`` adds z-scores
-        of the numeric columns whose level or spread differs between queries, or differences if
-        one of these has a monotone constraint, which z-scores would break
-        (:ref:`column-parameters`).
+        ``"difference"`` (from the mean), ``"rank"``, for columns of categories ``"share"`` (of the
+        query's rows with the same category), or a list of these. ``"auto"`` adds z-scores of the
+        numeric columns whose level or spread differs between queries, or differences if one of
+        these has a monotone constraint, which z-scores would break (:ref:`column-parameters`), and
+        shares of the categories of data frames.
     center : bool, default=True
         Whether to subtract from each target the mean of its query, which changes no ranking.
     group_column : str, default=None

@@ -25,7 +25,7 @@ from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._member_weights import LABELS
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import clone
-from sklearn_rankcal.utils._features import column_values, numeric_columns
+from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
@@ -148,7 +148,8 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
                 "table as a dense array is ranked differently. Pass X.toarray() for z-scores, or "
                 "context=None, which ranks both in the same way."
             )
-        return "auto" if grouped and numeric_columns(X) else None
+        describable = numeric_columns(X) or category_columns(X)
+        return "auto" if grouped and describable else None
     return context
 
 

@@ -17,7 +17,13 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._features import check_features, column_values, is_dataframe
+from sklearn_rankcal.utils._features import (
+    category_codes,
+    category_columns,
+    check_features,
+    column_values,
+    is_dataframe,
+)
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._site import SiteLink
@@ -233,13 +239,17 @@ def _warn_of_constants(ranker: Any, X: Any) -> None:
     X = check_features(X) if described else X
     if not described or X.shape[0] < _FEW_ROWS or sparse.issparse(X):
         return
+    categories = category_columns(X)
     for column in sorted(described, key=str):
-        values = column_values(X, [column]) if is_dataframe(X) else X[:, [column]]
+        if column in categories:
+            values = category_codes(X, column)
+        else:
+            values = column_values(X, [column]) if is_dataframe(X) else X[:, [column]]
         if (values == values[0]).all():
             warn(
                 f"Column {column!r} has the same value in all {len(values):,} rows, and then its "
-                "context columns are 0 whatever the value is. partial_dependence therefore leaves "
-                "out most of the effect of the column. It is right for a ranker with "
+                "context columns are the same whatever the value is. partial_dependence therefore "
+                "leaves out most of the effect of the column. It is right for a ranker with "
                 "context=None, such as distill(ranker, X, groups, context=None)."
             )
             return

@@ -152,6 +152,19 @@ def category_columns(X: Any) -> list[Any]:
     return list(X.select_dtypes("category").columns) if hasattr(X, "iloc") else []
 
 
+def category_codes(X: Any, column: Any) -> NDArray[np.int64]:
+    """Return a whole number for each row of a column of a data frame: equal ones for equal values.
+
+    Missing values are -1.
+    """
+    _check_present(X, [column])
+    if _is_polars(X):
+        codes = X[column].to_physical().cast(int).fill_null(-1).to_numpy()
+    else:
+        codes = X[column].factorize()[0]
+    return codes.astype(np.int64, copy=False)
+
+
 def used_categories(X: Any) -> dict[Any, set[Any]]:
     """Return the categories that occur in each column of categories of a data frame."""
     columns = {name: X[name] for name in category_columns(X)}
@@ -259,9 +272,7 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
                 "X is sparse, but the ranker was fitted on dense X with context columns."
             )
         return X if X.dtype.kind in "iuf" else X.astype(np.float64)
-    absent = [name for name in columns if name not in list(X.columns)]
-    if absent:
-        raise ValueError(f"The ranker was fitted with the columns {absent}, which X does not have.")
+    _check_present(X, columns)
     if _is_polars(X):
         booleans = [name for name in columns if str(X.schema[name]) == "Boolean"]
         return X.select(columns).cast(dict.fromkeys(booleans, int)).to_numpy()
@@ -270,6 +281,14 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "O" for dtype in part.dtypes}
     same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
     return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _check_present(X: Any, columns: list[Any]) -> None:
+    """Raise ValueError if X does not have all of these columns."""
+    present = list(X.columns) if is_dataframe(X) else []
+    absent = [name for name in columns if name not in present]
+    if absent:
+        raise ValueError(f"The ranker was fitted with the columns {absent}, which X does not have.")
 
 
 DENSE_BYTES = 2**32  # 4 GiB: up to this size, sparse X is converted for regressors that need it

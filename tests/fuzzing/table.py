@@ -103,6 +103,7 @@ CALLS = [
     Call(tools.out_of_fold, 0.5, ("query_cross_val_predict",)),
     Call(tools.scores, 0.5, tools.COVERS_SCORES),
     Call(tools.context, 2, ("context_columns",)),
+    Call(tools.shares, 2, ("context_columns",)),
     Call(tools.importances, 0.5, ("permutation_importance",)),
     Call(tools.bootstrap, 2, ("paired_bootstrap",)),
     Call(tools.names, 2, ("get_ranking_scorer_names", "get_loss")),

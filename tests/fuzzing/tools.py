@@ -369,6 +369,31 @@ def context(case):
         case.equal(table[rows, 4:6], score, "other z-scores", 1e-6, 1e-6)
 
 
+def shares(case):
+    """The share of a category is that of the definition, whatever rows, names and queries are."""
+    codes = draw_codes(case)
+    numbers = np.array(codes)
+    kind = case.rng.integers(-1, case.choose([1, 2, 4, 30]), len(codes))  # -1 is missing
+    if case.chance(0.2):  # constant in every query
+        kind = numbers % 3
+    names = np.array([f"kind {number}" for number in range(31)])
+    if case.chance(0.3):
+        names = np.arange(31) * 10.0 ** case.whole(-40, 40)
+    frame = pd.DataFrame({"kind": pd.Categorical.from_codes(kind, names)})
+    frame["number"] = case.rng.normal(size=len(codes)) * 10.0 ** case.whole(-40, 40)
+    kinds = case.choose(["share", ["share", "rank"], ["difference", "share"]])
+    table = case.call(public.context_columns, frame, draw_groups(case, codes), kinds)
+    found = table["kind__share"].to_numpy()
+    for rows in rows_of(codes):
+        same = kind[rows][:, None] == kind[rows]
+        case.expect(np.array_equal(found[rows], same.mean(axis=1)), "another share")
+    order = case.rng.permutation(len(codes))
+    renamed = frame.assign(kind=pd.Categorical.from_codes(kind, names[::-1]))
+    moved = case.call(public.context_columns, renamed.iloc[order], numbers[order],
+                      kinds)  # fmt: skip
+    case.expect(np.array_equal(moved["kind__share"], found[order]), "depends on order or names")
+
+
 def importances(case):
     """A column that no ranking depends on has importance 0."""
     X, y, codes = _data(case)
