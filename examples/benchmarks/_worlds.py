@@ -127,6 +127,56 @@ def digits(seed: int, n_queries: int = 700, n_documents: int = 20) -> Data:
     return np.vstack(tables), np.concatenate(labels), np.repeat(np.arange(n_queries), n_documents)
 
 
+def matches(
+    seed: int,
+    n_queries: int,
+    n_documents: float,
+    kind: str,
+    *,
+    n_others: int = 8,
+    shares: Sequence[float] = FIVE_GRADES,
+    noise: float = 0.7,
+) -> Data:
+    """A column of the query has to match one of the document, as in a shop.
+
+    "category": wanted and offered. "price": near the budget. "distance": of two places. "taste":
+    how much a property counts depends on the user. "three-way": how much the price counts among the
+    documents of the wanted category depends on the user. Quality counts for everybody, and most of
+    the other columns for nobody.
+    """
+    rng = np.random.default_rng(seed)
+    groups = query_ids(n_queries, n_documents, rng)
+    n_rows = len(groups)
+
+    def of_query(values: np.ndarray) -> np.ndarray:
+        return values[groups]
+
+    others = rng.standard_normal((n_rows, n_others))
+    relevance = others[:, :3] @ np.array([0.6, 0.4, 0.2])
+    if kind == "category":
+        own = [of_query(rng.integers(0, 10, n_queries)), rng.integers(0, 10, n_rows)]
+        fit = own[0] == own[1]
+    elif kind == "price":
+        budget = of_query(0.7 * rng.standard_normal(n_queries))
+        price = 0.5 * budget + 0.7 * rng.standard_normal(n_rows)
+        own, fit = [np.exp(budget), np.exp(price)], -np.abs(price - budget)
+    elif kind == "distance":
+        places = of_query(rng.standard_normal((n_queries, 2))), rng.standard_normal((n_rows, 2))
+        own, fit = [*places[0].T, *places[1].T], -np.hypot(*(places[0] - places[1]).T)
+    elif kind == "taste":
+        tastes = of_query(rng.standard_normal((n_queries, 3)))
+        own, fit = [*tastes.T], (tastes * others[:, 3:6]).sum(axis=1)
+    else:
+        wanted, offered = of_query(rng.integers(0, 5, n_queries)), rng.integers(0, 5, n_rows)
+        thrift = of_query(rng.standard_normal(n_queries))
+        fit = (wanted == offered) * (1.0 - thrift * others[:, 3])
+        own = [wanted, offered, thrift]
+    relevance = relevance + (fit - fit.mean()) / fit.std()
+    relevance = relevance / relevance.std()
+    X = np.column_stack([*own, others])
+    return X, to_grades(relevance + noise * rng.standard_normal(n_rows), shares), groups
+
+
 class World(NamedTuple):
     """A world, and the share of its queries that trains; the others test."""
 

@@ -141,7 +141,7 @@ def surrogate_value(
     The surrogate is the one that `Surrogate.resolve` returned for the training queries.
     """
     eta = getattr(surrogate, "eta", None)
-    if eta is not None:  # it is above all utilities of the training queries, but not of all others
+    if eta is not None:  # it follows the training queries, and other utilities may be larger
         targets = np.minimum(targets, eta)
     surrogate.check(targets)
     per_query = None if weight is None else queries.mean(weight)
