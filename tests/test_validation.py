@@ -338,8 +338,12 @@ def test_sparse_tables_reach_lightgbm_as_they_are():
 
 
 @pytest.mark.parametrize("loss", ["pd", "map"])
-def test_default_models_of_pairs_stop_their_scores(loss):
-    """The curve is the measure of the rankings by the scores alone."""
+def test_default_models_of_pairs_stop_their_scores(loss, monkeypatch):
+    """The curve is the measure of the rankings by the scores alone, and they have the targets."""
+    seen, record = [], Validation.record
+    monkeypatch.setattr(
+        Validation, "record", lambda self, u: (seen.append(u.copy()), record(self, u))
+    )
     y, y_val = (np.minimum(each, 1) for each in (Y, Y_VAL))
     ranker = CalibratedRanker(loss=loss, n_iter_no_change=5)
     ranker.fit(X, y, G, X_val=X_VAL, y_val=y_val, groups_val=G_VAL)
@@ -348,6 +352,12 @@ def test_default_models_of_pairs_stop_their_scores(loss):
     by_scores = CalibratedRanker(loss=f"{loss}_by_scores", context="zscore").fit(X, y, G)
     by_scores.model_ = scores
     assert by_scores.score(X_VAL, y_val, G_VAL) == pytest.approx(kept_score(ranker))
+    used = np.isin(G_VAL, ranker.validation_queries_)
+    queries = Queries.from_groups(G_VAL[used])
+    targets = ranker.loss_.training_targets(y_val[used], queries)
+    wanted = queries.center(ranker.model_._score_targets(targets, None))
+    errors = [np.mean((queries.center(u) - wanted) ** 2) for u in seen]
+    assert ranker.n_iter_ == 1 + max(np.argmin(errors), np.argmax(ranker.validation_scores_))
 
 
 def test_models_of_pairs_without_boosted_scores_are_refused():
