@@ -59,7 +59,7 @@ class _ResidualModel(BaseEstimator):
             As in `DocumentModel`.
         validation : Validation, default=None
             The validation queries of a `CalibratedRanker`, which determine the number of iterations
-            of a boosted regressor in `scores`, by the error of the targets of the scores.
+            of a boosted regressor in `scores`, by its rankings and the error of its targets.
         labels : ndarray of shape (n_documents,) or Preferences, default=None
             The labels, for a `scores` that takes them (`StackedModel`).
 
