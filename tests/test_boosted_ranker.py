@@ -27,6 +27,7 @@ from sklearn_rankcal.losses import MAP, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import BoostedModel, _boosted
 from sklearn_rankcal.models._boosted import boosted_regressor
+from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseLogistic
 
@@ -158,14 +159,21 @@ def test_pickles_hold_no_training_data(library):
 
 
 @BOTH
-def test_early_stopping_keeps_the_best_number_of_trees(library):
+def test_training_goes_on_while_the_measure_or_the_surrogate_improves(library, monkeypatch):
+    seen, record = [], Validation.record
+    monkeypatch.setattr(
+        Validation, "record", lambda self, u: (seen.append(u.copy()), record(self, u))
+    )
     one = ranker(library, n=120, n_iter_no_change=10).fit(
         X, Y, groups=G, X_val=X_VAL, y_val=Y_VAL, groups_val=G_VAL
     )
     scores = one.validation_scores_
-    assert one.n_iter_ == np.argmax(scores) + 1
+    queries = Queries.from_groups(G_VAL)
+    targets = one.loss_.training_targets(Y_VAL, queries)
+    errors = [one.surrogate_.value(targets, u, queries).mean() for u in seen]
+    assert one.n_iter_ == max(np.argmax(scores), np.argmin(errors)) + 1
     assert len(scores) == min(120, one.n_iter_ + 10)
-    assert one.score(X_VAL, Y_VAL, groups=G_VAL) == pytest.approx(scores.max())
+    assert one.score(X_VAL, Y_VAL, groups=G_VAL) == pytest.approx(scores[one.n_iter_ - 1])
     again = ranker(library, n=one.n_iter_).fit(X, Y, groups=G)
     np.testing.assert_allclose(
         again.decision_function(X_VAL, groups=G_VAL), one.decision_function(X_VAL, groups=G_VAL),
@@ -186,15 +194,27 @@ def test_queries_are_held_out(library):
     assert not hasattr(one, "n_iter_")
 
 
-def test_the_measure_of_the_loss_chooses():
+def test_the_measure_of_the_loss_is_recorded():
     named = {}
     for loss in ("ndcg@1", "dcg"):
         one = ranker("lightgbm", n=30, loss=loss)
         one.fit(X, Y, groups=G, X_val=X_VAL, y_val=Y_VAL, groups_val=G_VAL)
-        named[loss] = one.score(X_VAL, Y_VAL, groups=G_VAL), one.validation_scores_.max()
+        kept = one.validation_scores_[one.n_iter_ - 1]
+        named[loss] = one.score(X_VAL, Y_VAL, groups=G_VAL), kept
     for score, best in named.values():
         assert score == pytest.approx(best)
     assert named["dcg"][0] > 1 > named["ndcg@1"][0]
+
+
+@pytest.mark.parametrize("surrogate", ["pointwise_logistic", "pairwise_logistic", "cosine"])
+def test_validation_queries_may_have_larger_utilities(surrogate):
+    """The utilities of a pointwise surrogate are bounded by those of the training queries."""
+    y = np.minimum(Y, 1)
+    one = ranker("lightgbm", n=20, surrogate=surrogate, loss="dcg").fit(
+        X, y, groups=G, X_val=X_VAL, y_val=4 * Y_VAL, groups_val=G_VAL
+    )
+    kept = one.validation_scores_[one.n_iter_ - 1]
+    assert one.score(X_VAL, 4 * Y_VAL, groups=G_VAL) == pytest.approx(kept)
 
 
 def test_the_default_has_more_trees_with_validation_queries():

@@ -66,6 +66,11 @@ def boosting(name, n, **parameters):
     return getattr(ensemble, name)(**parameters)
 
 
+def kept_score(ranker):
+    """The measure of the validation queries after the iterations that were kept."""
+    return ranker.validation_scores_[ranker.n_iter_ - 1]
+
+
 REGRESSORS = [
     "HistGradientBoostingRegressor",
     "GradientBoostingRegressor",
@@ -85,15 +90,24 @@ CLASSIFIERS = [
 
 @pytest.mark.parametrize("loss", ["ndcg@5", "err"])
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_the_regressor_is_the_one_with_the_best_number_of_iterations(name, loss):
-    """It equals a regressor that is fitted with this number, and the curve equals `score`."""
+def test_the_regressor_is_the_one_with_the_best_number_of_iterations(name, loss, monkeypatch):
+    """It is the last one with a new best measure, or a new least error of the targets."""
+    seen, record = [], Validation.record
+    monkeypatch.setattr(
+        Validation,
+        "record",
+        lambda self, scores: (seen.append(scores.copy()), record(self, scores)),
+    )
     learning_rate = {} if name.startswith("Cat") else {"learning_rate": 0.05}
     ranker = CalibratedRanker(boosting(name, 150, **learning_rate), loss=loss, n_iter_no_change=9)
     ranker.fit(X, Y, G, **VAL)
     curve, best = ranker.validation_scores_, ranker.n_iter_
-    assert best == np.argmax(curve) + 1
-    assert len(curve) == min(best + 9, 150)
-    assert ranker.score(X_VAL, Y_VAL, G_VAL) == pytest.approx(curve.max(), abs=1e-12)
+    queries = Queries.from_groups(G_VAL)
+    targets = queries.center(ranker.loss_.training_targets(Y_VAL, queries))
+    errors = [np.mean((queries.center(scores) - targets) ** 2) for scores in seen]
+    assert best == max(np.argmin(errors), np.argmax(curve)) + 1
+    assert len(curve) == len(seen) == min(best + 9, 150)
+    assert ranker.score(X_VAL, Y_VAL, G_VAL) == pytest.approx(curve[best - 1], abs=1e-12)
     np.testing.assert_array_equal(ranker.validation_queries_, np.unique(G_VAL))
     if name.startswith("Cat"):  # its default learning rate depends on the number of iterations
         learning_rate = {"learning_rate": ranker.model_.regressor_.learning_rate_}
@@ -122,7 +136,7 @@ def test_the_regressor_is_the_one_with_the_best_number_of_iterations(name, loss)
 )
 def test_random_trees_are_those_that_were_evaluated(regressor):
     ranker = CalibratedRanker(regressor, n_iter_no_change=7).fit(X, Y, G, **VAL)
-    assert ranker.score(X_VAL, Y_VAL, G_VAL) == ranker.validation_scores_.max()
+    assert ranker.score(X_VAL, Y_VAL, G_VAL) == kept_score(ranker)
     fitted, given = ranker.model_.regressor_, regressor.get_params()
     after = fitted.get_params()
     assert {name: after[name] for name in given if name != "random_state"} == {
@@ -150,7 +164,7 @@ def test_histogram_boosting_grows_in_steps_and_fits_no_tree_twice():
     ends = [0, 20, 40, 60, 90, 135, 202, 303, 400]
     assert len(steps) > 4
     assert steps == list(pairwise(ends))[: len(steps)]
-    assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ < steps[-1][1]
+    assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ <= steps[-1][1]
 
 
 def test_steps_of_histogram_boosting_share_their_bins(monkeypatch):
@@ -184,13 +198,29 @@ def test_of_equal_values_the_first_is_the_best():
     assert validation.n_iter == 2 and stops == [False, False, False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("measure", "steady", "n_iter"),
+    [
+        ([3, 1, 1, 1, 1, 1, 1, 1, 1], [1, 2, 3, 4, 5, 4, 4, 4, 4], 5),  # the error still improves
+        ([1, 2, 3, 4, 5, 5, 5, 5, 5], [1, 3, 2, 2, 2, 2, 2, 2, 2], 5),  # the measure does
+        ([2, 3, 1, 1, 1, 9, 1, 1, 1], [2, 3, 3, 3, 1, 9, 1, 1, 1], 2),  # neither does in time
+    ],
+)
+def test_training_goes_on_while_the_measure_or_the_error_improves(measure, steady, n_iter):
+    values, steadier = iter(measure), iter(-10.0 + np.array(steady))
+    validation = Validation(None, None, lambda u: next(values), 3, steady=lambda u: next(steadier))
+    while not validation.stops:
+        validation.record(np.zeros(1))
+    assert validation.n_iter == n_iter and validation.scores == measure[: n_iter + 3]
+
+
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize(("loss", "top"), [("dcg@5", 1), ("dcg@5", 2), ("ndcg@5", 2)])
 def test_classifiers_stop_early(name, loss, top):
     y, y_val = np.minimum(Y, top), np.minimum(Y_VAL, top)
     ranker = CalibratedRanker(boosting(name, 40), loss=loss, n_iter_no_change=8)
     ranker.fit(X, y, G, X_val=X_VAL, y_val=y_val, groups_val=G_VAL)
-    assert ranker.score(X_VAL, y_val, G_VAL) == pytest.approx(ranker.validation_scores_.max())
+    assert ranker.score(X_VAL, y_val, G_VAL) == pytest.approx(kept_score(ranker))
     assert len(ranker.validation_scores_) == min(ranker.n_iter_ + 8, 40)
 
 
@@ -238,13 +268,13 @@ def test_undefined_queries_are_neither_drawn_nor_evaluated():
     passed = CalibratedRanker(n_iter_no_change=3)
     passed.fit(X, Y, G, X_val=X_VAL, y_val=y_val, groups_val=G_VAL)
     assert not {65, 66} & set(passed.validation_queries_)
-    assert passed.score(X_VAL, y_val, G_VAL) == passed.validation_scores_.max()
+    assert passed.score(X_VAL, y_val, G_VAL) == kept_score(passed)
 
 
 def test_weights_of_validation_rows_are_those_of_score():
     weight = np.random.default_rng(0).uniform(size=len(Y_VAL)) ** 4
     ranker = CalibratedRanker(n_iter_no_change=5).fit(X, Y, G, **VAL, sample_weight_val=weight)
-    best = ranker.validation_scores_.max()
+    best = kept_score(ranker)
     assert ranker.score(X_VAL, Y_VAL, G_VAL, sample_weight=weight) == best
     assert ranker.score(X_VAL, Y_VAL, G_VAL) != best
     held_out = CalibratedRanker(validation_queries=0.3, n_iter_no_change=5, random_state=0)
@@ -253,8 +283,8 @@ def test_weights_of_validation_rows_are_those_of_score():
     other = clone(held_out).fit(DATA.X, DATA.y, DATA.groups, heavy)
     out = np.isin(DATA.groups, other.validation_queries_)
     rows = DATA.X[out], DATA.y[out], DATA.groups[out]
-    assert other.score(*rows, sample_weight=heavy[out]) == other.validation_scores_.max()
-    assert other.score(*rows) != other.validation_scores_.max()
+    assert other.score(*rows, sample_weight=heavy[out]) == kept_score(other)
+    assert other.score(*rows) != kept_score(other)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "labels", "sparse", "shuffled"])
@@ -301,23 +331,33 @@ def test_sparse_tables_reach_lightgbm_as_they_are():
     ranker = CalibratedRanker(regressor, context=None, n_iter_no_change=5)
     tables = sparse.csr_matrix(X), sparse.csr_matrix(X_VAL)
     ranker.fit(tables[0], Y, G, X_val=tables[1], y_val=Y_VAL, groups_val=G_VAL)
-    assert ranker.score(tables[1], Y_VAL, G_VAL) == ranker.validation_scores_.max()
+    assert ranker.score(tables[1], Y_VAL, G_VAL) == kept_score(ranker)
 
 
 # -------------------------------------------------------------------- losses on pairs
 
 
 @pytest.mark.parametrize("loss", ["pd", "map"])
-def test_default_models_of_pairs_stop_their_scores(loss):
-    """The curve is the measure of the rankings by the scores alone."""
+def test_default_models_of_pairs_stop_their_scores(loss, monkeypatch):
+    """The curve is the measure of the rankings by the scores alone, and they have the targets."""
+    seen, record = [], Validation.record
+    monkeypatch.setattr(
+        Validation, "record", lambda self, u: (seen.append(u.copy()), record(self, u))
+    )
     y, y_val = (np.minimum(each, 1) for each in (Y, Y_VAL))
     ranker = CalibratedRanker(loss=loss, n_iter_no_change=5)
     ranker.fit(X, y, G, X_val=X_VAL, y_val=y_val, groups_val=G_VAL)
     scores = ranker.model_.scores_
-    assert scores.regressor_.n_iter_ == ranker.n_iter_ == ranker.validation_scores_.argmax() + 1
+    assert scores.regressor_.n_iter_ == ranker.n_iter_
     by_scores = CalibratedRanker(loss=f"{loss}_by_scores", context="zscore").fit(X, y, G)
     by_scores.model_ = scores
-    assert by_scores.score(X_VAL, y_val, G_VAL) == pytest.approx(ranker.validation_scores_.max())
+    assert by_scores.score(X_VAL, y_val, G_VAL) == pytest.approx(kept_score(ranker))
+    used = np.isin(G_VAL, ranker.validation_queries_)
+    queries = Queries.from_groups(G_VAL[used])
+    targets = ranker.loss_.training_targets(y_val[used], queries)
+    wanted = queries.center(ranker.model_._score_targets(targets, None))
+    errors = [np.mean((queries.center(u) - wanted) ** 2) for u in seen]
+    assert ranker.n_iter_ == 1 + max(np.argmin(errors), np.argmax(ranker.validation_scores_))
 
 
 def test_models_of_pairs_without_boosted_scores_are_refused():
@@ -417,6 +457,64 @@ def test_bad_validation_data(changed, message):
         CalibratedRanker().fit(X, Y, G, **{**VAL, **changed})
 
 
+def test_validation_queries_that_cannot_choose():
+    """The loss is undefined, or every ranking is equally good, on all of them."""
+    with pytest.raises(
+        ValueError, match=r"undefined on all 25.*cannot choose.*validation_queries=0"
+    ):
+        CalibratedRanker().fit(X, Y, G, **{**VAL, "y_val": 0 * Y_VAL})
+    with pytest.raises(ValueError, match="In all 25 queries all documents have the same label"):
+        CalibratedRanker().fit(X, Y, G, **{**VAL, "y_val": 1 + 0 * Y_VAL})
+    first = np.unique(G, return_index=True)[1]
+    small = np.isin(np.arange(len(Y)), first) | (G >= 60)  # five queries have several documents
+    ranker = CalibratedRanker(validation_queries=0.02, random_state=0)
+    with pytest.raises(ValueError, match="In the only query all documents have the same label"):
+        ranker.fit(X[small], Y[small], G[small])
+    ranker.set_params(validation_queries=0.9, n_iter_no_change=2).fit(X[small], Y[small], G[small])
+    y_val, weight = np.where(G_VAL == 65, Y_VAL, 0), 1.0 * (G_VAL != 65)
+    with pytest.raises(ValueError, match=r"\(X_val, y_val, ...\): sample_weight is 0 on every"):
+        CalibratedRanker().fit(X, Y, G, **{**VAL, "y_val": y_val}, sample_weight_val=weight)
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 3, 5])
+@pytest.mark.parametrize("n_undefined", [0, 2])
+def test_few_validation_queries(n_queries, n_undefined):
+    few = np.isin(G_VAL, np.unique(G_VAL)[: n_queries + n_undefined])
+    y_val = np.where(np.isin(G_VAL, np.unique(G_VAL)[:n_undefined]), 0, Y_VAL)[few]
+    ranker = CalibratedRanker(n_iter_no_change=5)
+    ranker.fit(X, Y, G, X_val=X_VAL[few], y_val=y_val, groups_val=G_VAL[few])
+    np.testing.assert_array_equal(
+        ranker.validation_queries_, np.unique(G_VAL)[n_undefined : n_queries + n_undefined]
+    )
+    assert ranker.score(X_VAL[few], y_val, G_VAL[few]) == kept_score(ranker)
+
+
+def test_few_validation_queries_do_not_stop_on_noise(monkeypatch):
+    """The measure of ten queries is best after few trees by chance; the error still decreases."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(430), 12)
+    wanted, offered = rng.integers(0, 8, 430)[groups], rng.integers(0, 8, len(groups))
+    others = rng.normal(size=(len(groups), 4))
+    value = 2.0 * (wanted == offered) + others[:, 0] + 0.7 * rng.normal(size=len(groups))
+    y, table = np.clip(np.floor(value), 0, 4), np.column_stack([wanted, offered, others])
+    train, test = groups >= 230, (groups >= 30) & (groups < 230)
+
+    def quality():
+        found = []
+        for start in (0, 10, 20):
+            out = (groups >= start) & (groups < start + 10)
+            passed = {"X_val": table[out], "y_val": y[out], "groups_val": groups[out]}
+            ranker = CalibratedRanker("boosting").fit(
+                table[train], y[train], groups[train], **passed
+            )
+            found.append(ranker.score(table[test], y[test], groups[test]))
+        return np.mean(found)
+
+    by_both = quality()
+    monkeypatch.setattr("sklearn_rankcal.rankers._validation.squared_error", lambda *_: None)
+    assert by_both > quality() + 0.01
+
+
 def test_other_bad_validation_data():
     with pytest.raises(ValueError, match="Only one of the two can be used"):
         CalibratedRanker(validation_queries=0.2).fit(X, Y, G, **VAL)
@@ -454,7 +552,7 @@ def test_preferences_as_labels():
 
     ranker = CalibratedRanker(loss="pd_by_scores", n_iter_no_change=5)
     ranker.fit(X, preferences(Y, G), X_val=X_VAL, y_val=preferences(Y_VAL, G_VAL))
-    best = ranker.validation_scores_.max()
+    best = kept_score(ranker)
     assert ranker.score(X_VAL, preferences(Y_VAL, G_VAL)) == best
 
 

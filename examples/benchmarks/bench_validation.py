@@ -11,20 +11,28 @@ over queries. The seconds of `fit` are medians over the folds.
 A second table is about the default regressor on generated data with 200 to 5,000 training queries,
 and 1,000 test queries.
 
+A third table (``--few``) is about 10 to 500 validation queries in worlds of `_worlds`: NDCG@10 on
+400 test queries if training goes on while the measure or the error of the targets improves, minus
+the same if it goes on while the measure does. The validation queries are parts of 500 queries.
+
     python examples/benchmarks/bench_validation.py --data ../shared/data
+    python examples/benchmarks/bench_validation.py --few
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from _harness import print_table, values_of_queries
+from _harness import difference, print_table, values_of_queries
+from _harness import interval as centered
+from _worlds import WORLDS, Data, matches
 from bench_mq2008 import FILES, N_FEATURES, N_FOLDS, REPOSITORY, interval, n_threads, read_folds
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -33,9 +41,15 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.models import default_regressor
+from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.queries import Queries
 
 HUNDRED, THOUSAND = "100 trees", "1,000 trees"
 SHARE, REFITTED, PART = "a fifth held out", "a fifth, refitted", "validation part"
+N_POOL, N_TEST = 500, 400
+#: Worlds, and how many of their queries train.
+FEW = {"80 queries": 80, "noisy labels": 450, "measurements": 510}
+MATCHES = ("category", "price", "taste")
 COLUMNS = ["trees", "NDCG@10", "against 100 trees", "mean number of trees", "seconds"]
 
 
@@ -105,6 +119,88 @@ def track_generated(n_seeds: int) -> list[list[str]]:
     return rows
 
 
+def make_few(name: str, seed: int) -> tuple[Bunch, Bunch, Bunch]:
+    """Training queries, queries to draw validation queries from, and test queries."""
+    if name in MATCHES:
+        n_train, make = 600, partial(matches, n_documents=16, kind=name)
+    else:
+        n_train, make = FEW[name], WORLDS[name].make
+    data: Data = partial(make, n_queries=n_train + N_POOL + N_TEST)(seed)
+    X, y, groups = data
+    parts = np.digitize(groups, [n_train, n_train + N_POOL])
+    train, pool, test = (
+        Bunch(X=X[parts == k], y=y[parts == k], groups=groups[parts == k]) for k in range(3)
+    )
+    return train, pool, test
+
+
+def curves(train: Bunch, pool: Bunch, test: Bunch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """NDCG@10 and minus the squared error of each query after each of 1,000 trees, and scores.
+
+    The first two are about the queries of the pool, and the scores about the test rows.
+    """
+    ranker = CalibratedRanker(default_regressor(len(train.y), stops_early=True), loss="ndcg@10")
+    model = ranker.fit(train.X, train.y, groups=train.groups).model_
+    queries, others = Queries.from_groups(pool.groups), Queries.from_groups(test.groups)
+    targets = queries.center(ranker.loss_.training_targets(pool.y, queries))
+    tables = [model._table(pool.X, queries)[0], model._table(test.X, others)[0]]
+    measures, errors, scores = [], [], []
+    for found, tested in zip(*map(model.regressor_.staged_predict, tables), strict=True):
+        u = model._scaled_back(found)
+        measures.append(values_of_queries("ndcg@10", pool.y, u, pool.groups))
+        errors.append(-queries.mean((queries.center(u) - targets) ** 2))
+        scores.append(tested)
+    return np.array(measures), np.array(errors), np.array(scores)
+
+
+def track_few(n_draws: int) -> list[list[str]]:
+    """The rows of the table of few validation queries."""
+    rows: dict[int, list[list[str]]] = {10: [], 30: [], 100: [], 500: []}
+    for name in (*FEW, *MATCHES):
+        found: dict[tuple[int, bool, int], list[np.ndarray]] = {}
+        trees: dict[tuple[int, bool], list[int]] = {}
+        for draw in range(n_draws):
+            train, pool, test = make_few(name, 50 + draw)
+            measures, errors, scores = curves(train, pool, test)
+            defined = np.flatnonzero(~np.isnan(measures[0]))
+            drawn = np.random.default_rng(draw).permutation(defined)
+            values: dict[int, np.ndarray] = {}
+            for n in rows:
+                for own in np.split(drawn, range(n, len(drawn), n))[
+                    : max(1, min(20, len(drawn) // n))
+                ]:
+                    for steady in (False, True):
+                        kept = stopped(
+                            measures[:, own].mean(axis=1), errors[:, own].mean(axis=1), steady
+                        )
+                        if kept not in values:
+                            u = scores[kept - 1]
+                            values[kept] = values_of_queries("ndcg@10", test.y, u, test.groups)
+                        trees.setdefault((n, steady), []).append(kept)
+                        found.setdefault((n, steady, draw), []).append(values[kept])
+        for n, table in rows.items():
+            new, old = (
+                np.concatenate([np.mean(found[n, steady, draw], axis=0) for draw in range(n_draws)])
+                for steady in (True, False)
+            )
+            change = centered(*difference(new, old))
+            means = [f"{np.mean(trees[n, steady]):.0f}" for steady in (False, True)]
+            table.append([f"{n}, {name}", f"{np.nanmean(old):.4f}", change, *means])
+    return [row for table in rows.values() for row in table]
+
+
+def stopped(measure: Any, steady: Any, by_both: bool) -> int:
+    """The number of trees that are kept."""
+    validation = Validation(
+        None, None, measure.__getitem__, 50, steady=steady.__getitem__ if by_both else None
+    )
+    for place in range(len(measure)):
+        validation.record(place)
+        if validation.stops:
+            break
+    return validation.n_iter
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -112,7 +208,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=REPOSITORY / ".." / "shared" / "data")
     parser.add_argument("--folds", type=int, choices=range(1, N_FOLDS + 1), default=N_FOLDS)
     parser.add_argument("--seeds", type=int, default=3, help="draws of a fifth (default: 3)")
+    parser.add_argument("--few", action="store_true", help="only few validation queries")
+    parser.add_argument("--draws", type=int, default=4, help="draws of each world (default: 4)")
     arguments = parser.parse_args()
+    if arguments.few:
+        print_table(
+            f"NDCG@10, {arguments.draws} draws (* does not hold 0)",
+            ["validation queries, world", "by the measure", "by both", "trees", "trees by both"],
+            track_few(arguments.draws),
+        )
+        return
     print_table(
         f"NDCG@10, generated data, {n_threads()} threads (* does not hold 0)",
         ["training queries", *COLUMNS],

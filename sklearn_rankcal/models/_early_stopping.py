@@ -1,7 +1,7 @@
-"""Fit boosted regressors with as many iterations as rank validation queries best.
+"""Fit boosted regressors with as many iterations as are best on validation queries.
 
 After every iteration the regressor so far predicts the validation rows, and a `Validation` computes
-what the rankings of these predictions are worth. `_FITS` says how iterations of a library are
+what these predictions and their rankings are worth. `_FITS` says how iterations of a library are
 followed.
 """
 
@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
@@ -45,10 +46,12 @@ class Known(NamedTuple):
 class Validation:
     """Validation queries, and how good their rankings are after each iteration of a regressor.
 
-    Training stops after `n_iter_no_change` iterations in a row without a new best value.
-    ``evaluate(scores)`` returns the worth of the rankings by these scores, larger is better, and
-    ``show(line)`` receives lines about the progress. `scores` has the value after each iteration so
-    far, and `n_iter` is the number of iterations with the best value, the earliest of equal ones.
+    ``evaluate(scores)`` returns the worth of the rankings by these scores, and ``steady(scores)``
+    a worth that varies less over few queries: minus the error of the targets, or minus the
+    surrogate. Larger is better. Training stops after `n_iter_no_change` iterations in a row without
+    a new best value of either, and `n_iter` is the number of iterations before these. Of equal
+    values the earliest is the best. `scores` has what `evaluate` returned after each iteration so
+    far, and ``show(line)`` receives lines about the progress.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Validation:
         n_iter_no_change: int,
         show: Callable[[str], None] | None = None,
         known: Known | None = None,
+        steady: Callable[[Floats], float] | None = None,
     ) -> None:
         self.X = X
         self.queries = queries
@@ -66,21 +70,33 @@ class Validation:
         self.n_iter_no_change = n_iter_no_change
         self.show = show
         self.known = known
+        self.steady = steady
         self.scores: list[float] = []
         self.n_iter = 0
+        self._best: list[float] = []  # of `evaluate` and of `steady`
         self._n_reported = 0
 
     def stopping_by(self, evaluate: Callable[[Floats], float]) -> Validation:
-        """Return the same queries, on which nothing was evaluated yet, with another value."""
+        """Return the same queries, on which nothing was evaluated yet, with this value alone."""
         return Validation(
             self.X, self.queries, evaluate, self.n_iter_no_change, self.show, self.known
         )
 
     def record(self, scores: Floats) -> None:
-        """Evaluate the predictions of one more iteration."""
-        self.scores.append(self.evaluate(scores))
-        best = self.scores[self.n_iter - 1]  # of the first iteration, its own value
-        if self.n_iter == 0 or exceeds(self.scores[-1], best, abs(best)):
+        """Evaluate the predictions of one more iteration.
+
+        The measure of few queries is noisy: its largest value comes early by chance, and another
+        measure of the same scores still improves. Therefore neither of the two can stop alone.
+        """
+        found = [self.evaluate(scores)]
+        if self.steady is not None:
+            found.append(self.steady(scores))
+        self.scores.append(found[0])
+        best = self._best or [-np.inf] * len(found)
+        pairs = list(zip(found, best, strict=True))
+        better = [new > old and bool(exceeds(new, old, abs(new))) for new, old in pairs]
+        self._best = np.where(better, found, best).tolist()
+        if any(better) or self.n_iter == 0:
             self.n_iter = len(self.scores)
 
     @property
@@ -97,8 +113,8 @@ class Validation:
         remaining = seconds / n_done * (n_max - n_done)
         self.show(
             f"iteration {n_done} of at most {n_max}: {self.scores[-1]:.4g} on the validation "
-            f"queries, best {self.scores[self.n_iter - 1]:.4g} after {self.n_iter}; at most "
-            f"{remaining:.1f} s remain ({seconds:.2f} s)"
+            f"queries, {self.scores[self.n_iter - 1]:.4g} after {self.n_iter}, the last new best; "
+            f"at most {remaining:.1f} s remain ({seconds:.2f} s)"
         )
 
 
@@ -113,6 +129,25 @@ def squared_error(
 
     def evaluate(scores: Floats) -> float:
         return -float(np.average((queries.center(scores) - wanted) ** 2, weights=weight))
+
+    return evaluate
+
+
+def surrogate_value(
+    surrogate: Surrogate, targets: Any, queries: Queries, weight: Floats | None
+) -> Callable[[Floats], float]:
+    """Return a function of scores: minus the mean over queries of a surrogate.
+
+    The surrogate is the one that `Surrogate.resolve` returned for the training queries.
+    """
+    eta = getattr(surrogate, "eta", None)
+    if eta is not None:  # it follows the training queries, and other utilities may be larger
+        targets = np.minimum(targets, eta)
+    surrogate.check(targets)
+    per_query = None if weight is None else queries.mean(weight)
+
+    def evaluate(scores: Floats) -> float:
+        return -float(np.average(surrogate.value(targets, scores, queries), weights=per_query))
 
     return evaluate
 
@@ -167,9 +202,9 @@ def _fit_by_warm_start(run: Run) -> Any:
     The first steps have twice `n_iter_no_change` iterations. A step of warm start predicts the
     training rows by all trees so far, so that short steps would take several times as long.
 
-    Of histogram boosting, the iterations after the best are removed. Another regressor continues
-    from a copy of itself before the step with the best value. Both therefore have exactly the trees
-    that were evaluated, also if trees are random.
+    Of histogram boosting, the iterations after the last new best are removed. Another regressor
+    continues from a copy of itself before the step with that iteration. Both therefore have exactly
+    the trees that were evaluated, also if trees are random.
     """
     regressor, validation = run.regressor, run.validation
     size = "max_iter" if hasattr(regressor, "max_iter") else "n_estimators"
@@ -182,7 +217,7 @@ def _fit_by_warm_start(run: Run) -> Any:
         seeds = check_random_state(given["random_state"])
         changed["random_state"] = seeds.randint(2**31 - 1)
     regressor.set_params(**changed)
-    before = copy.deepcopy(regressor)  # the regressor before the step with the best value
+    before = copy.deepcopy(regressor)  # the regressor before the step with the last new best
     with bins_once(regressor):
         while n_done < n_max and not validation.stops:
             earlier = copy.deepcopy(regressor)

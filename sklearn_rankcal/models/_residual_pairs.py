@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._column_parameters import SIGNS, refuse_parameters
 from sklearn_rankcal.models._document import DocumentModel
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._early_stopping import Validation, squared_error
 from sklearn_rankcal.models._pairwise_ridge import score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
@@ -59,7 +59,7 @@ class _ResidualModel(BaseEstimator):
             As in `DocumentModel`.
         validation : Validation, default=None
             The validation queries of a `CalibratedRanker`, which determine the number of iterations
-            of a boosted regressor in `scores`, by the rankings of the scores.
+            of a boosted regressor in `scores`, by its rankings and the error of its targets.
         labels : ndarray of shape (n_documents,) or Preferences, default=None
             The labels, for a `scores` that takes them (`StackedModel`).
 
@@ -99,10 +99,11 @@ class _ResidualModel(BaseEstimator):
                     f"{type(model).__name__} cannot stop early on validation queries. "
                     "DocumentModel with a boosted regressor can."
                 )
-            if validation.known is not None:  # a stack chooses its weights by the targets
+            if validation.known is not None:  # what a stack, and the number of iterations, aim at
                 known = validation.known
                 known = known._replace(targets=self._score_targets(known.targets, known.weight))
                 validation.known = known
+                validation.steady = squared_error(known.targets, validation.queries, known.weight)
             extra["validation"] = validation
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         # Step 2: fit the relation between the scores and the targets of pairs.

@@ -44,9 +44,9 @@ class BoostedRanker(QueryRanker):
         What is minimised: a key of `surrogates.SURROGATES` or an object, such as
         ``PointwiseLogistic(eta=2.0)``. :ref:`bench-boosted` compares them.
     loss : str or Loss, default="ndcg"
-        The loss, whose utilities the surrogate is a function of, and whose measure chooses the
-        number of trees on validation queries. It must be a loss on scores, as ``"ndcg@10"``,
-        ``"dcg"``, ``"map_by_scores"``, ``"err"`` or ``"pd_by_scores"``.
+        The loss, whose utilities the surrogate is a function of. On validation queries, training
+        stops when neither its measure nor the surrogate improves. It must be a loss on scores, as
+        ``"ndcg@10"``, ``"dcg"``, ``"map_by_scores"``, ``"err"`` or ``"pd_by_scores"``.
     regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
         The regressor, not fitted; the surrogate takes the place of its objective. The names of
         libraries stand for 100 trees (with validation queries at most 1,000) of learning rate 0.05

@@ -82,8 +82,10 @@ class CalibratedRanker(QueryRanker):
     validation_queries : float, default=None
         Share of the queries by which `fit` chooses the number of iterations of boosted regressors.
     n_iter_no_change : int, default=50
-        With validation queries, training stops after this many iterations without a new best mean
-        (after at most 25 if the default holds them out).
+        With validation queries, training stops after this many iterations in which neither the mean
+        of the measure nor the squared error of the targets improved, and the iterations before
+        these are kept. If the default holds the queries out, only the error counts, and 25 are
+        enough (:ref:`validation_queries`).
     random_state : int, RandomState instance or None, default=None
         Seed of validation queries and of the regressor, which keeps its own if this is None.
     n_jobs : int, default=None
@@ -106,8 +108,8 @@ class CalibratedRanker(QueryRanker):
     n_queries_, n_queries_dropped_ : int
         Numbers of queries in X, and of those without weight or on which the loss is undefined.
     n_iter_, validation_scores_, validation_queries_
-        With validation queries: the number of iterations (of all members), their measure after
-        each (of a stack, in the end), and their ids.
+        With validation queries: the number of iterations that were kept (of all members), the
+        measure after each iteration (of a stack, in the end), and the ids of the queries.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,14 +16,20 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
-from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models._early_stopping import Known, Validation, squared_error
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.models._early_stopping import (
+    Known,
+    Validation,
+    squared_error,
+    surrogate_value,
+)
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
-from sklearn_rankcal.rankers._training import TrainingData
+from sklearn_rankcal.rankers._training import TrainingData, equal_inside
+from sklearn_rankcal.surrogates import get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._messages import all_of, print_progress
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
@@ -120,7 +126,7 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
         )
     with _naming_validation_data():
         loss.check(data.labels)
-        data = data.without_undefined_queries(loss)
+        data = _useful_queries(loss, data)
     # A model of pairs fits scores first. Their rankings are evaluated.
     decoder = get_decoder("sort", SCORES) if loss.space.is_pairwise else ranker.decoder_
     keys = hash_rows(data.X, np.arange(data.queries.n_rows))
@@ -133,14 +139,49 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
         return mean_over_queries(values, data.queries, data.weight, name, factor)
 
     show = partial(print_progress, ranker)
-    worth: Callable[[NDArray[np.float64]], float] = evaluate
-    patience = ranker.n_iter_no_change
     targets = loss.training_targets(data.labels, data.queries)
-    known = Known(targets, data.labels, data.weighted_by(loss).weight)
+    weight = data.weighted_by(loss).weight
+    known = Known(targets, data.labels, weight)
     if data.by_targets:
-        worth = squared_error(targets, data.queries, known.weight)
-        patience = min(patience, _PATIENCE)
-    return Validation(data.X, data.queries, worth, patience, show, known)
+        error = squared_error(targets, data.queries, weight)
+        patience = min(ranker.n_iter_no_change, _PATIENCE)
+        return Validation(data.X, data.queries, error, patience, show, known)
+    steady = None
+    with _naming_validation_data():
+        evaluate(np.zeros(data.queries.n_rows))  # it raises an error if no query has a weight
+        if (surrogate := getattr(ranker, "surrogate_", None)) is not None:
+            # its parameters that follow the training labels would refuse larger ones
+            unresolved = get_surrogate(ranker.surrogate)
+            wanted = unresolved.targets(loss, data.labels, data.queries)
+            steady = surrogate_value(surrogate, wanted, data.queries, weight)
+        elif not loss.space.is_pairwise:  # models of pairs know the targets of their scores
+            steady = squared_error(targets, data.queries, weight)
+    return Validation(data.X, data.queries, evaluate, ranker.n_iter_no_change, show, known, steady)
+
+
+def _useful_queries(loss: Loss, data: TrainingData) -> TrainingData:
+    """Return the validation queries on which the loss is defined.
+
+    ValueError is raised if all rankings of them are equally good.
+    """
+    n_queries = all_of(data.queries.n_queries, "query")
+    remedy = (
+        "They cannot choose the number of iterations. Pass other queries as X_val, or leave X_val "
+        "out and let fit hold out a share of X, for example by validation_queries=0.2."
+    )
+    if not loss.defined(data.labels, data.queries).any():
+        raise ValueError(
+            f"{type(loss).__name__} is undefined on {n_queries}. For most losses a query needs a "
+            "document of positive relevance; for 'auc', 'spearman' and 'pd' it needs two different "
+            f"labels. {remedy}"
+        )
+    if not data.by_targets and isinstance(data.labels, np.ndarray):
+        if equal_inside(data.labels, data.queries):
+            raise ValueError(
+                f"In {n_queries} all documents have the same label, so that every ranking is "
+                f"equally good. {remedy}"
+            )
+    return data.without_undefined_queries(loss)
 
 
 def loss_of_scores(ranker: Any) -> bool:

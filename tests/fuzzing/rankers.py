@@ -160,6 +160,35 @@ def best(case):
         case.equal(whole.value, mean + shift, "score is not the mean of its metric", 1e-9)
 
 
+def validation(case):
+    """Validation queries stop training in time, alike in any order, or the error names them."""
+    X, y, codes = _data(case, least=2)
+    X_val, y_val, codes_val = _data(case)
+    y_val = y_val * case.choose([0, 1, 1, 1])
+    regressor = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=1, early_stopping=False)
+    patience = case.whole(1, 4)
+    loss = case.choose(["ndcg", "dcg", "spearman", "err", "pd_by_scores", "pd"])
+    if loss == "err":
+        loss = _L.ERR(max_relevance=4)
+    ranker = public.CalibratedRanker(regressor, loss=loss, n_iter_no_change=patience)
+    if loss == "pd":
+        ranker.set_params(regressor=_MODELS.ResidualPairModel(_MODELS.DocumentModel(regressor)))
+    passed = {"X_val": X_val, "y_val": y_val, "groups_val": codes_val + 1000}
+    outcome = case.attempt(ranker.fit, X, y, groups=codes, **passed)
+    if outcome.error is not None:
+        return  # undefined on every query, or all rankings of the validation queries are equal
+    kept, curve = ranker.n_iter_, ranker.validation_scores_
+    case.expect(len(curve) == min(8, kept + patience), "stops at another time", f"{kept}, {curve}")
+    if loss != "pd":  # the scores alone are evaluated, without the pairs
+        score = case.call(ranker.score, X_val, y_val, groups=codes_val)
+        case.equal(score, curve[kept - 1], "not the measure that was recorded", 1e-9)
+    order = case.rng.permutation(len(y_val))
+    passed = {name: value[order] for name, value in passed.items()}
+    case.call(ranker.fit, X, y, groups=codes, **passed)
+    case.expect(ranker.n_iter_ == kept, "other rows first, other iterations")
+    case.equal(ranker.validation_scores_, curve, "other rows first, another measure", 1e-9)
+
+
 _CHEAP = {
     "ndcg": lambda: public.CalibratedRanker(Ridge()),
     "no_context": lambda: public.CalibratedRanker(Ridge(), context=None, loss="dcg"),

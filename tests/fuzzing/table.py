@@ -83,6 +83,7 @@ CALLS = [
     Call(decoders.exposure, 0.5, ("exposure_policy", "ExposurePolicy")),
     Call(rankers.best, 3, rankers.COVERS),
     Call(rankers.twins, 1),
+    Call(rankers.validation, 1),
     Call(rankers.same, 5, rankers.COVERS_MODELS),
     Call(rankers.fits_alike, 2),
     Call(rankers.monotone, 1),
