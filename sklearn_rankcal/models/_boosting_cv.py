@@ -36,9 +36,9 @@ Floats = NDArray[np.float64]
 #: Leaves of the trees that are tried. Noise asks for small trees and few of them, interactions of
 #: columns for larger ones and many. With many rows, 15 leaves were not seen to be too many.
 _LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
-_AT_FIRST = 900  # leaves in all; boosters then grow in steps, each half of what there is
+_AT_FIRST = 900  # leaves in all
+_STEP = 30  # trees at least; steps grow with the trees, because each predicts by all so far
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
-_ENOUGH = 150  # trees after which one fold goes on alone
 _MOST_MERGED = 600  # trees of a mean or weighted sum over folds, for predictions and pickles
 _PATIENCE = 40  # the held-out error seldom falls again once it has grown for so many trees
 _LEARNING_RATE = 0.1
@@ -55,14 +55,13 @@ class BoostingCV(DocumentModel):
     columns that have to match, such as the wanted and the offered category, hundreds of larger
     ones. The queries are divided into `cv` folds. Boosters with trees of 7 and of 15 leaves grow on
     all folds but one, as long as the squared error of the targets falls on the folds that were left
-    out, summed over all folds; after 150 trees, one fold goes on alone. The mean of the boosters of
-    the better size predicts scores. But if they have more than 600 trees, or one fold went on, a
-    single booster of this size is fitted to all queries.
+    out, summed over all folds. The mean of the boosters of the better size predicts scores. If they
+    have more than 600 trees, one booster of this size, fitted to all queries, takes their place.
 
     With several losses, this is done for each. The weights of their scores minimise the squared
-    error of the held-out targets of the ranker's own loss [1]_. If one fold of the first loss went
-    on alone, there is little noise, and other losses are left out, but for ``"labels"``. The mean
-    and the weighted sum of boosters are boosters, and `regressor_` is a single one.
+    error of the held-out targets of the ranker's own loss [1]_. If boosters of the first loss have
+    more than 600 trees, there is little noise, and other losses are left out, but for ``"labels"``.
+    The mean and the weighted sum of boosters are boosters, and `regressor_` is a single one.
 
     Parameters
     ----------
@@ -185,7 +184,6 @@ class BoostingCV(DocumentModel):
         self._dtype, self._unit = np.float64, 1.0
         table, self._inverse_scale = self._table(X, queries)
         known = labels if isinstance(labels, np.ndarray) else targets
-        thrifty = validation is None and fold_of_query is None
         if validation is None:
             if fold_of_query is None:
                 fold_of_query = query_folds(X, queries, self.cv, known)
@@ -203,7 +201,7 @@ class BoostingCV(DocumentModel):
             leaves = _LEAVES if queries.n_rows < ROWS_FOR_THREADS else _LEAVES_OF_MANY_ROWS
             if grown and not _is_labels(loss):
                 first = next(iter(grown.values()))
-                if first.is_alone:
+                if validation is None and self.cv * first.n_trees > _MOST_MERGED:
                     continue  # another loss on the same columns helps against noise alone
                 leaves = (first.n_leaves,)
             if plain not in folds:
@@ -212,23 +210,18 @@ class BoostingCV(DocumentModel):
                 )
             wanted = self._wanted(loss, targets, queries, labels)
             unseen = wanted if validation is None else self._wanted(loss, *held[:3])
-            grown[_name(loss)] = self._choose(loss, leaves, folds[plain], wanted, unseen, thrifty)
-        alone = any(one.is_alone for one in grown.values())
-        if alone:
-            part = next(iter(folds.values()))[0].outside
-            weight = None if sample_weight is None else sample_weight[part.rows]
-            held = _Held(targets[part.rows], part.queries, None, weight)
-        held_out = np.column_stack([one.held_out(alone) for one in grown.values()])
+            grown[_name(loss)] = self._choose(loss, leaves, folds[plain], wanted, unseen)
+        held_out = np.column_stack([one.held_out() for one in grown.values()])
         self.weights_, self.shares_ = nonnegative_weights(
             list(grown), held_out, held.targets, held.queries, held.weight, _ALPHA
         )
-        if not thrifty:  # a stack around this model takes and deletes them
-            self._held_out = held_out @ np.array(list(self.weights_.values()))
+        #: For a stack around this model, which takes and deletes them.
+        self._held_out = held_out @ np.array(list(self.weights_.values()))
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
         # Encoders of categories differ between folds, so that only one fold's trees can be added.
         n_trees = sum(len(one.regressors) * one.n_trees for one in grown.values())
         again = validation is None and (
-            alone or n_trees > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
+            n_trees > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
         )
         boosters: list[Any] = []
         scales: list[float] = []
@@ -289,13 +282,8 @@ class BoostingCV(DocumentModel):
         folds: list[_Fold],
         wanted: Floats,
         unseen: Floats,
-        thrifty: bool,
     ) -> _Growth:
-        """Return the boosters of the best number of leaves, with the best number of trees.
-
-        If the first trees of all folds have not been enough, there is little noise. The curve of a
-        single fold then says where to stop, which is `thrifty`.
-        """
+        """Return the boosters of the best number of leaves, with the best number of trees."""
         n_rows = sum(fold.outside.n_rows for fold in folds)
         n_jobs = self.n_jobs or (allowed_threads() if n_rows < ROWS_FOR_THREADS else 1)
         sizes = [
@@ -306,7 +294,7 @@ class BoostingCV(DocumentModel):
             one.grow(_AT_FIRST // one.n_leaves)
         best = min(sizes, key=lambda one: one.error)
         while not best.stops:
-            best.grow(best.n_grown // 2, alone=thrifty and best.n_grown >= _ENOUGH)
+            best.grow(max(_STEP, best.n_grown // 4))
         best.finish()
         return best
 
@@ -382,9 +370,8 @@ class _Growth:
         self.n_leaves = regressor.max_leaf_nodes
         self.unit = target_unit(float(np.abs(wanted).max()))
         self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
-        self.n_trees, self.error = 0, np.inf
-        self._curves: list[list[float]] = [[] for _ in folds]
-        self._folds, self._n_folds, self._n_jobs = folds, len(folds), n_jobs
+        self.n_trees, self.n_grown, self.error = 0, 0, np.inf
+        self._folds, self._n_jobs = folds, n_jobs
         many = len(wanted) >= ROWS_FOR_THREADS
         self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
         self._wanted, self._unseen = wanted / self.unit, unseen / self.unit
@@ -394,38 +381,23 @@ class _Growth:
         """Whether more trees would not pay."""
         return self.n_grown >= min(self._most, self.n_trees + _PATIENCE)
 
-    @property
-    def n_grown(self) -> int:
-        """The number of trees so far."""
-        return len(self._curves[0])
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether only the booster of the first fold has all trees."""
-        return len(self._folds) < self._n_folds
-
-    def grow(self, n_more: int, alone: bool = False) -> None:
-        """Add trees to all boosters, or to that of the first fold alone."""
-        if alone:
-            self._folds, self._curves = self._folds[:1], self._curves[:1]
-            self.regressors = self.regressors[:1]
+    def grow(self, n_more: int) -> None:
+        """Add trees to all boosters, as far as the held-out error falls."""
         n_next = min(self._most, self.n_grown + n_more)
-        added = Parallel(n_jobs=min(self._n_jobs, len(self._folds)), prefer="threads")(
+        errors = Parallel(n_jobs=min(self._n_jobs, len(self._folds)), prefer="threads")(
             delayed(self._errors)(regressor, fold, n_next)
             for regressor, fold in zip(self.regressors, self._folds, strict=True)
         )
-        for curve, errors in zip(self._curves, added, strict=True):
-            curve.extend(errors)
-        self.n_trees, self.error = 0, np.inf
-        for number, error in enumerate(np.sum(self._curves, axis=0).tolist(), 1):
-            if self.n_trees == 0 or exceeds(self.error, error, self.error):
-                self.n_trees, self.error = number, error
+        for number, error in enumerate(np.sum(errors, axis=0), self.n_grown + 1):
+            if self.error == np.inf or exceeds(self.error, error, self.error):
+                self.n_trees, self.error = number, float(error)
             elif number >= self.n_trees + _PATIENCE:
                 break
+        self.n_grown = n_next
 
     def _errors(
         self, regressor: HistGradientBoostingRegressor, fold: _Fold, n_trees: int
-    ) -> list[float]:
+    ) -> Floats:
         """Fit a booster up to a number of trees; return the held-out error after each new one."""
         inside, outside = fold.inside, fold.outside
         wanted = outside.queries.center(self._unseen[outside.rows])
@@ -435,9 +407,8 @@ class _Growth:
             regressor.fit(inside.table, self._wanted[inside.rows], inside.weight)
             for scores in islice(regressor.staged_predict(outside.table), self.n_grown, None):
                 squares = np.square(outside.queries.center(scores) - wanted)
-                weight = outside.weight
-                errors.append(float(squares.sum() if weight is None else squares @ weight))
-        return errors
+                errors.append(squares.sum() if outside.weight is None else squares @ outside.weight)
+        return np.array(errors)
 
     def finish(self) -> None:
         """Remove the trees after the best number."""
@@ -445,18 +416,13 @@ class _Growth:
             cut_iterations(regressor, self.n_trees)
             regressor.set_params(max_iter=self.n_trees, warm_start=False)
 
-    def held_out(self, alone: bool) -> Floats:
-        """Return scores by boosters that have not seen them: of all rows, or of the first fold."""
-        scores = [
-            regressor.predict(fold.outside.table) * self.unit
-            for regressor, fold in zip(self.regressors, self._folds, strict=True)
-        ]
-        if alone:
-            return scores[0]
-        found = np.empty(sum(len(part) for part in scores))
-        for part, fold in zip(scores, self._folds, strict=True):
-            found[fold.outside.rows] = part
-        return found
+    def held_out(self) -> Floats:
+        """Return the scores of all held-out rows, by boosters that have not seen them."""
+        scores = np.empty(sum(fold.outside.n_rows for fold in self._folds))
+        for regressor, fold in zip(self.regressors, self._folds, strict=True):
+            with threads_for(fold.outside.n_rows):
+                scores[fold.outside.rows] = regressor.predict(fold.outside.table) * self.unit
+        return scores
 
     def refit(self, table: Any, weight: Floats | None) -> HistGradientBoostingRegressor:
         """Fit a booster of this size to all rows."""
