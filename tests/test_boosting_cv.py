@@ -29,7 +29,7 @@ LOSSES = (None, "pd_by_scores", "labels")
 
 
 @pytest.fixture
-def few_trees(monkeypatch):
+def small(monkeypatch):
     monkeypatch.setattr(module, "_MOST_TREES", 60)
     monkeypatch.setattr(module, "_MOST_MERGED", 300)
     monkeypatch.setattr(module, "_PATIENCE", 5)
@@ -69,7 +69,7 @@ def errors_of_folds(model, leaves, n_trees, table, y):
 # -------------------------------------------------------------------- sizes
 
 
-def test_the_size_has_the_least_error_of_all_folds(few_trees):
+def test_the_size_has_the_least_error_of_all_folds(small):
     model = fit()
     table, _ = model._table(X, QUERIES)
     n_trees, leaves = model.sizes_["targets"]
@@ -81,7 +81,7 @@ def test_the_size_has_the_least_error_of_all_folds(few_trees):
     assert errors_of_folds(model, leaves, 70 // leaves, table, CENTRED).min() <= theirs.min()
 
 
-def test_the_mean_of_the_folds_is_one_regressor(few_trees):
+def test_the_mean_of_the_folds_is_one_regressor(small):
     model = fit()
     table, _ = model._table(X, QUERIES)
     n_trees, leaves = model.sizes_["targets"]
@@ -123,7 +123,7 @@ def test_noise_has_few_trees_and_a_match_has_many():
 # -------------------------------------------------------------------- several losses
 
 
-def test_the_weighted_sum_of_losses_is_one_regressor(few_trees):
+def test_the_weighted_sum_of_losses_is_one_regressor(small):
     model = fit(LOSSES)
     assert list(model.sizes_) == ["targets", "pd_by_scores", "labels"]
     assert model.sizes_["pd_by_scores"][1] == model.sizes_["targets"][1]
@@ -139,7 +139,7 @@ def test_the_weighted_sum_of_losses_is_one_regressor(few_trees):
     assert sum(model.shares_.values()) == pytest.approx(1)
 
 
-def test_the_weights_are_those_of_a_stack_of_the_same_folds(few_trees):
+def test_the_weights_are_those_of_a_stack_of_the_same_folds(small):
     model = fit(LOSSES)
     members = [(name, None, BoostingCV((loss,), context="zscore")) for name, loss in
                zip(model.weights_, LOSSES, strict=True)]  # fmt: skip
@@ -149,7 +149,7 @@ def test_the_weights_are_those_of_a_stack_of_the_same_folds(few_trees):
         assert stack.shares_[name] == pytest.approx(share, abs=1e-6)
 
 
-def test_it_repeats_itself_and_does_not_see_the_order_of_rows(few_trees):
+def test_it_repeats_itself_and_does_not_see_the_order_of_rows(small):
     ranker = CalibratedRanker().fit(X, Y, groups=G)
     order = np.random.default_rng(1).permutation(len(Y))
     other = CalibratedRanker(n_jobs=2).fit(X[order], Y[order], groups=G[order])
@@ -159,7 +159,7 @@ def test_it_repeats_itself_and_does_not_see_the_order_of_rows(few_trees):
     assert other.model_.sizes_ == ranker.model_.sizes_
 
 
-def test_weights_of_rows(few_trees):
+def test_weights_of_rows(small):
     """Rows without weight change nothing but the counts of leaves, and only ratios count."""
     weight = np.random.default_rng(0).integers(1, 4, len(Y)).astype(float)
     one, other = (
@@ -175,7 +175,7 @@ def test_weights_of_rows(few_trees):
 # -------------------------------------------------------------------- inside the ranker
 
 
-def test_when_it_is_the_default(few_trees):
+def test_when_it_is_the_default(small):
     assert list(CalibratedRanker().fit(X, Y, groups=G).model_.sizes_) == [
         "targets", "pd_by_scores", "labels"
     ]  # fmt: skip
@@ -193,7 +193,7 @@ def test_when_it_is_the_default(few_trees):
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 3, 4, 5, 6])
-def test_few_queries(few_trees, n_queries):
+def test_few_queries(small, n_queries):
     some = np.isin(G, np.unique(G)[:n_queries])
     for name in (None, "boosting"):
         ranker = CalibratedRanker(name).fit(X[some], Y[some], groups=G[some])
@@ -201,7 +201,7 @@ def test_few_queries(few_trees, n_queries):
         assert ranker.score(X[some], Y[some], groups=G[some]) > 0.7
 
 
-def test_queries_of_one_document_do_not_count(few_trees):
+def test_queries_of_one_document_do_not_count(small):
     groups = np.where(G == G[0], G.max() + 1 + np.arange(len(G)), G)
     few = np.isin(G, np.unique(G)[:5])
     ranker = CalibratedRanker().fit(X[few], Y[few], groups=groups[few])
@@ -209,7 +209,7 @@ def test_queries_of_one_document_do_not_count(few_trees):
 
 
 def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(
-    few_trees, monkeypatch
+    small, monkeypatch
 ):
     choose = "sklearn_rankcal.rankers._choose_model"
     monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
@@ -244,7 +244,7 @@ def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(
     assert not hasattr(CalibratedRanker().fit(X, Y, groups=G), "n_iter_")
 
 
-def test_a_stack_keeps_one_model_of_each_boosted_member(few_trees):
+def test_a_stack_keeps_one_model_of_each_boosted_member(small):
     ranker = CalibratedRanker("stacked").fit(X, Y, groups=G)
     found = {name: len(models) for name, models in ranker.model_.members_.items() if models}
     assert set(found) <= {"targets", "borda", "labels", "forest"}
@@ -261,7 +261,7 @@ def frame(**columns):
     return pd.DataFrame(X, columns=list("abcde")).assign(**columns)
 
 
-def test_categories_have_boosters_that_are_fitted_to_all_queries(few_trees):
+def test_categories_have_boosters_that_are_fitted_to_all_queries(small):
     kind = pd.Categorical(np.where(G == G[0], "rare", np.where(X[:, 0] > 0, "u", "v")))
     table = frame(kind=kind)
     ranker = CalibratedRanker().fit(table, Y, groups=G)
@@ -289,7 +289,7 @@ def test_categories_have_boosters_that_are_fitted_to_all_queries(few_trees):
 
 
 @pytest.mark.parametrize("name", [None, "boosting", "stacked"])
-def test_columns_that_a_fold_does_not_know(few_trees, name):
+def test_columns_that_a_fold_does_not_know(small, name):
     inside = G == G[0]
     tables = [
         frame(k=pd.Categorical(np.where(inside, "u", None))),
@@ -304,13 +304,13 @@ def test_columns_that_a_fold_does_not_know(few_trees, name):
         assert ranker.score(table, Y, groups=G) > 0.8
 
 
-def test_a_grade_in_one_query_only(few_trees):
+def test_a_grade_in_one_query_only(small):
     y = np.minimum(Y, 1)
     y[np.flatnonzero(G == G[0])[0]] = 4
     assert CalibratedRanker().fit(X, y, groups=G).score(X, y, groups=G) > 0.7
 
 
-def test_columns_that_are_constant_have_nothing_to_split(few_trees):
+def test_columns_that_are_constant_have_nothing_to_split(small):
     with pytest.warns(UserWarning, match="has learned nothing"):
         ranker = CalibratedRanker().fit(np.ones((len(Y), 2)), Y, groups=G)
     assert np.ptp(ranker.decision_function(np.ones((len(Y), 2)), groups=G)) == 0
@@ -329,7 +329,7 @@ def test_wrong_parameters():
 # -------------------------------------------------------------------- predictions
 
 
-def test_trees_in_arrays_predict_the_same(few_trees):
+def test_trees_in_arrays_predict_the_same(small):
     rng = np.random.default_rng(0)
     table = X.copy()
     table[rng.random(X.shape) < 0.1] = np.nan
