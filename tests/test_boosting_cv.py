@@ -208,9 +208,7 @@ def test_queries_of_one_document_do_not_count(small):
     assert type(ranker.model_) is DocumentModel
 
 
-def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(
-    small, monkeypatch
-):
+def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(small, monkeypatch):
     choose = "sklearn_rankcal.rankers._choose_model"
     monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
     monkeypatch.setattr(module, "ROWS_FOR_THREADS", len(Y))

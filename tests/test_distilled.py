@@ -32,6 +32,7 @@ from sklearn_rankcal.models import (
     DistilledModel,
     DocumentModel,
     PairwiseRidge,
+    ResidualPairModel,
     StackedModel,
     default_student,
 )
@@ -63,7 +64,7 @@ def stack():
 
 
 def test_the_fitted_model_is_one_regressor_with_all_that_a_single_model_has(few_trees):  # noqa: F811
-    ranker = fitted("distilled")
+    ranker = fitted(DistilledModel())
     model = ranker.model_
     assert type(model.regressor_) is type(default_student())
     table = ranker.transform_table(DATA.X, groups=DATA.groups)
@@ -74,7 +75,25 @@ def test_the_fitted_model_is_one_regressor_with_all_that_a_single_model_has(few_
     assert model.n_drawn_ == 40 * len(DATA.y)
     assert 0 <= model.unexplained_ < 0.5
     teacher = fitted("stacked")
-    assert len(pickle.dumps(ranker)) < len(pickle.dumps(teacher)) / 5
+    assert len(pickle.dumps(ranker)) < len(pickle.dumps(teacher)) / 2
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+def test_columns_of_the_query_are_exchanged_for_whole_queries(kind):
+    """No query has two users at once, and each user keeps what belongs to her."""
+    queries = Queries.from_groups(DATA.groups)
+    user = queries.broadcast(np.arange(queries.n_queries))
+    X = np.column_stack([DATA.X, user, user**2])
+    if kind != "array":
+        X = pytest.importorskip(kind).DataFrame(dict(zip("abcdefgh", X.T, strict=False)))
+    scores = queries.center(DATA.X[:, 0])
+    copy = _Drawing(X, scores, queries, 0.3, 0).copy(0)
+    drawn = np.asarray(copy)[:, -2:]
+    assert (queries.max(drawn[:, 0]) == queries.min(drawn[:, 0])).all()
+    np.testing.assert_array_equal(drawn[:, 0] ** 2, drawn[:, 1])
+    changed = np.mean(drawn[:, 0] != user)
+    assert 0.1 < changed < 0.5
+    assert (np.asarray(copy)[:, 0] != DATA.X[:, 0]).any()
 
 
 def test_a_linear_student_repeats_a_linear_teacher():
@@ -176,7 +195,7 @@ def test_the_order_of_the_rows_does_not_matter():
 
 
 def test_it_is_a_model_for_losses_on_pairs_too(few_trees):  # noqa: F811
-    ranker = fitted("distilled", loss="pd")
+    ranker = fitted(ResidualPairModel(DistilledModel()), loss="pd")
     assert isinstance(ranker.model_.scores_, DistilledModel)
     assert ranker.score(DATA.X, DATA.y, groups=DATA.groups) > 0.7
 

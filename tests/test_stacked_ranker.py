@@ -14,16 +14,17 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import (
+    BoostingCV,
     DistilledModel,
     DocumentModel,
     ResidualPairModel,
     ResidualProductModel,
     StackedModel,
 )
+from sklearn_rankcal.models._member_weights import nonnegative_weights
 from sklearn_rankcal.queries import Queries
 
 from .covering import covering
@@ -44,86 +45,6 @@ def fit(*args, **parameters):
 # -------------------------------------------------------------------- when it is the default
 
 
-def test_the_default_is_a_student_of_the_stack_where_there_are_enough_queries():
-    assert isinstance(fit().model_, DistilledModel)
-    assert isinstance(fit("stacked").model_, StackedModel)
-    few = np.isin(G, np.unique(G)[:5])
-    assert isinstance(CalibratedRanker().fit(X[few], Y[few], groups=G[few]).model_, DistilledModel)
-    some = np.isin(G, np.unique(G)[:4])
-    fewer = CalibratedRanker().fit(X[some], Y[some], groups=G[some])
-    assert type(fewer.model_) is DocumentModel
-    np.testing.assert_array_equal(fit().predict(X, G), fit("distilled").predict(X, G))
-
-
-def test_the_limits_of_the_default():
-    from sklearn_rankcal.rankers import _choose_model
-
-    assert (_choose_model._MIN_QUERIES, _choose_model._FEWEST_TO_HOLD_OUT) == (5, 70)
-    assert (_choose_model._ROWS_OF_FIVE_FOLDS, _choose_model._MAX_ROWS) == (20_000, 100_000)
-    assert _choose_model._ROWS_TO_HOLD_OUT == 20_000
-    for n_rows, leaves in [(10_000, 7), (20_000, 15), (1_000_000, 15)]:
-        members = _choose_model.boosted_members(n_rows, context="auto", center=True)
-        assert [model.regressor.max_leaf_nodes for _, _, model in members] == [leaves, leaves]
-
-
-def test_the_default_is_one_model_with_many_rows_validation_or_one_query(monkeypatch):
-    assert type(fit(validation_queries=0.2).model_) is DocumentModel
-    with pytest.warns(MissingGroupsWarning):
-        assert type(CalibratedRanker().fit(X, Y).model_) is DocumentModel
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._MAX_ROWS", len(Y))
-    assert type(fit().model_) is DocumentModel
-
-
-def test_held_out_queries_choose_the_trees_of_many_rows(monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_TO_HOLD_OUT", len(Y))
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", 20)
-    ranker = fit()
-    n_queries = len(np.unique(G))
-    stack = ranker.model_
-    assert list(stack.members_) == ["targets", "borda"]
-    models = {name: model for name, (model,) in stack.members_.items()}
-    assert ranker.n_iter_ == sum(model.regressor_.n_iter_ for model in models.values()) < 1000
-    assert len(ranker.validation_queries_) == pytest.approx(n_queries / 7, abs=1)
-    # the number of trees is that of the least error of a member's own targets on these queries
-    held = np.isin(G, ranker.validation_queries_)
-    queries = Queries.from_groups(G[held])
-    targets = ranker.loss_.training_targets(Y[held], queries)
-    trained = Queries.from_groups(G[~held])
-
-    def errors(model, learned, error):
-        own, _ = model._table(X[~held], trained)
-        table, _ = model._table(X[held], queries)
-        again = clone(model.regressor_).set_params(max_iter=15).fit(own, learned)
-        return [error(scores) for scores in again.staged_predict(table)]
-
-    learned = ranker.loss_.training_targets(Y[~held], trained)
-    wanted = targets / learned.mean()
-    found = errors(
-        models["targets"], learned / learned.mean(), lambda s: np.mean(s - wanted * np.log(s))
-    )
-    assert models["targets"].regressor_.n_iter_ == 1 + np.argmin(found)
-    learned = trained.center(get_loss("pd_by_scores").training_targets(Y[~held], trained))
-    borda = queries.center(get_loss("pd_by_scores").training_targets(Y[held], queries))
-    found = errors(models["borda"], learned, lambda s: np.mean((queries.center(s) - borda) ** 2))
-    assert models["borda"].regressor_.n_iter_ == 1 + np.argmin(found)
-    # the only value is the error of the weighted sum
-    scores = ranker.decision_function(X[held], groups=G[held])
-    error = np.mean(queries.center(scores - targets) ** 2)
-    np.testing.assert_allclose(ranker.validation_scores_, [-error], rtol=1e-9)
-    # the same queries are held out again, whatever their order
-    order = np.random.default_rng(0).permutation(len(Y))
-    other = CalibratedRanker().fit(X[order], Y[order], groups=G[order])
-    assert set(other.validation_queries_) == set(ranker.validation_queries_)
-    assert other.n_iter_ == ranker.n_iter_
-    # a regressor that is named, validation queries that are given, and few queries change nothing
-    assert not hasattr(fit("boosting"), "n_iter_")
-    given = CalibratedRanker().fit(X, Y, groups=G, X_val=X, y_val=Y, groups_val=G + 1000)
-    assert len(given.validation_queries_) == n_queries
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._FEWEST_TO_HOLD_OUT", n_queries + 1)
-    few = fit()  # too few queries to hold some out: the student
-    assert not hasattr(few, "n_iter_") and type(few.model_) is DistilledModel
-
-
 def test_queries_that_are_left_out_do_not_count():
     few = np.isin(G, np.unique(G)[:5])
     y = np.where(G == G[0], 0, Y)  # NDCG is undefined on the first query
@@ -131,27 +52,9 @@ def test_queries_that_are_left_out_do_not_count():
     assert type(ranker.model_) is DocumentModel
 
 
-def test_queries_of_one_document_do_not_count():
-    groups = np.where(G == G[0], G.max() + 1 + np.arange(len(G)), G)
-    few = np.isin(G, np.unique(G)[:5])
-    assert len(np.unique(groups[few])) == 12
-    ranker = CalibratedRanker().fit(X[few], Y[few], groups=groups[few])
-    assert type(ranker.model_) is DocumentModel
-
-
-def test_the_default_for_preferences_is_one_model():
-    """A stack would have only the member that learns the targets."""
-    first = np.flatnonzero(np.append(True, G[1:] != G[:-1]))
-    labels = preference_labels(np.column_stack([first, first + 1]), G)
-    ranker = CalibratedRanker(loss="pd_by_scores").fit(X, labels)
-    assert type(ranker.model_) is DocumentModel
-    same = CalibratedRanker("boosting", loss="pd_by_scores").fit(X, labels)
-    np.testing.assert_array_equal(ranker.predict(X, G), same.predict(X, G))
-
-
 def test_the_stack_and_the_single_model_can_be_requested():
     assert list(fit("stacked").model_.weights_) == ALL
-    assert type(fit("boosting").model_) is DocumentModel
+    assert type(fit("boosting").model_) is BoostingCV
     with pytest.raises(ValueError, match="'regressor' parameter of CalibratedRanker must be"):
         fit("forest")
 
@@ -160,10 +63,6 @@ def test_many_rows_have_three_folds(monkeypatch):
     assert fit("stacked").model_.cv == 5
     monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_OF_FIVE_FOLDS", len(Y) - 1)
     assert fit("stacked").model_.cv == 3
-
-
-def test_the_teacher_of_the_default_has_three_folds():
-    assert fit().model_.teacher.cv == 3
 
 
 def test_too_few_queries_for_the_stack():
@@ -179,7 +78,7 @@ def test_a_stack_with_validation_queries():
     stack = ranker.model_
     assert [len(models) for models in stack.members_.values()] == [1] * 4
     assert not hasattr(stack, "fold_of_query_") and len(ranker.validation_scores_) == 1
-    boosted = [stack.members_[name][0].regressor_.n_iter_ for name in ALL[:3]]
+    boosted = [n for name in ALL[:3] for n, _ in stack.members_[name][0].sizes_.values()]
     assert ranker.n_iter_ == sum(boosted)
     held = np.isin(G, ranker.validation_queries_)
     queries, trained = Queries.from_groups(G[held]), Queries.from_groups(G[~held])
@@ -188,9 +87,8 @@ def test_a_stack_with_validation_queries():
     np.testing.assert_array_equal(forest.predict(X, QUERIES), again.predict(X, QUERIES))
     scores = [stack.members_[name][0].predict(X[held], queries) for name in ALL]
     known = ranker.loss_.training_targets(Y[held], queries)
-    by_hand = StackedModel([(name, None, DocumentModel()) for name in ALL])
-    by_hand._set_weights(ALL, np.column_stack(scores), known, queries, None)
-    assert stack.weights_ == by_hand.weights_
+    weights, _ = nonnegative_weights(ALL, np.column_stack(scores), known, queries, None, 30.0)
+    assert stack.weights_ == weights
     measure = get_ranking_scorer("ndcg")(ranker, X[held], Y[held], groups=G[held])
     assert ranker.validation_scores_[0] == pytest.approx(measure)
 
@@ -211,7 +109,7 @@ def test_errors_of_a_stack_with_validation_queries_name_the_member():
         fit(StackedModel(members), validation_queries=0.25)
     assert raised.value.__notes__ == ["This happened in the member 'bad' of the stack."]
     with pytest.raises(TypeError, match="DistilledModel cannot stop early"):
-        fit("distilled", validation_queries=0.25)
+        fit(DistilledModel(), validation_queries=0.25)
 
 
 # -------------------------------------------------------------------- losses and labels
@@ -447,12 +345,12 @@ def test_fit_shows_progress(capsys):
     ranker.predict(X, G)
     printed = capsys.readouterr().out.splitlines()
     assert "[CalibratedRanker] fitting StackedModel to 160 rows, 5 columns ..." in printed
-    # One line for each fit of a member, and none of the regressors inside the members.
+    # One line for each boosted member and each fit of another, and none of what is inside them.
     own = [line for line in printed if line.startswith("[StackedModel] ")]
-    assert len(own) == 20 and own[-1].startswith("[StackedModel] forest, fold 5 of 5: ")
+    assert len(own) == 8 and own[-1].startswith("[StackedModel] forest, fold 5 of 5: ")
     assert all(line.startswith(("[CalibratedRanker] ", "[StackedModel] ")) for line in printed)
     fit("stacked", verbose=3)
-    assert "Fitting gradient boosted rounds" in capsys.readouterr().out
+    assert "[BoostingCV] chose targets, " in capsys.readouterr().out
 
 
 def test_the_ranker_can_be_cloned_and_represented():

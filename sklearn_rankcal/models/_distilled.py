@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -50,8 +51,9 @@ class DistilledModel(DocumentModel):
 
     The regressor, the student, replaces many models by one [1]_. It is fitted to the scores that
     the teacher predicts on the training rows and on drawn rows, centred in each query. Drawn rows
-    are copies of the training queries in which some cells have the value of another row. The
-    teacher has not been fitted to them, and they cost no labels.
+    are copies of the training queries in which some cells have the value of another row, and
+    columns that are constant in every query have the values of another query. The teacher has not
+    been fitted to drawn rows, and they cost no labels.
 
     Parameters
     ----------
@@ -297,6 +299,9 @@ class _Drawing:
             numbers = np.asarray(column_values(X, columns)[self._rows], dtype=np.float64)
             self._numbers = np.clip(numbers, -LARGEST, LARGEST)
         self._scores = scores[self._rows]
+        self._constant = _constant_columns(X, queries)
+        self._first = queries.gather(rows)[queries.offsets[:-1]]  # a row of each query
+        self._order, self._codes = np.argsort(per_query, kind="stable"), queries.codes
 
     def copy(self, number: int) -> Any:
         """Return a copy with the columns of X and the same queries."""
@@ -312,7 +317,17 @@ class _Drawing:
         size = np.bincount(leaf_of)
         first = (np.cumsum(size) - size)[leaf_of]
 
+        n_queries = len(self._order)
+        # Columns of the query come from one other query, as no query has two users at once.
+        drawn_queries, codes = np.arange(n_queries), self._codes
+        swapped_queries = self._order[random.random(n_queries) < self._swap]
+        drawn_queries[swapped_queries] = self._order[
+            random.integers(0, n_queries, len(swapped_queries))
+        ]
+
         def rows_of_cells(column: int) -> NDArray[np.int64]:
+            if self._constant[column]:
+                return self._first[drawn_queries[codes]]
             drawn = by_leaf[first + (random.random(n_rows) * size[leaf_of]).astype(np.int64)]
             swapped = random.random(n_rows) < self._swap
             rows = np.empty(n_rows, dtype=np.int64)
@@ -320,6 +335,22 @@ class _Drawing:
             return rows
 
         return take_cells(self._X, rows_of_cells)
+
+
+def _constant_columns(X: Any, queries: Queries) -> NDArray[np.bool_]:
+    """Return which columns have the same value in all rows of each query."""
+    constant = np.zeros(X.shape[1], dtype=bool)
+    if sparse.issparse(X):
+        return constant
+    rows = np.arange(queries.n_rows)
+    for column in range(X.shape[1]):
+        if hasattr(X, "iloc"):
+            table = X.iloc[:, [column]]
+        else:
+            table = X[:, [column]]
+        hashes = hash_rows(table, rows)
+        constant[column] = (queries.max(hashes) == queries.min(hashes)).all()
+    return constant
 
 
 def _checked(scores: Any, queries: Queries) -> Floats:
