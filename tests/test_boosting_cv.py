@@ -211,7 +211,7 @@ def test_queries_of_one_document_do_not_count(small):
 def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(small, monkeypatch):
     choose = "sklearn_rankcal.rankers._choose_model"
     monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
-    monkeypatch.setattr(module, "ROWS_FOR_THREADS", len(Y))
+    monkeypatch.setattr(module, "_MANY_ROWS", len(Y) // 2)
     monkeypatch.setattr(f"{choose}._FEWEST_TO_HOLD_OUT", 20)
     relevant = int((Y > QUERIES.broadcast(QUERIES.min(Y))).sum())
     monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant)
@@ -229,6 +229,7 @@ def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(s
         again = clone(model.regressor_).set_params(
             max_iter=n_trees + 5, max_leaf_nodes=leaves, l2_regularization=50.0
         )
+        assert (leaves, again.learning_rate) == (15, 0.15)
         loss = ranker.loss_
         again.fit(table, trained.center(loss.training_targets(Y[~held], trained)))
         wanted = others.center(loss.training_targets(Y[held], others))

@@ -30,9 +30,10 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._scales import target_unit
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
-from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
+from sklearn_rankcal.utils._threads import allowed_threads, threads_for
 
 Floats = NDArray[np.float64]
+_MANY_ROWS = 20_000
 #: Leaves of the trees that are tried. Noise asks for small trees and few of them, interactions of
 #: columns for larger ones and many. With many rows, 15 leaves were not seen to be too many.
 _LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
@@ -41,10 +42,11 @@ _STEP = 30  # trees at least; steps grow with the trees, because each predicts b
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
 _MOST_MERGED = 600  # trees of a mean or weighted sum over folds, for predictions and pickles
 _PATIENCE = 40  # the held-out error seldom falls again once it has grown for so many trees
-_LEARNING_RATE = 0.1
+_LEARNING_RATE, _LEARNING_RATE_OF_MANY_ROWS = 0.1, 0.15
 # Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
 _L2 = {True: 50.0, False: 5.0}  # of centred targets, and of labels, which vary less
+_SMALLEST_SHARE = 0.05  # of the scores, that the first trees of another loss need to go on
 _ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
 
 
@@ -88,7 +90,7 @@ class BoostingCV(DocumentModel):
     regressor_ : HistGradientBoostingRegressor
         The fitted booster, or the weighted sum of several.
     sizes_ : dict of str to (int, int)
-        For each loss the number of trees, and the largest number of their leaves.
+        For each loss that helps, the number of trees and the largest number of their leaves.
     weights_, shares_ : dict of str to float
         The weight of each loss, and how much of the scores its booster is, as in `StackedModel`.
     fold_of_query_ : ndarray of shape (n_queries,)
@@ -194,11 +196,12 @@ class BoostingCV(DocumentModel):
             assert validation.known is not None
             others = validation.known
             held = _Held(others.targets, validation.queries, others.labels, others.weight)
+        many = queries.n_rows >= _MANY_ROWS
         grown: dict[str, _Growth] = {}
         folds: dict[bool, list[_Fold]] = {}
         for loss in self.losses:
             plain = _is_labels(loss) and bool(self._kinds)
-            leaves = _LEAVES if queries.n_rows < ROWS_FOR_THREADS else _LEAVES_OF_MANY_ROWS
+            leaves = _LEAVES_OF_MANY_ROWS if many else _LEAVES
             if grown and not _is_labels(loss):
                 first = next(iter(grown.values()))
                 if validation is None and self.cv * first.n_trees > _MOST_MERGED:
@@ -210,7 +213,10 @@ class BoostingCV(DocumentModel):
                 )
             wanted = self._wanted(loss, targets, queries, labels)
             unseen = wanted if validation is None else self._wanted(loss, *held[:3])
-            grown[_name(loss)] = self._choose(loss, leaves, folds[plain], wanted, unseen)
+            one = self._start(loss, leaves, folds[plain], wanted, unseen, many)
+            if grown and self._share_of(one, list(grown.values()), held) < _SMALLEST_SHARE:
+                continue
+            grown[_name(loss)] = one.grow_to_the_end()
         held_out = np.column_stack([one.held_out() for one in grown.values()])
         self.weights_, self.shares_ = nonnegative_weights(
             list(grown), held_out, held.targets, held.queries, held.weight, _ALPHA
@@ -275,33 +281,44 @@ class BoostingCV(DocumentModel):
         own = own_targets(loss, targets, queries, labels)
         return queries.center(own) if self.center and not _is_labels(loss) else own
 
-    def _choose(
+    def _share_of(self, one: _Growth, others: list[_Growth], held: _Held) -> float:
+        """Return the share of the first trees of a loss in a sum with boosters of other losses."""
+        scores = np.column_stack([each.held_out() for each in (one, *others)])
+        names = [str(number) for number in range(scores.shape[1])]
+        found = nonnegative_weights(names, scores, *held[:2], held.weight, _ALPHA)
+        return found[1]["0"]
+
+    def _start(
         self,
         loss: Any,
         leaves: tuple[int, ...],
         folds: list[_Fold],
         wanted: Floats,
         unseen: Floats,
+        many: bool,
     ) -> _Growth:
-        """Return the boosters of the best number of leaves, with the best number of trees."""
-        n_rows = sum(fold.outside.n_rows for fold in folds)
-        n_jobs = self.n_jobs or (allowed_threads() if n_rows < ROWS_FOR_THREADS else 1)
+        """Return the first trees, of the number of leaves whose held-out error is smallest."""
+        n_jobs = self.n_jobs or (1 if many else allowed_threads())
         sizes = [
-            _Growth(self._regressor(loss, n_leaves, folds[0].inside), folds, wanted, unseen, n_jobs)
+            _Growth(
+                self._regressor(loss, n_leaves, folds[0].inside, many),
+                folds,
+                wanted,
+                unseen,
+                n_jobs,
+            )
             for n_leaves in leaves
         ]
         for one in sizes:
             one.grow(_AT_FIRST // one.n_leaves)
-        best = min(sizes, key=lambda one: one.error)
-        while not best.stops:
-            best.grow(max(_STEP, best.n_grown // 4))
-        best.finish()
-        return best
+        return min(sizes, key=lambda one: one.error)
 
-    def _regressor(self, loss: Any, n_leaves: int, part: _Part) -> HistGradientBoostingRegressor:
+    def _regressor(
+        self, loss: Any, n_leaves: int, part: _Part, many: bool
+    ) -> HistGradientBoostingRegressor:
         n_rows, n_columns = part.table.shape
         return HistGradientBoostingRegressor(
-            learning_rate=_LEARNING_RATE,
+            learning_rate=_LEARNING_RATE_OF_MANY_ROWS if many else _LEARNING_RATE,
             max_leaf_nodes=n_leaves,
             min_samples_leaf=min(20, max(1, n_rows // 50)),
             l2_regularization=_L2[not _is_labels(loss)],
@@ -372,8 +389,7 @@ class _Growth:
         self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
         self._folds, self._n_jobs = folds, n_jobs
-        many = len(wanted) >= ROWS_FOR_THREADS
-        self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
+        self._most = _MOST_OF_MANY_ROWS if len(wanted) >= _MANY_ROWS else _MOST_TREES
         self._wanted, self._unseen = wanted / self.unit, unseen / self.unit
 
     @property
@@ -395,6 +411,15 @@ class _Growth:
                 break
         self.n_grown = n_next
 
+    def grow_to_the_end(self) -> _Growth:
+        """Grow as long as trees pay, and remove those that did not; return the object itself."""
+        while not self.stops:
+            self.grow(max(_STEP, self.n_grown // 4))
+        for regressor in self.regressors:
+            cut_iterations(regressor, self.n_trees)
+            regressor.set_params(max_iter=self.n_trees, warm_start=False)
+        return self
+
     def _errors(
         self, regressor: HistGradientBoostingRegressor, fold: _Fold, n_trees: int
     ) -> Floats:
@@ -409,12 +434,6 @@ class _Growth:
                 squares = np.square(outside.queries.center(scores) - wanted)
                 errors.append(squares.sum() if outside.weight is None else squares @ outside.weight)
         return np.array(errors)
-
-    def finish(self) -> None:
-        """Remove the trees after the best number."""
-        for regressor in self.regressors:
-            cut_iterations(regressor, self.n_trees)
-            regressor.set_params(max_iter=self.n_trees, warm_start=False)
 
     def held_out(self) -> Floats:
         """Return the scores of all held-out rows, by boosters that have not seen them."""
