@@ -240,6 +240,13 @@ WORLDS = {
     "digits": World(digits, 0.5),
 }  # fmt: skip
 
+KINDS_OF_MATCHES = ("category", "price", "distance", "taste", "three-way")
+#: About 9,600 training rows, as in WORLDS.
+MATCHES = {
+    f"match: {kind}": World(partial(matches, n_queries=1400, n_documents=16, kind=kind), 3 / 7)
+    for kind in KINDS_OF_MATCHES
+}
+
 SKEWED_GRADES = (0.52, 0.32, 0.13, 0.02, 0.01)
 #: Worlds of about 140,000 rows, of which three quarters train.
 LARGE_WORLDS = {
@@ -255,3 +262,24 @@ LARGE_WORLDS = {
     "queries of 300": World(partial(features, n_queries=1200, n_documents=300, n_columns=46,
                                     shares=TWO_GRADES, shift=0.5), 0.35),
 }  # fmt: skip
+LARGE_MATCHES = {
+    f"match: {kind}": World(partial(matches, n_queries=8000, n_documents=16, kind=kind), 0.8)
+    for kind in KINDS_OF_MATCHES
+}
+
+
+def purchases(seed: int, n_queries: int) -> Data:
+    """One document of about 100 is relevant, which was bought: that of the largest relevance."""
+    X, y, groups = features(seed, n_queries, 100, 20, np.full(1000, 0.001), shift=0.3, noise=0.5)
+    order = np.lexsort((np.random.default_rng(seed).random(len(y)), -y, groups))
+    first = order[np.append(True, np.diff(groups[order]) > 0)]
+    bought = np.zeros(len(y))
+    bought[first] = 1
+    return X, bought, groups
+
+
+PURCHASES = {
+    f"{n} purchases": World(partial(purchases, n_queries=n + 600), n / (n + 600))
+    for n in (100, 200)
+}
+MANY_PURCHASES = {"1,000 purchases": World(partial(purchases, n_queries=1600), 0.625)}

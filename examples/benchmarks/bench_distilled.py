@@ -1,6 +1,6 @@
 """One regressor that has learned the scores of the stack, against the stack and single models.
 
-On MQ2008 (five folds) and on the generated worlds of `_worlds.py` (one division), new with each
+On MQ2008 (five folds) and on generated worlds of `_worlds.py` (one division), new with each
 shuffle. A query's value is the mean over the shuffles, and intervals are paired over queries. The
 last row is the mean over all collections, each of which counts the same.
 
@@ -23,12 +23,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
 from _harness import Differences, print_table
-from _worlds import WORLDS
+from _worlds import MATCHES, PURCHASES, WORLDS
 from bench_mq2008 import FILES, REPOSITORY
 from bench_stacking import calibrated, lightgbm, measure, peer, read_all, shuffled_folds, take
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker, distill
+from sklearn_rankcal.models import DistilledModel
 
 Folds = list[tuple[Bunch, Bunch]]
 Values = dict[str, np.ndarray]
@@ -46,7 +47,7 @@ def row_student(train: Bunch, test: Bunch, context: object) -> tuple[np.ndarray,
 def methods(rows: bool) -> dict[str, Callable[[Bunch, Bunch], tuple[np.ndarray, float]]]:
     """The stack first, with which the others are compared."""
     found = {"stack": partial(calibrated, regressor="stacked")}
-    found["student"] = partial(calibrated, regressor="distilled")
+    found["student"] = partial(calibrated, regressor=DistilledModel())
     if rows:
         found["rows, of the stack"] = partial(row_student, context="auto")
         found["rows, of a stack of rows"] = partial(row_student, context=None)
@@ -65,7 +66,7 @@ def collections(folder: Path, shuffles: range) -> Iterator[tuple[str, Folds]]:
         yield "MQ2008", list(shuffled_folds(read_all(folder), len(shuffles)))
     else:
         print(f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: left out.")
-    for name, world in WORLDS.items():
+    for name, world in (WORLDS | MATCHES | PURCHASES).items():
         folds = []
         for seed in shuffles:
             X, y, groups = world.make(seed)

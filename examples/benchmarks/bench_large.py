@@ -1,14 +1,15 @@
 """The default ranker against boosted rankers with early stopping, from 3,000 to a million rows.
 
 Six generated worlds of unlike character (`_worlds.LARGE_WORLDS`), with at least 300 test queries
-each. Every peer has at most 1,000 trees and stops after 50 without a better NDCG@10 on one query of
-seven. Those of LightGBM and XGBoost have 31 leaves, learning rate 0.05 and three tenths of the
-columns for each tree, and those of CatBoost depth 6 and learning rate 0.1. Each is fitted with the
-columns of X alone and with z-scores inside the query, and the better of the two on the held-out
-queries is compared. The default is the weighted sum of two models, and so are the "two weighted":
-lambdarank and QueryRMSE, with weights by non-negative least squares of the held-out gains.
-Intervals are paired over test queries. Costs are processor seconds of `fit` (for peers of the
-better fit alone), one thread.
+each, and on request five in which columns have to match, and one of purchases. Every peer has at
+most 1,000 trees and stops after 50 without a better NDCG@10 on one query of seven. Those of
+LightGBM and XGBoost have 31 leaves, learning rate 0.05 and three tenths of the columns for each
+tree, and those of CatBoost depth 6 and learning rate 0.1. Each is fitted with the columns of X
+alone and with z-scores inside the query, and the better of the two on the held-out queries is
+compared. The default is a weighted sum of models, and so are the "two weighted": lambdarank and
+QueryRMSE, with weights by non-negative least squares of the held-out gains. Intervals are paired
+over test queries. Costs are processor seconds of `fit` (for peers of the better fit alone), one
+thread.
 
     python examples/benchmarks/bench_large.py
     python examples/benchmarks/bench_large.py --rows 0.3
@@ -34,7 +35,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
 from _harness import Differences, difference, print_table, values_of_queries
-from _worlds import FIVE_GRADES, LARGE_WORLDS, World, features
+from _worlds import FIVE_GRADES, LARGE_MATCHES, LARGE_WORLDS, MANY_PURCHASES, World, features
 from bench_mq2008 import sizes
 from bench_peers import centered
 from bench_stacking import take
@@ -47,6 +48,7 @@ Predict = Callable[[np.ndarray], np.ndarray]
 Method = Callable[..., Any]
 TREES = {"n_estimators": 1000, "learning_rate": 0.05}
 TWO = ("lambdarank", "QueryRMSE")
+WORLDS = {**LARGE_WORLDS, **LARGE_MATCHES, **MANY_PURCHASES}
 PLOTTED = ("default", "QueryRMSE")
 
 
@@ -209,7 +211,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=float, default=1.0, help="share of the training queries")
     parser.add_argument("--seed", type=int, default=0, help="of the worlds (default: 0)")
-    parser.add_argument("--worlds", nargs="+", choices=LARGE_WORLDS, default=list(LARGE_WORLDS))
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(LARGE_WORLDS))
     parser.add_argument("--sizes", type=int, nargs="+", help="rows of the world of any size")
     parser.add_argument("--peers", nargs="+", help="the peers that are fitted (default: all)")
     parser.add_argument("--plot", type=Path, help="draw gain over lambdarank against seconds")
@@ -221,7 +223,7 @@ def main() -> None:
     if arguments.plot is not None and not set(TWO) <= set(tried):
         parser.error(f"--plot compares with {' and '.join(TWO)}, which are not among the peers.")
     rows, pooled, points = [], {}, {}
-    worlds = {name: LARGE_WORLDS[name] for name in arguments.worlds}
+    worlds = {name: WORLDS[name] for name in arguments.worlds}
     if arguments.sizes:
         worlds = of_sizes(arguments.sizes)
     for world_name, world in worlds.items():

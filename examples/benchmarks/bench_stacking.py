@@ -166,14 +166,13 @@ def make_peers() -> dict[str, dict[str, Method]]:
 
 
 def make_stacks() -> dict[str, Method]:
-    """The stacks on the curve of gain against cost, cheapest first; the default learns the last."""
+    """The models on the curve of gain against cost, cheapest first."""
 
     def stack(cv: int, *names: str) -> StackedModel:
         return StackedModel([m for m in default_members() if m[0] in names], cv=cv)
 
     stacks = {
         "'boosting', one model": "boosting",
-        "targets + labels, 3 folds": stack(3, "targets", "labels"),
         "targets + labels + forest, 3 folds": stack(3, "targets", "labels", "forest"),
         "'stacked', four members, 5 folds": "stacked",
     }

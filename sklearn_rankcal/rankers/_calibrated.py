@@ -38,9 +38,9 @@ from sklearn_rankcal.utils._sklearn_compat import (
 class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG: below
-    20,000 rows, boosted trees learn to rank as four models together do, and from there on two
-    boosted models are combined. `predict` returns positions, where 1 is the top of a query.
+    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG by
+    boosted trees, whose number and size are chosen on held-out queries. `predict` returns
+    positions, where 1 is the top of a query.
 
     Targets are computed from the labels, the regressor is fitted to them, and its predictions are
     decoded into a ranking. With enough data it is the best possible one for the loss, if the
@@ -49,15 +49,14 @@ class CalibratedRanker(QueryRanker):
     Parameters
     ----------
     regressor : estimator, model, "boosting", "distilled", "stacked" or None, default=None
-        - ``"boosting"``: one `HistGradientBoostingRegressor` (`models.default_regressor`).
-        - ``"stacked"``: four models combined (`models.StackedModel`). It ranks better; `fit` takes
-          8 to 15 times as long, and `predict` about 18 times.
-        - ``"distilled"``: one boosted regressor that has learned the scores of that stack
-          (`models.DistilledModel`), nearly as good, and as fast as ``"boosting"`` in `predict`.
-        - None: ``"distilled"`` for 5 and more queries and below 20,000 rows, if labels are
-          relevance and there are no validation queries. From 20,000 rows and 70 queries on, the
-          weighted sum of two boosted regressors, whose trees and weights are chosen on one query
-          of seven, which is held out. ``"boosting"`` otherwise.
+        - None: histogram boosting that learns the targets of the loss, net Borda scores and the
+          labels, with the number and size of trees chosen by three folds of the queries. The
+          weighted sum is one booster (`models.BoostingCV`). From 20,000 rows, 2,000 relevant ones
+          and 70 queries on, one query of seven is held out in the place of folds. With fewer than
+          five queries, or validation queries, it is `models.default_regressor`.
+        - ``"boosting"``: the same for the targets of the loss alone, in about half the time.
+        - ``"stacked"``: the same with five folds, and a forest (`models.StackedModel`). `fit`
+          takes about twice as long, and `predict` ten times.
         - An object: a regressor, a classifier of the levels of relevance, or one of `models`.
     loss : str or Loss, default="ndcg"
         ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``, ``"recall@20"``, ``"wta"``,
