@@ -51,7 +51,7 @@ from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
 PARTS = ("columns", "auto", "shares")
-RANKERS = ("boosting")
+RANKERS = "boosting"
 #: How relevance depends on categories: the gain of the category that the query looks for, the
 #: standard deviation of gains of categories, whether most documents have the category of the query,
 #: and the number of categories.

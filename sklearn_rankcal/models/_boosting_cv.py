@@ -46,7 +46,9 @@ _LEARNING_RATE, _LEARNING_RATE_OF_MANY_ROWS = 0.1, 0.15
 # Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
 _L2 = {True: 50.0, False: 5.0}  # of centred targets, and of labels, which vary less
-_SMALLEST_SHARE = 0.05  # of the scores, that the first trees of another loss need to go on
+# The share of the scores that the first trees of another loss need to go on. Of few rows, whose
+# trees cost little, the first ones do not say it.
+_SMALLEST_SHARE = 0.05
 _ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
 
 
@@ -214,7 +216,7 @@ class BoostingCV(DocumentModel):
             wanted = self._wanted(loss, targets, queries, labels)
             unseen = wanted if validation is None else self._wanted(loss, *held[:3])
             one = self._start(loss, leaves, folds[plain], wanted, unseen, many)
-            if grown and self._share_of(one, list(grown.values()), held) < _SMALLEST_SHARE:
+            if many and grown and self._share_of(one, [*grown.values()], held) < _SMALLEST_SHARE:
                 continue
             grown[_name(loss)] = one.grow_to_the_end()
         held_out = np.column_stack([one.held_out() for one in grown.values()])
