@@ -136,9 +136,8 @@ def test_the_default_regressor_gets_no_weights_if_all_are_equal(monkeypatch, los
     monkeypatch.setattr(HistGradientBoostingRegressor, "fit", recorded)
     equal = {"groups": G, "sample_weight": np.full(len(Y), 0.3)}
     CalibratedRanker("boosting", loss=loss).fit(X, Y, **equal)
-    assert seen == [None]
     CalibratedRanker("stacked", loss=loss).fit(X, Y, **equal)
-    assert set(seen[1:]) == {None}
+    assert len(seen) > 1 and set(seen) == {None}
 
 
 @pytest.mark.parametrize(

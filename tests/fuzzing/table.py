@@ -166,6 +166,7 @@ EXEMPT = {
     "bregman_regret_bound": "needs a norm: tests/test_surrogate_bounds.py",
     "LOSSES": "a dictionary, whose values are covered one by one",
     "BlendedRegressor": "its forests take a second a fit: tests/test_blend.py",
+    "BoostingCV": "its boosters take a second a fit: tests/test_boosting_cv.py",
     "DistilledModel": "its default teacher is a StackedModel: tests/test_distilled.py",
     "default_student": "the student of DistilledModel: tests/test_distilled.py",
     "distill": "it fits and predicts a ranker many times: tests/test_distilled.py",
