@@ -253,6 +253,14 @@ def test_a_stack_keeps_one_model_of_each_boosted_member(small):
     assert stopped.n_iter_ > 0 and not hasattr(stopped.model_, "fold_of_query_")
 
 
+def test_fit_says_what_it_chose(small, capsys):
+    ranker = CalibratedRanker(verbose=1).fit(X, Y, groups=G)
+    n_trees, leaves = ranker.model_.sizes_["labels"]
+    printed = capsys.readouterr().out
+    assert "fitted HistGradientBoostingRegressor: targets, " in printed
+    assert f"labels, {n_trees} trees of {leaves} leaves, share 0." in printed
+
+
 # -------------------------------------------------------------------- tables
 
 

@@ -239,11 +239,7 @@ class BoostingCV(DocumentModel):
             boosters += fitted
             scales += [self.weights_[name] * one.unit / len(fitted)] * len(fitted)
         self.regressor_ = merge_boosters(boosters, scales)
-        sizes = "; ".join(
-            f"{name}, {trees} trees of {n_leaves} leaves, share {self.shares_[name]:.2f}"
-            for name, (trees, n_leaves) in self.sizes_.items()
-        )
-        print_progress(self, f"chose {sizes}; {'fitted again' if again else 'merged'}", started)
+        print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             validation.record(self.predict(validation.X, validation.queries))
             validation.n_iter = sum(one.n_trees for one in grown.values())
@@ -272,6 +268,13 @@ class BoostingCV(DocumentModel):
                 _Part(other, validation.queries, every, validation.known.weight),
             )
         ]
+
+    def summary(self) -> str:
+        """Return the sizes and the shares in words."""
+        return "; ".join(
+            f"{name}, {n_trees} trees of {n_leaves} leaves, share {self.shares_[name]:.2f}"
+            for name, (n_trees, n_leaves) in self.sizes_.items()
+        )
 
     def pop_held_out(self) -> Floats:
         """Return the scores of the training rows by boosters that have not seen them, once."""

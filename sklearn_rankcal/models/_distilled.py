@@ -43,7 +43,6 @@ _MOST_ROWS = 200_000
 _COPIES, _MOST_COPIES, _DRAWN_ROWS = 1, 40, 20_000  # how many are drawn if not given
 _ROWS_OF_LEAF = 30  # among which the cells of a row are exchanged
 _HELD_OUT_OF = 5  # one query of five is new to the student that `unexplained_` is measured with
-_BINS = 128  # with 255, the thresholds of the bins would be a third of a saved ranker
 
 
 class DistilledModel(DocumentModel):
@@ -276,7 +275,7 @@ def default_student() -> HistGradientBoostingRegressor:
     """
     return HistGradientBoostingRegressor(
         max_iter=100, max_leaf_nodes=31, learning_rate=0.1, min_samples_leaf=5,
-        max_bins=_BINS, early_stopping=False, random_state=0,
+        early_stopping=False, random_state=0,
     )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ class CalibratedRanker(QueryRanker):
     random_state : int, RandomState instance or None, default=None
         Seed of validation queries and of the regressor, which keeps its own if this is None.
     n_jobs : int, default=None
-        How many queries are decoded at a time with losses on pairs, and members of a stack fitted.
+        How many folds are fitted, and queries decoded with losses on pairs, at the same time.
     verbose : int, default=0
         With 1, every step is printed with its time. Larger numbers, less 1, go to the regressor.
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.models import BoostingCV
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
 from sklearn_rankcal.rankers._input import read_labelled
@@ -103,6 +104,8 @@ def fit_model(
     ranker.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
     fitted = getattr(ranker.model_, "regressor_", ranker.model_)
     kept = "" if validation is None else f" with {counted(validation.n_iter, 'iteration')}"
+    if isinstance(ranker.model_, BoostingCV):
+        kept = f": {ranker.model_.summary()}"
     print_progress(ranker, f"fitted {type(fitted).__name__}{kept}", started)
     keep_validation(ranker, validation)
     warn_if_nothing_was_learned(ranker, data)
