@@ -147,7 +147,7 @@ def weighted(fits: list[Fit], held_out: Bunch, test: Bunch) -> Fit:
 def methods() -> dict[str, Method]:
     found: dict[str, Method] = {
         "default": default,
-        "'boosting', 100 trees": partial(default, regressor="boosting"),
+        "'boosting'": partial(default, regressor="boosting"),
     }
     peers = {
         "lightgbm": (lightgbm, ("lambdarank", "rank_xendcg")),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import CalibratedRanker, distill
+from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.inspection import permutation_importance
 
@@ -26,17 +26,18 @@ def test_shap_explains_the_fitted_default():
 
 
 @pytest.mark.slow
-def test_the_default_of_many_rows_is_explained_by_its_student():
-    """From 20,000 rows on, the default has no `regressor_`; the message says what to do."""
+@pytest.mark.parametrize("n_queries", [100, 1000])
+def test_the_default_is_explained_as_one_regressor(n_queries):
+    """With few rows and with 20,000, from which on queries are held out."""
     data = make_ranking(
-        n_queries=1000, n_documents=21, n_features=4, n_informative=4, random_state=0
+        n_queries=n_queries, n_documents=21, n_features=4, n_informative=4, random_state=0
     )
     ranker = CalibratedRanker().fit(data.X, data.y, groups=data.groups)
+    scores = ranker.decision_function(data.X, groups=data.groups)
+    np.testing.assert_allclose(explained(ranker, data.X, data.groups), scores, atol=1e-9)
+    stack = CalibratedRanker("stacked").fit(data.X, data.y, groups=data.groups)
     with pytest.raises(TypeError, match="distill makes one regressor"):
-        ranker.transform_table(data.X, groups=data.groups)
-    student = distill(ranker, data.X, data.groups, random_state=0)
-    scores = student.decision_function(data.X, groups=data.groups)
-    np.testing.assert_allclose(explained(student, data.X, data.groups), scores, atol=1e-9)
+        stack.transform_table(data.X, groups=data.groups)
 
 
 @pytest.mark.parametrize(("library", "name"), [("lightgbm", "LGBMRegressor"),
