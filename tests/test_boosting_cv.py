@@ -323,11 +323,27 @@ def test_columns_that_are_constant_have_nothing_to_split(small):
     assert np.ptp(ranker.decision_function(np.ones((len(Y), 2)), groups=G)) == 0
 
 
+def test_without_the_targets_of_the_loss_nothing_is_promised(small):
+    ranker = CalibratedRanker(BoostingCV(("labels",))).fit(X, Y, groups=G)
+    assert ranker.calibrated_over_.startswith("no distributions")
+    both = CalibratedRanker(BoostingCV(("labels", None))).fit(X, Y, groups=G)
+    assert both.calibrated_over_ == CalibratedRanker().fit(X, Y, groups=G).calibrated_over_
+
+
+def test_a_saved_model_does_not_hold_the_rows(small):
+    model = CalibratedRanker().fit(X, Y, groups=G).model_
+    held = [v for v in vars(model).values() if isinstance(v, np.ndarray) and len(v) == len(Y)]
+    assert not held
+
+
 def test_wrong_parameters():
     with pytest.raises(ValueError, match="cv must be at least 2; got 1"):
         fit(cv=1)
     with pytest.raises(ValueError, match="cv=30 folds, but there are only 24 queries"):
         fit(cv=30)
+    for losses in ("labels", ()):
+        with pytest.raises(ValueError, match="losses must be a list of losses"):
+            fit(losses)
     with pytest.raises(ValueError, match="needs the labels"):
         BoostingCV(("labels",)).fit(X, TARGETS, QUERIES)
     assert clone(BoostingCV(("labels",), cv=4)).get_params()["cv"] == 4

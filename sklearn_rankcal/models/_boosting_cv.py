@@ -173,6 +173,11 @@ class BoostingCV(DocumentModel):
         ValueError
             If there are fewer queries than folds, or if a parameter is not as described.
         """
+        if isinstance(self.losses, str) or not len(self.losses):
+            raise ValueError(
+                "losses must be a list of losses, such as (None,) for the loss of the ranker; got "
+                f"{self.losses!r}."
+            )
         check_count(self.cv, "cv")
         if self.cv < 2:
             raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
@@ -188,6 +193,7 @@ class BoostingCV(DocumentModel):
         self._dtype, self._unit = np.float64, 1.0
         table, self._inverse_scale = self._table(X, queries)
         known = labels if isinstance(labels, np.ndarray) else targets
+        inside_stack = fold_of_query is not None
         if validation is None:
             if fold_of_query is None:
                 fold_of_query = query_folds(X, queries, self.cv, known)
@@ -206,15 +212,15 @@ class BoostingCV(DocumentModel):
             leaves = _LEAVES_OF_MANY_ROWS if many else _LEAVES
             if grown and not _is_labels(loss):
                 first = next(iter(grown.values()))
-                if validation is None and self.cv * first.n_trees > _MOST_MERGED:
+                if validation is None and len(first.regressors) * first.n_trees > _MOST_MERGED:
                     continue  # another loss on the same columns helps against noise alone
                 leaves = (first.n_leaves,)
             if plain not in folds:
                 folds[plain] = self._folds(
                     X if plain else table, queries, sample_weight, validation, plain
                 )
-            wanted = self._wanted(loss, targets, queries, labels)
-            unseen = wanted if validation is None else self._wanted(loss, *held[:3])
+            wanted = self._wanted(loss, targets, queries, labels, sample_weight)
+            unseen = wanted if validation is None else self._wanted(loss, *held)
             one = self._start(loss, leaves, folds[plain], wanted, unseen, many)
             if many and grown and self._share_of(one, [*grown.values()], held) < _SMALLEST_SHARE:
                 continue
@@ -223,8 +229,8 @@ class BoostingCV(DocumentModel):
         self.weights_, self.shares_ = nonnegative_weights(
             list(grown), held_out, held.targets, held.queries, held.weight, _ALPHA
         )
-        #: For a stack around this model, which takes and deletes them.
-        self._held_out = held_out @ np.array(list(self.weights_.values()))
+        if inside_stack:  # which takes and deletes them
+            self._held_out = held_out @ np.array(list(self.weights_.values()))
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
         # Encoders of categories differ between folds, so that only one fold's trees can be added.
         n_trees = sum(len(one.regressors) * one.n_trees for one in grown.values())
@@ -281,10 +287,17 @@ class BoostingCV(DocumentModel):
         scores: Floats = self.__dict__.pop("_held_out")
         return scores
 
-    def _wanted(self, loss: Any, targets: Floats, queries: Queries, labels: Any) -> Floats:
+    def _wanted(
+        self, loss: Any, targets: Floats, queries: Queries, labels: Any, weight: Floats | None
+    ) -> Floats:
         """Return the targets of a loss, centred unless they are labels as they are."""
         own = own_targets(loss, targets, queries, labels)
-        return queries.center(own) if self.center and not _is_labels(loss) else own
+        return queries.center(own, weight) if self.center and not _is_labels(loss) else own
+
+    @property
+    def learns_targets(self) -> bool:
+        """Whether a booster learns the targets of the ranker's own loss."""
+        return any(loss is None for loss in self.losses)
 
     def _share_of(self, one: _Growth, others: list[_Growth], held: _Held) -> float:
         """Return the share of the first trees of a loss in a sum with boosters of other losses."""
