@@ -34,6 +34,7 @@ def small(monkeypatch):
     monkeypatch.setattr(module, "_MOST_MERGED", 300)
     monkeypatch.setattr(module, "_PATIENCE", 5)
     monkeypatch.setattr(module, "_AT_FIRST", 70)
+    monkeypatch.setattr(module, "_SLOW_OF_MANY_ROWS", 1000)
 
 
 def fit(losses=(None,), context="zscore", **parameters):
@@ -103,6 +104,20 @@ def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
         l2_regularization=50.0, max_features=0.4, early_stopping=False, random_state=0,
     )  # fmt: skip
     wanted = model.weights_["targets"] * again.fit(table, CENTRED).predict(table)
+    np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_the_rate_doubles_after_the_first_trees(small, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_MERGED", 0)
+    monkeypatch.setattr(module, "_SLOW_TREES", 10)
+    model = fit()
+    table, _ = model._table(X, QUERIES)
+    n_trees, _ = model.sizes_["targets"]
+    assert 10 < n_trees == model.regressor_.n_iter_
+    by_hand = clone(model.regressor_).set_params(warm_start=True, max_iter=10, learning_rate=0.1)
+    by_hand.fit(table, CENTRED)
+    by_hand.set_params(max_iter=n_trees, learning_rate=0.2).fit(table, CENTRED)
+    wanted = model.weights_["targets"] * by_hand.predict(table)
     np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
 
 
@@ -229,7 +244,7 @@ def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(s
         again = clone(model.regressor_).set_params(
             max_iter=n_trees + 5, max_leaf_nodes=leaves, l2_regularization=50.0
         )
-        assert (leaves, again.learning_rate) == (15, 0.15)
+        assert (leaves, again.learning_rate) == (15, 0.1)
         loss = ranker.loss_
         again.fit(table, trained.center(loss.training_targets(Y[~held], trained)))
         wanted = others.center(loss.training_targets(Y[held], others))
