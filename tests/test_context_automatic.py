@@ -223,3 +223,16 @@ def test_a_sparse_table_has_no_context():
     queries = Queries.from_groups(data.groups)
     model = DocumentModel(Ridge(), context="auto")
     assert model.fit(sparse.csr_array(data.X), data.y, queries).context_ == {}
+
+
+def test_few_documents_need_context_of_all_columns_that_vary():
+    """The mean of a few documents is far from that of all by chance."""
+    rng = np.random.default_rng(0)
+    for size, wanted in ((6, [0, 1]), (20, [1])):
+        queries = Queries.uniform(400, size)
+        level = queries.broadcast(rng.normal(size=400))
+        X = rng.normal(size=(queries.n_rows, 4))
+        X[:, 1] += level
+        X[:, 2] = level
+        X[:, 3] = np.nan
+        assert columns_that_differ(X, [0, 1, 2, 3], queries) == wanted

@@ -138,9 +138,10 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     Notes
     -----
     ``context="auto"`` leaves out a column if the share of its variance that lies between queries
-    is below 0.02 by more than two standard errors, because its z-scores then say nearly the same as
-    the column itself. A column of categories gets shares, also those of ``"share"``, unless all
-    rows of each query have the same category. A missing category is a category.
+    is below 0.02 by more than two standard errors, and queries have ten documents or more in the
+    mean. Its z-scores then say nearly the same as the column itself. A column of categories gets
+    shares, also those of ``"share"``, unless all rows of each query have the same category. A
+    missing category is a category.
 
     :ref:`classifiers` describes how a classifier learns targets: each distinct target is a class,
     if there are at most 100 that depend on the labels of the documents alone, and otherwise each
