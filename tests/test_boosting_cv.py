@@ -154,6 +154,16 @@ def test_the_weighted_sum_of_losses_is_one_regressor(small):
     assert sum(model.shares_.values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("losses", [("labels",), ("labels", None), (None, "labels")])
+def test_the_regressor_reads_the_table_of_the_model(small, losses):
+    """Whatever the order of the losses, and if none of them has context columns."""
+    ranker = CalibratedRanker(BoostingCV(losses, context="zscore")).fit(X, Y, groups=G)
+    table = ranker.transform_table(X, groups=G)
+    assert table.shape[1] == (5 if losses == ("labels",) else 10)
+    scores = ranker.decision_function(X, groups=G)
+    np.testing.assert_allclose(ranker.model_.regressor_.predict(table), scores, atol=1e-12)
+
+
 def test_the_weights_are_those_of_a_stack_of_the_same_folds(small):
     model = fit(LOSSES)
     members = [(name, None, BoostingCV((loss,), context="zscore")) for name, loss in

@@ -190,7 +190,10 @@ class BoostingCV(DocumentModel):
             )
         started = time.perf_counter()
         X = without_sparse_columns(X)
-        self._choose_columns(X, queries)
+        if all(map(_is_labels, self.losses)):
+            self._set_columns(X, [])
+        else:
+            self._choose_columns(X, queries)
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
         table, self._inverse_scale = self._table(X, queries)
@@ -241,7 +244,8 @@ class BoostingCV(DocumentModel):
         )
         boosters: list[Any] = []
         scales: list[float] = []
-        for name, one in grown.items():
+        # The first one reads the table with context columns, and so does the sum.
+        for name, one in sorted(grown.items(), key=lambda pair: pair[0] == LABELS):
             plain = name == LABELS and bool(self._kinds)
             fitted = [one.refit(X if plain else table, sample_weight)] if again else one.regressors
             boosters += fitted
