@@ -38,16 +38,16 @@ class Differences:
     """Differences between two rankers, as values of queries, and their mean over collections."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[float, float]] = []
+        self.found: list[tuple[float, float]] = []
 
     def add(self, values: np.ndarray, others: np.ndarray) -> str:
         """Add a collection, and return its mean difference with its 95 % interval."""
-        self._found.append(difference(values, others))
-        return interval(*self._found[-1])
+        self.found.append(difference(values, others))
+        return interval(*self.found[-1])
 
     def mean(self) -> str:
         """The mean over the collections, each of which counts the same, with its interval."""
-        centers, halves = np.transpose(self._found)
+        centers, halves = np.transpose(self.found)
         return interval(centers.mean(), np.sqrt(halves @ halves) / len(halves))
 
 
