@@ -70,9 +70,9 @@ class CalibratedRanker(QueryRanker):
         Columns for the regressor that compare a document with its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, for columns of categories ``"share"`` (of the
         query's rows with the same category), or a list of these. ``"auto"`` adds z-scores of the
-        numeric columns whose level or spread differs between queries, or differences if one of
-        these has a monotone constraint, which z-scores would break (:ref:`column-parameters`), and
-        shares of the categories of data frames.
+        numeric columns whose level or spread differs between queries (of all, if queries have fewer
+        than ten documents), or differences if one of these has a monotone constraint, which
+        z-scores would break (:ref:`column-parameters`), and shares of the categories of frames.
     center : bool, default=True
         Whether to subtract from each target the mean of its query, which changes no ranking.
     group_column : str, default=None
