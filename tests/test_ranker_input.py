@@ -108,9 +108,10 @@ def test_categories_and_missing_values_pass_through(regressor):
         "new",
         "price__zscore",
         "stock__zscore",
+        "new__zscore",
         "brand__share",
     ]
-    assert model.regressor_.is_categorical_.tolist() == [False, True] + 5 * [False]
+    assert model.regressor_.is_categorical_.tolist() == [False, True] + 6 * [False]
     shuffle = rng.permutation(len(Y))
     ranks = ranker.predict(frame, G)
     np.testing.assert_array_equal(ranker.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])

@@ -40,7 +40,6 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import MAP, MAPByScores
-from sklearn_rankcal.metrics import paired_bootstrap
 from sklearn_rankcal.models import StackedModel, default_members
 
 N_PARTS = 5
@@ -227,20 +226,15 @@ def best_setting(
     return best, *results[best]
 
 
-def compare(
-    folds: list[tuple[Bunch, Bunch]], plot: Path | None, plot_differences: Path | None
-) -> None:
+def compare(folds: list[tuple[Bunch, Bunch]], plot: Path | None) -> None:
     """Peers, the default, and the curve of gain against cost."""
     default, cost = measure(calibrated, folds)
     found: dict[str, tuple[dict[str, np.ndarray], float]] = {DEFAULT: (default, cost)}
     for name, method in make_stacks().items():
         found[f"  {name}"] = measure(method, folds)
-    differences = {}
     for name, settings in make_peers().items():
         setting, *result = best_setting(settings, folds)
         found[f"{name} ({setting})"] = (result[0], result[1])
-        outcome = paired_bootstrap(default["NDCG@10"], result[0]["NDCG@10"])
-        differences[name] = (outcome.difference, outcome.low, outcome.high)
     base = next((name for name in found if name.startswith(LAMBDARANK)), DEFAULT)
     rows = []
     for name, (values, seconds) in found.items():
@@ -262,8 +256,6 @@ def compare(
     )
     if plot is not None:
         draw({n: (v["NDCG@10"], s / found[base][1]) for n, (v, s) in found.items()}, plot)
-    if plot_differences is not None:
-        draw_differences(differences, plot_differences)
 
 
 def draw(points: dict[str, tuple[np.ndarray, float]], path: Path) -> None:
@@ -296,30 +288,6 @@ def draw(points: dict[str, tuple[np.ndarray, float]], path: Path) -> None:
     print(f"drawn: {path}")
 
 
-def draw_differences(differences: dict[str, tuple[float, float, float]], path: Path) -> None:
-    """The default minus each peer with its interval, in a size that a phone can show."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    names = sorted(differences, key=lambda name: -differences[name][0])
-    values, low, high = np.array([differences[name] for name in names]).T
-    figure, ax = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
-    ax.axvline(0, color="0.35", linewidth=1)
-    ax.errorbar(
-        values, np.arange(len(names)), xerr=(values - low, high - values), fmt="o",
-        color="tab:red", elinewidth=2, capsize=4,
-    )  # fmt: skip
-    ax.set_yticks(np.arange(len(names)), names, fontsize=11)
-    ax.set_xlabel("NDCG@10 of the default minus theirs,\n95 % intervals, MQ2008", fontsize=11)
-    ax.xaxis.set_major_formatter("{x:+.3f}")
-    ax.xaxis.set_major_locator(plt.MultipleLocator(0.005))
-    ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150, transparent=True)  # the site has a dark theme, too
-    print(f"drawn: {path}")
-
-
 def compare_losses(folds: list[tuple[Bunch, Bunch]]) -> None:
     """Whether the loss that is named is at least as good as the default on its own measure."""
     default, _ = measure(calibrated, folds)
@@ -344,9 +312,6 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--shuffles", type=int, default=3, help="(default: 3)")
     parser.add_argument("--plot", type=Path, help="draw NDCG@10 against cost into this file")
-    parser.add_argument(
-        "--plot-differences", type=Path, help="draw the default minus each peer into this file"
-    )
     parser.add_argument("--losses", action="store_true", help="compare the losses instead")
     arguments = parser.parse_args()
     folder = arguments.data / "letor" / "mq2008"
@@ -357,7 +322,7 @@ def main() -> None:
     if arguments.losses:
         compare_losses(folds)
     else:
-        compare(folds, arguments.plot, arguments.plot_differences)
+        compare(folds, arguments.plot)
 
 
 if __name__ == "__main__":
