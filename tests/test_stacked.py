@@ -29,7 +29,7 @@ from sklearn_rankcal.models import (
     default_members,
 )
 from sklearn_rankcal.models._folds import ClippedExtraTrees, query_folds
-from sklearn_rankcal.models._stacked import _nonnegative_weights
+from sklearn_rankcal.models._member_weights import _nonnegative_weights
 from sklearn_rankcal.queries import Queries
 
 from .few_trees import few_trees  # noqa: F401

@@ -13,7 +13,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal.models import DocumentModel, StackedModel, _stacked
+from sklearn_rankcal.models import DocumentModel, StackedModel, _folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _threads
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order, threads_for
@@ -125,7 +125,7 @@ def fit_stack(**parameters):
 
 
 def test_a_small_stack_is_fitted_in_several_threads(two_threads, monkeypatch):
-    monkeypatch.setattr(_stacked, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
     together = threading.Barrier(3, timeout=60)  # passes only if three fits run at the same time
     ridge_fit, waiting = Ridge.fit, iter([True] * 3 + [False] * 7)
 
@@ -138,13 +138,13 @@ def test_a_small_stack_is_fitted_in_several_threads(two_threads, monkeypatch):
     assert fit_stack() == 3
     monkeypatch.setattr(Ridge, "fit", ridge_fit)
     assert fit_stack(n_jobs=1) == 1
-    monkeypatch.setattr(_stacked, "ROWS_FOR_THREADS", 200)
+    monkeypatch.setattr(_folds, "ROWS_FOR_THREADS", 200)
     assert fit_stack() == 1
 
 
 def test_a_stack_keeps_to_the_configuration_of_joblib(monkeypatch):
-    monkeypatch.setattr(_stacked, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
     with joblib.parallel_config("threading", n_jobs=2):
-        assert StackedModel()._n_fits_at_once(100) is None  # joblib fills in its own number
-    assert StackedModel()._n_fits_at_once(100) == 3
-    assert StackedModel(n_jobs=1)._n_fits_at_once(100) == 1
+        assert _folds.fits_at_once(None, 100) is None  # joblib fills in its own number
+    assert _folds.fits_at_once(None, 100) == 3
+    assert _folds.fits_at_once(1, 100) == 1

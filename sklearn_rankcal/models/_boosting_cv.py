@@ -17,20 +17,21 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._folds import (
+    check_cv,
+    divide_queries,
+    fits_at_once,
     part_of_table,
     part_of_weights,
-    query_folds,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._member_weights import LABELS, nonnegative_weights, own_targets
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import numeric_columns, take_rows
-from sklearn_rankcal.utils._messages import counted, print_progress
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._scales import target_unit
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
-from sklearn_rankcal.utils._threads import allowed_threads, threads_for
+from sklearn_rankcal.utils._threads import threads_for
 
 Floats = NDArray[np.float64]
 _MANY_ROWS = 20_000
@@ -180,16 +181,12 @@ class BoostingCV(DocumentModel):
                 "losses must be a list of losses, such as (None,) for the loss of the ranker; got "
                 f"{self.losses!r}."
             )
-        check_count(self.cv, "cv")
-        if self.cv < 2:
-            raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
-        if validation is None and fold_of_query is None and queries.n_queries < self.cv:
-            raise ValueError(
-                f"BoostingCV divides the queries into cv={self.cv} folds, but there are only "
-                f"{counted(queries.n_queries, 'query')} to learn from."
-            )
+        check_cv(self.cv)
         started = time.perf_counter()
         X = without_sparse_columns(X)
+        inside_stack = fold_of_query is not None
+        if validation is None and fold_of_query is None:
+            fold_of_query = divide_queries(self, X, queries, targets, labels)
         if all(map(_is_labels, self.losses)):
             self._set_columns(X, [])
         else:
@@ -197,11 +194,8 @@ class BoostingCV(DocumentModel):
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
         table, self._inverse_scale = self._table(X, queries)
-        known = labels if isinstance(labels, np.ndarray) else targets
-        inside_stack = fold_of_query is not None
         if validation is None:
-            if fold_of_query is None:
-                fold_of_query = query_folds(X, queries, self.cv, known)
+            assert fold_of_query is not None
             self.fold_of_query_ = fold_of_query
             held = _Held(targets, queries, labels, sample_weight)
         else:
@@ -211,6 +205,7 @@ class BoostingCV(DocumentModel):
             held = _Held(others.targets, validation.queries, others.labels, others.weight)
         many = queries.n_rows >= _MANY_ROWS
         grown: dict[str, _Growth] = {}
+        scores: dict[str, Floats] = {}  # of the held-out rows
         folds: dict[bool, list[_Fold]] = {}
         for loss in self.losses:
             plain = _is_labels(loss) and bool(self._kinds)
@@ -226,16 +221,17 @@ class BoostingCV(DocumentModel):
                 )
             wanted = self._wanted(loss, targets, queries, labels, sample_weight)
             unseen = wanted if validation is None else self._wanted(loss, *held)
-            one = self._start(loss, leaves, folds[plain], wanted, unseen, many)
-            if many and grown and self._share_of(one, [*grown.values()], held) < _SMALLEST_SHARE:
-                continue
-            grown[_name(loss)] = one.grow_to_the_end()
-        held_out = np.column_stack([one.held_out() for one in grown.values()])
-        self.weights_, self.shares_ = nonnegative_weights(
-            list(grown), held_out, held.targets, held.queries, held.weight, _ALPHA
-        )
+            one = self._start(loss, leaves, folds[plain], wanted, unseen)
+            name = _name(loss)
+            if many and grown:
+                _, shares = held.combine({**scores, name: one.held_out()})
+                if shares[name] < _SMALLEST_SHARE:
+                    continue
+            grown[name] = one.grow_to_the_end()
+            scores[name] = one.held_out()
+        self.weights_, self.shares_ = held.combine(scores)
         if inside_stack:  # which takes and deletes them
-            self._held_out = held_out @ np.array(list(self.weights_.values()))
+            self._held_out = sum(self.weights_[name] * own for name, own in scores.items())
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
         # Encoders of categories differ between folds, so that only one fold's trees can be added.
         n_trees = sum(len(one.regressors) * one.n_trees for one in grown.values())
@@ -305,13 +301,6 @@ class BoostingCV(DocumentModel):
         """Whether a booster learns the targets of the ranker's own loss."""
         return any(loss is None for loss in self.losses)
 
-    def _share_of(self, one: _Growth, others: list[_Growth], held: _Held) -> float:
-        """Return the share of the first trees of a loss in a sum with boosters of other losses."""
-        scores = np.column_stack([each.held_out() for each in (one, *others)])
-        names = [str(number) for number in range(scores.shape[1])]
-        found = nonnegative_weights(names, scores, *held[:2], held.weight, _ALPHA)
-        return found[1]["0"]
-
     def _start(
         self,
         loss: Any,
@@ -319,17 +308,11 @@ class BoostingCV(DocumentModel):
         folds: list[_Fold],
         wanted: Floats,
         unseen: Floats,
-        many: bool,
     ) -> _Growth:
         """Return the first trees, of the number of leaves whose held-out error is smallest."""
-        n_jobs = self.n_jobs or (1 if many else allowed_threads())
         sizes = [
             _Growth(
-                self._regressor(loss, n_leaves, folds[0].inside, many),
-                folds,
-                wanted,
-                unseen,
-                n_jobs,
+                self._regressor(loss, n_leaves, folds[0].inside), folds, wanted, unseen, self.n_jobs
             )
             for n_leaves in leaves
         ]
@@ -337,9 +320,7 @@ class BoostingCV(DocumentModel):
             one.grow(_AT_FIRST // one.n_leaves)
         return min(sizes, key=lambda one: one.error)
 
-    def _regressor(
-        self, loss: Any, n_leaves: int, part: _Part, many: bool
-    ) -> HistGradientBoostingRegressor:
+    def _regressor(self, loss: Any, n_leaves: int, part: _Part) -> HistGradientBoostingRegressor:
         n_rows, n_columns = part.table.shape
         return HistGradientBoostingRegressor(
             learning_rate=_SLOW,
@@ -359,6 +340,13 @@ class _Held(NamedTuple):
     queries: Queries
     labels: Any
     weight: Floats | None
+
+    def combine(self, scores: dict[str, Floats]) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the weights and the shares of scores in the sum that is closest to the targets."""
+        columns = np.column_stack(list(scores.values()))
+        return nonnegative_weights(
+            list(scores), columns, self.targets, self.queries, self.weight, _ALPHA
+        )
 
 
 @dataclass(eq=False)
@@ -406,13 +394,13 @@ class _Growth:
         folds: list[_Fold],
         wanted: Floats,
         unseen: Floats,
-        n_jobs: int,
+        n_jobs: int | None,
     ) -> None:
         self.n_leaves = regressor.max_leaf_nodes
         self.unit = target_unit(float(np.abs(wanted).max()))
         self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
-        self._folds, self._n_jobs = folds, n_jobs
+        self._folds, self._n_jobs = folds, fits_at_once(n_jobs, len(wanted))
         many = len(wanted) >= _MANY_ROWS
         self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
         self._n_slow = _SLOW_OF_MANY_ROWS if many else _SLOW_TREES
@@ -426,7 +414,7 @@ class _Growth:
     def grow(self, n_more: int) -> None:
         """Add trees to all boosters, as far as the held-out error falls."""
         n_next = min(self._most, self.n_grown + n_more)
-        errors = Parallel(n_jobs=min(self._n_jobs, len(self._folds)), prefer="threads")(
+        errors = Parallel(n_jobs=self._n_jobs, prefer="threads")(
             delayed(self._errors)(regressor, fold, n_next)
             for regressor, fold in zip(self.regressors, self._folds, strict=True)
         )

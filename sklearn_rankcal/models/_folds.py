@@ -6,14 +6,17 @@ import heapq
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
+from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS
+from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
 #: The first columns usually suffice to tell queries apart.
 FIRST_COLUMNS = 8
@@ -49,6 +52,32 @@ def query_folds(
         both = np.column_stack([rows >> np.uint64(11), labels[places]])
         ties, _ = hash_queries(both, np.arange(len(places)), queries)
     return folds_of_keys(keys, n_folds, ties)
+
+
+def check_cv(cv: Any) -> None:
+    """Check the number of folds of a model."""
+    check_count(cv, "cv")
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2; got {cv!r}.")
+
+
+def divide_queries(
+    model: Any, X: Any, queries: Queries, targets: NDArray[np.float64], labels: Any
+) -> NDArray[np.int64]:
+    """Assign each query to one of `model.cv` folds; ValueError if there are fewer queries."""
+    if queries.n_queries < model.cv:
+        raise ValueError(
+            f"{type(model).__name__} divides the queries into cv={model.cv} folds, but there are "
+            f"only {counted(queries.n_queries, 'query')} to learn from."
+        )
+    known = labels if isinstance(labels, np.ndarray) else targets
+    return query_folds(X, queries, model.cv, known)
+
+
+def fits_at_once(n_jobs: int | None, n_rows: int) -> int | None:
+    """Return the number of jobs for fits in threads, as `StackedModel` describes `n_jobs`."""
+    given = n_jobs is not None or effective_n_jobs(None) > 1
+    return n_jobs if given or n_rows >= ROWS_FOR_THREADS else allowed_threads()
 
 
 def folds_of_keys(

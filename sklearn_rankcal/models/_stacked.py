@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
@@ -29,9 +28,11 @@ from sklearn_rankcal.models._early_stopping import (
 )
 from sklearn_rankcal.models._folds import (
     ClippedExtraTrees,
+    check_cv,
+    divide_queries,
+    fits_at_once,
     part_of_table,
     part_of_weights,
-    query_folds,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._member_weights import LABELS, nonnegative_weights, own_targets
@@ -39,9 +40,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
-from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
 Floats = NDArray[np.float64]
 Members = Sequence[tuple[str, Any, Any]]
@@ -201,13 +201,7 @@ class StackedModel(_BaseComposition):
         learned = [own_targets(loss, targets, queries, labels) for _, loss, _ in members]
         if validation is not None:
             return self._fit_once(members, X, learned, queries, sample_weight, labels, validation)
-        if queries.n_queries < self.cv:
-            raise ValueError(
-                f"StackedModel divides the queries into cv={self.cv} folds, but there are only "
-                f"{counted(queries.n_queries, 'query')} to learn from."
-            )
-        known = labels if isinstance(labels, np.ndarray) else targets
-        self.fold_of_query_ = query_folds(X, queries, self.cv, known)
+        self.fold_of_query_ = divide_queries(self, X, queries, targets, labels)
         parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
         held_out = np.empty((queries.n_rows, len(members)))
         each: list[list[Any]] = [[] for _ in members]
@@ -217,6 +211,8 @@ class StackedModel(_BaseComposition):
             if number in several:
                 continue
             fitted, started = clone(model), time.perf_counter()
+            if fitted.n_jobs is None:
+                fitted.set_params(n_jobs=self.n_jobs)
             with _naming_member(name):
                 fitted.fit(
                     X, own, queries, sample_weight, labels, fold_of_query=self.fold_of_query_
@@ -224,7 +220,7 @@ class StackedModel(_BaseComposition):
             held_out[:, number], each[number] = fitted.pop_held_out(), [fitted]
             self._report(name, started)
         # Step 2: the others are fitted once without each fold.
-        fits = Parallel(n_jobs=self._n_fits_at_once(queries.n_rows), prefer="threads")(
+        fits = Parallel(n_jobs=fits_at_once(self.n_jobs, queries.n_rows), prefer="threads")(
             delayed(self._fit_member)(
                 *members[number][::2], fold, X, learned[number], queries, sample_weight
             )
@@ -298,14 +294,8 @@ class StackedModel(_BaseComposition):
         pairs = zip(names, each, strict=True)
         self.members_ = {name: some if self.weights_[name] else [] for name, some in pairs}
 
-    def _n_fits_at_once(self, n_rows: int) -> int | None:
-        given = self.n_jobs is not None or effective_n_jobs(None) > 1
-        return self.n_jobs if given or n_rows >= ROWS_FOR_THREADS else allowed_threads()
-
     def _check_members(self, n_rows: int) -> Members:
-        check_count(self.cv, "cv")
-        if self.cv < 2:
-            raise ValueError(f"cv must be at least 2; got {self.cv!r}.")
+        check_cv(self.cv)
         check_number(self.alpha, "alpha", positive=False)
         members = default_members(n_rows=n_rows) if self.members is None else self.members
         wanted = "members must be a list of (name, loss, model) tuples with different names"

@@ -83,8 +83,8 @@ class CalibratedRanker(QueryRanker):
     n_iter_no_change : int, default=50
         With validation queries, training stops after this many iterations in which neither the mean
         of the measure nor the squared error of the targets improved, and the iterations before
-        these are kept. If the default holds the queries out, only the error counts, and 25 are
-        enough (:ref:`validation_queries`).
+        these are kept (:ref:`validation_queries`). The default has a patience of its own for the
+        queries that it holds out.
     random_state : int, RandomState instance or None, default=None
         Seed of validation queries and of the regressor, which keeps its own if this is None.
     n_jobs : int, default=None

@@ -34,7 +34,6 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _HELD_OUT_OF = 7  # one of so many queries is held out if the ranker does not say
-_PATIENCE = 25  # the error of targets hardly grows again once it has grown for so many iterations
 _ATTRIBUTES = ("n_iter_", "validation_scores_", "validation_queries_")
 
 
@@ -144,8 +143,7 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
     known = Known(targets, data.labels, weight)
     if data.by_targets:
         error = squared_error(targets, data.queries, weight)
-        patience = min(ranker.n_iter_no_change, _PATIENCE)
-        return Validation(data.X, data.queries, error, patience, show, known)
+        return Validation(data.X, data.queries, error, ranker.n_iter_no_change, show, known)
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(data.queries.n_rows))  # it raises an error if no query has a weight

@@ -143,9 +143,8 @@ def _numpy_sums(
         d = s[upper][:, :, None] - s[lower][:, None, :]
         if required is not None:
             d[pairs] -= required(difference[pairs])
-        counted = (
-            w != 0
-        )  # the margin of another pair may be infinite, and 0 times that is no number
+        # The margin of a pair that does not count can be infinite, and 0 times that is no number.
+        counted = w != 0
         np.add.at(value, query[upper[:, 0]], _product(w, margin.value(d), counted).sum(axis=(1, 2)))
         slope = _product(w, margin.slope(d), counted)
         np.add.at(gradient, upper, slope.sum(axis=2))
