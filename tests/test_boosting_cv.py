@@ -197,6 +197,86 @@ def test_weights_of_rows(small):
     assert (one.predict(X, groups=G) != plain.predict(X, groups=G)).any()
 
 
+# -------------------------------------------------------------------- logarithms
+
+
+def purchases(n_queries=60):
+    """One document is relevant: the best one, more or less, of each query."""
+    rng = np.random.default_rng(0)
+    queries = Queries.uniform(n_queries, 10)
+    table = rng.normal(size=(queries.n_rows, 5))
+    utility = table @ [2.0, -2.0, 1.0, 1.0, 0.0] + rng.gumbel(size=queries.n_rows)
+    labels = (utility == queries.broadcast(queries.max(utility))).astype(float)
+    return table, labels, queries
+
+
+@pytest.mark.parametrize("loss", ["poisson", "poisson_labels"])
+def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss):
+    monkeypatch.setattr(module, "_MOST_MERGED", 10_000)
+    table, labels, queries = purchases()
+    model = BoostingCV((loss,)).fit(table, labels, queries, labels=labels)
+    n_trees, leaves = model.sizes_[loss]
+    errors, scores = np.zeros(n_trees + 5), np.zeros(len(labels))
+    for fold in range(3):
+        inside, _ = queries.select(model.fold_of_query_ != fold)
+        out, others = queries.select(model.fold_of_query_ == fold)
+        booster = HistGradientBoostingRegressor(
+            loss="poisson", max_iter=n_trees + 5, max_leaf_nodes=leaves, l2_regularization=5.0,
+            min_samples_leaf=len(inside) // 50, max_features=0.8, early_stopping=False,
+            random_state=0,
+        ).fit(table[inside], labels[inside])  # fmt: skip
+        for number, rates in enumerate(booster.staged_predict(table[out])):
+            share = rates / others.broadcast(others.sum(rates))
+            errors[number] -= labels[out] @ np.log(share)
+        booster.set_params(max_iter=n_trees, warm_start=False)
+        scores += np.log(booster.fit(table[inside], labels[inside]).predict(table)) / 3
+    assert n_trees == 1 + np.argmin(errors) < 60
+    # the mean of the logarithms, in the unit of the targets
+    found = model.predict(table, queries)
+    ratio = found @ queries.center(found) / (scores @ queries.center(scores))
+    wanted = np.sqrt(ratio) * queries.center(scores)
+    np.testing.assert_allclose(queries.center(found), wanted, rtol=1e-7, atol=1e-9)
+    assert model.regressor_.loss == "squared_error" and model.learns_targets == (loss == "poisson")
+
+
+def test_which_labels_have_poisson_boosters(small):
+    table, labels, queries = purchases()
+    groups = queries.codes
+    names = ["targets", "poisson", "poisson_labels"]
+    table[:, 0] += groups  # a column with a context
+    graded = np.where(labels > 0, 1.0 + (groups > 30), 0.0)
+    graded[np.arange(len(labels)) % 17 == 0] = 1.0
+    for y in (labels, 5 + 2.0 * labels[::-1], graded):
+        default = CalibratedRanker().fit(table, y, groups=groups)
+        found = list(default.model_.sizes_)
+        assert found == names[:1] + ["pd_by_scores"] * (y is graded) + names[1:]
+        assert default.calibrated_over_ == CalibratedRanker().fit(X, Y, groups=G).calibrated_over_
+        single = CalibratedRanker("boosting").fit(table, y, groups=groups)
+        assert list(single.model_.sizes_) == ["poisson"]
+    stack = CalibratedRanker("stacked").fit(table, labels, groups=groups).model_
+    assert list(stack.weights_) == ["targets", "borda", *names[1:], "forest"]
+    frequent = labels + (np.arange(len(labels)) % 5 == 0)
+    assert "poisson" not in CalibratedRanker().fit(table, frequent, groups=groups).model_.sizes_
+    pairs = CalibratedRanker(loss="pd").fit(table, labels, groups=groups)
+    assert "poisson" not in pairs.model_.scores_.sizes_
+
+
+def test_a_fold_without_a_relevant_document_has_no_logarithm(small):
+    table, labels, queries = purchases(6)
+    labels[10:] = 0.0
+    ranker = CalibratedRanker(loss="dcg").fit(table, labels, groups=queries.codes)
+    assert list(ranker.model_.sizes_) == ["targets"]
+
+
+def test_targets_that_are_the_same_in_each_query_are_learned_once(small):
+    table, labels, queries = purchases()
+    for losses in ((None, "pd_by_scores"), ("poisson", "poisson_labels")):
+        for context, wanted in ((None, 1), ("zscore", 1 if losses[0] is None else 2)):
+            model = BoostingCV(losses, context=context)
+            model.fit(table, labels, queries, labels=labels)
+            assert len(model.sizes_) == wanted
+
+
 # -------------------------------------------------------------------- inside the ranker
 
 

@@ -113,10 +113,13 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--shuffles", type=int, default=1, help="(default: 1)")
     parser.add_argument("--seed", type=int, default=0, help="of the first world (default: 0)")
+    parser.add_argument("--worlds", nargs="+", help="the collections (default: all)")
     arguments = parser.parse_args()
     shuffles = range(arguments.seed, arguments.seed + arguments.shuffles)
     rows, pooled, costs = [], {}, {}
     for collection, folds in collections(arguments.data / "letor" / "mq2008", shuffles):
+        if arguments.worlds and collection not in arguments.worlds:
+            continue
         values: dict[str, dict[int, list[float]]] = {}
         seconds: dict[str, float] = {}
         for train, test in folds:

@@ -24,7 +24,16 @@ from sklearn_rankcal.models._folds import (
     part_of_weights,
     without_sparse_columns,
 )
-from sklearn_rankcal.models._member_weights import LABELS, nonnegative_weights, own_targets
+from sklearn_rankcal.models._member_weights import (
+    LABELS,
+    POISSON,
+    POISSON_LABELS,
+    has_log_scores,
+    listwise_error,
+    listwise_weights,
+    nonnegative_weights,
+    own_targets,
+)
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import numeric_columns, take_rows
 from sklearn_rankcal.utils._messages import print_progress
@@ -35,23 +44,25 @@ from sklearn_rankcal.utils._threads import threads_for
 
 Floats = NDArray[np.float64]
 _MANY_ROWS = 20_000
+_SMALLEST = np.finfo(np.float64).tiny
 #: Leaves of the trees that are tried. Noise asks for small trees and few of them, interactions of
 #: columns for larger ones and many. With many rows, 15 leaves were not seen to be too many.
 _LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
-_AT_FIRST = 900  # leaves in all
+_AT_FIRST = 640  # leaves in all
 _STEP = 30  # trees at least; steps grow with the trees, because each predicts by all so far
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
 _MOST_MERGED = 600  # trees of a mean or weighted sum over folds, for predictions and pickles
 _PATIENCE = 40  # the held-out error seldom falls again once it has grown for so many trees
 # After so many trees the rate doubles: where they still pay, there is little noise.
-_SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60
+_SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter for logarithms, too
 _SLOW, _FAST = 0.1, 0.2
 # Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
-_L2 = {True: 50.0, False: 5.0}  # of centred targets, and of labels, which vary less
+_L2, _L2_OF_TARGETS = 5.0, 50.0
 # The share of the scores that the first trees of another loss need to go on. Of few rows, whose
 # trees cost little, the first ones do not say it.
 _SMALLEST_SHARE = 0.05
+_PARALLEL = 0.99  # the cosine of targets from which on they are the same to a booster
 _ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
 
 
@@ -66,16 +77,22 @@ class BoostingCV(DocumentModel):
     have more than 600 trees, one booster of this size, fitted to all queries, takes their place.
 
     With several losses, this is done for each. The weights of their scores minimise the squared
-    error of the held-out targets of the ranker's own loss [1]_. If boosters of the first loss have
-    more than 600 trees, there is little noise, and other losses are left out, but for ``"labels"``.
-    The mean and the weighted sum of boosters are boosters, and `regressor_` is a single one.
+    error of the held-out targets of the ranker's own loss [1]_. With logarithms among them, they
+    minimise the cross-entropy of the targets and of exp(weighted sum), which also chooses the sizes
+    of the boosters that learn by the Poisson deviance. If boosters of the first loss have more than
+    600 trees, there is little noise, and targets of other losses are left out, as are those that
+    differ from the first by no more than a constant and a factor in each query. The mean and the
+    weighted sum of boosters are boosters, and `regressor_` is a single one.
 
     Parameters
     ----------
     losses : sequence, default=(None,)
         What the boosters learn: None stands for the targets of the ranker's own loss, the name of a
         loss or a `Loss` for its targets, and ``"labels"`` for the labels as they are, from the
-        columns of X alone, without context columns and with a weaker penalty.
+        columns of X alone, without context columns and with a weaker penalty. ``"poisson"`` and
+        ``"poisson_labels"`` are the targets of the ranker's own loss and the labels, learned by
+        their Poisson deviance: the scores are logarithms of what is expected, which rank in the
+        same way and are learned better where few documents are relevant.
     center : bool, default=True
         Whether to subtract from each target, but not from labels, the mean of its query.
     context : None, "auto", str or list of str, default=None
@@ -187,7 +204,7 @@ class BoostingCV(DocumentModel):
         inside_stack = fold_of_query is not None
         if validation is None and fold_of_query is None:
             fold_of_query = divide_queries(self, X, queries, targets, labels)
-        if all(map(_is_labels, self.losses)):
+        if all(map(_is_plain, self.losses)):
             self._set_columns(X, [])
         else:
             self._choose_columns(X, queries)
@@ -208,18 +225,26 @@ class BoostingCV(DocumentModel):
         scores: dict[str, Floats] = {}  # of the held-out rows
         folds: dict[bool, list[_Fold]] = {}
         for loss in self.losses:
-            plain = _is_labels(loss) and bool(self._kinds)
+            plain = _is_plain(loss) and bool(self._kinds)
             leaves = _LEAVES_OF_MANY_ROWS if many else _LEAVES
-            if grown and not _is_labels(loss):
+            wanted = self._wanted(loss, targets, queries, labels, sample_weight)
+            if grown and _is_target(loss):
+                # another loss on the same columns helps against noise alone
                 first = next(iter(grown.values()))
                 if validation is None and len(first.regressors) * first.n_trees > _MOST_MERGED:
-                    continue  # another loss on the same columns helps against noise alone
+                    continue
+                if _parallel(queries, wanted, first.wanted):
+                    continue
                 leaves = (first.n_leaves,)
             if plain not in folds:
                 folds[plain] = self._folds(
                     X if plain else table, queries, sample_weight, validation, plain
                 )
-            wanted = self._wanted(loss, targets, queries, labels, sample_weight)
+            if loss == POISSON_LABELS and not plain and POISSON in grown:
+                if _parallel(queries, wanted, grown[POISSON].wanted):
+                    continue
+            if has_log_scores(loss) and not all(wanted[f.inside.rows].any() for f in folds[plain]):
+                continue  # the logarithm of 0
             unseen = wanted if validation is None else self._wanted(loss, *held)
             one = self._start(loss, leaves, folds[plain], wanted, unseen)
             name = _name(loss)
@@ -241,11 +266,13 @@ class BoostingCV(DocumentModel):
         boosters: list[Any] = []
         scales: list[float] = []
         # The first one reads the table with context columns, and so does the sum.
-        for name, one in sorted(grown.items(), key=lambda pair: pair[0] == LABELS):
-            plain = name == LABELS and bool(self._kinds)
+        for name, one in sorted(grown.items(), key=lambda pair: _is_plain(pair[0])):
+            if self.weights_[name] == 0 and boosters:
+                continue
+            plain = _is_plain(name) and bool(self._kinds)
             fitted = [one.refit(X if plain else table, sample_weight)] if again else one.regressors
             boosters += fitted
-            scales += [self.weights_[name] * one.unit / len(fitted)] * len(fitted)
+            scales += [self.weights_[name] * one.scale / len(fitted)] * len(fitted)
         self.regressor_ = merge_boosters(boosters, scales)
         print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
@@ -294,12 +321,17 @@ class BoostingCV(DocumentModel):
     ) -> Floats:
         """Return the targets of a loss, centred unless they are labels as they are."""
         own = own_targets(loss, targets, queries, labels)
-        return queries.center(own, weight) if self.center and not _is_labels(loss) else own
+        return queries.center(own, weight) if self.center and _is_target(loss) else own
+
+    @property
+    def has_log_scores(self) -> bool:
+        """Whether scores are logarithms of targets, and not targets."""
+        return any(map(has_log_scores, self.losses))
 
     @property
     def learns_targets(self) -> bool:
         """Whether a booster learns the targets of the ranker's own loss."""
-        return any(loss is None for loss in self.losses)
+        return any(loss is None or loss == POISSON for loss in self.losses)
 
     def _start(
         self,
@@ -323,10 +355,11 @@ class BoostingCV(DocumentModel):
     def _regressor(self, loss: Any, n_leaves: int, part: _Part) -> HistGradientBoostingRegressor:
         n_rows, n_columns = part.table.shape
         return HistGradientBoostingRegressor(
+            loss="poisson" if has_log_scores(loss) else "squared_error",
             learning_rate=_SLOW,
             max_leaf_nodes=n_leaves,
             min_samples_leaf=min(20, max(1, n_rows // 50)),
-            l2_regularization=_L2[not _is_labels(loss)],
+            l2_regularization=_L2_OF_TARGETS if _is_target(loss) else _L2,
             max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / n_columns)),
             early_stopping=False,
             random_state=self.random_state,
@@ -344,9 +377,8 @@ class _Held(NamedTuple):
     def combine(self, scores: dict[str, Floats]) -> tuple[dict[str, float], dict[str, float]]:
         """Return the weights and the shares of scores in the sum that is closest to the targets."""
         columns = np.column_stack(list(scores.values()))
-        return nonnegative_weights(
-            list(scores), columns, self.targets, self.queries, self.weight, _ALPHA
-        )
+        combine = listwise_weights if any(map(has_log_scores, scores)) else nonnegative_weights
+        return combine(list(scores), columns, self.targets, self.queries, self.weight, _ALPHA)
 
 
 @dataclass(eq=False)
@@ -397,14 +429,16 @@ class _Growth:
         n_jobs: int | None,
     ) -> None:
         self.n_leaves = regressor.max_leaf_nodes
-        self.unit = target_unit(float(np.abs(wanted).max()))
+        self.logs = regressor.loss == "poisson"
+        unit = target_unit(float(np.abs(wanted).max()))
+        self.scale = 1.0 if self.logs else unit  # of the scores
         self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
         self._folds, self._n_jobs = folds, fits_at_once(n_jobs, len(wanted))
         many = len(wanted) >= _MANY_ROWS
         self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
-        self._n_slow = _SLOW_OF_MANY_ROWS if many else _SLOW_TREES
-        self._wanted, self._unseen = wanted / self.unit, unseen / self.unit
+        self._n_slow = _SLOW_OF_MANY_ROWS if many or self.logs else _SLOW_TREES
+        self.wanted, self._unseen = wanted / unit, unseen / unit
 
     @property
     def stops(self) -> bool:
@@ -439,15 +473,21 @@ class _Growth:
     ) -> Floats:
         """Fit a booster up to a number of trees; return the held-out error after each new one."""
         inside, outside = fold.inside, fold.outside
-        wanted = outside.queries.center(self._unseen[outside.rows])
+        unseen = self._unseen[outside.rows]
+        wanted = outside.queries.center(unseen)
         errors = []
         with threads_for(inside.n_rows), bins_once(regressor, fold.bins):
             self._add_trees(
-                regressor, n_trees, inside.table, self._wanted[inside.rows], inside.weight
+                regressor, n_trees, inside.table, self.wanted[inside.rows], inside.weight
             )
-            for scores in islice(regressor.staged_predict(outside.table), self.n_grown, None):
+            for predicted in islice(regressor.staged_predict(outside.table), self.n_grown, None):
+                scores = self._scores(predicted)
+                if self.logs:
+                    errors.append(listwise_error(scores, unseen, outside.queries, outside.weight))
+                    continue
                 squares = np.square(outside.queries.center(scores) - wanted)
-                errors.append(squares.sum() if outside.weight is None else squares @ outside.weight)
+                weight = outside.weight
+                errors.append(float(squares.sum() if weight is None else squares @ weight))
         return np.array(errors)
 
     def held_out(self) -> Floats:
@@ -455,15 +495,19 @@ class _Growth:
         scores = np.empty(sum(fold.outside.n_rows for fold in self._folds))
         for regressor, fold in zip(self.regressors, self._folds, strict=True):
             with threads_for(fold.outside.n_rows):
-                scores[fold.outside.rows] = regressor.predict(fold.outside.table) * self.unit
-        return scores
+                scores[fold.outside.rows] = self._scores(regressor.predict(fold.outside.table))
+        return scores * self.scale
+
+    def _scores(self, predicted: Floats) -> Floats:
+        """Return what the trees of a booster add up to."""
+        return np.log(np.maximum(predicted, _SMALLEST)) if self.logs else predicted
 
     def refit(self, table: Any, weight: Floats | None) -> HistGradientBoostingRegressor:
         """Fit a booster of this size to all rows."""
         regressor = clone(self.regressors[0]).set_params(warm_start=True)
-        with threads_for(len(self._wanted)), bins_once(regressor):
+        with threads_for(len(self.wanted)), bins_once(regressor):
             part = part_of_table(table, slice(None))
-            self._add_trees(regressor, self.n_trees, part, self._wanted, weight)
+            self._add_trees(regressor, self.n_trees, part, self.wanted, weight)
         return regressor.set_params(warm_start=False)
 
     def _add_trees(
@@ -484,8 +528,23 @@ class _Growth:
             regressor.fit(table, wanted, weight)
 
 
-def _is_labels(loss: Any) -> bool:
-    return isinstance(loss, str) and loss == LABELS
+def _parallel(queries: Queries, some: Floats, others: Floats) -> bool:
+    """Whether targets differ, in each query, by little more than a constant and a factor.
+
+    So do those of all losses where one document of each query is relevant.
+    """
+    some, others = queries.center(some), queries.center(others)
+    return bool(some @ others >= _PARALLEL * np.sqrt(some @ some) * np.sqrt(others @ others))
+
+
+def _is_target(loss: Any) -> bool:
+    """Whether the targets of a loss are learned by the squared error."""
+    return not _is_plain(loss) and not has_log_scores(loss)
+
+
+def _is_plain(loss: Any) -> bool:
+    """Whether labels are learned as they are, from X alone."""
+    return isinstance(loss, str) and loss in (LABELS, POISSON_LABELS)
 
 
 def _name(loss: Any) -> str:

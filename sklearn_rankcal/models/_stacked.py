@@ -35,7 +35,14 @@ from sklearn_rankcal.models._folds import (
     part_of_weights,
     without_sparse_columns,
 )
-from sklearn_rankcal.models._member_weights import LABELS, nonnegative_weights, own_targets
+from sklearn_rankcal.models._member_weights import (
+    LABELS,
+    POISSON,
+    POISSON_LABELS,
+    listwise_weights,
+    nonnegative_weights,
+    own_targets,
+)
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import take_rows
@@ -57,7 +64,8 @@ class StackedModel(_BaseComposition):
     Each member has its own targets, regressor, context columns and centring. The queries are
     divided into `cv` folds. Each member is fitted `cv` times, every time without one of the folds,
     and the held-out predictions of the members are combined by non-negative least squares on the
-    targets of the ranker's own loss [1]_. The score of a member for a new document is the mean over
+    targets of the ranker's own loss [1]_, or by their cross-entropy if members of `BoostingCV`
+    predict logarithms. The score of a member for a new document is the mean over
     its `cv` models.
 
     Parameters
@@ -287,7 +295,9 @@ class StackedModel(_BaseComposition):
     ) -> None:
         """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
-        self.weights_, self.shares_ = nonnegative_weights(
+        logs = any(getattr(model, "has_log_scores", False) for _, _, model in members)
+        combine = listwise_weights if logs else nonnegative_weights
+        self.weights_, self.shares_ = combine(
             names, held_out, targets, queries, sample_weight, self.alpha
         )
         # A member of weight 0 is never asked again.
@@ -402,6 +412,7 @@ def default_members(
     *,
     relevance: bool = True,
     borda: bool = True,
+    few_relevant: bool = False,
     forest: bool = True,
     context: Any = "auto",
     center: bool = True,
@@ -422,6 +433,9 @@ def default_members(
     borda : bool, default=True
         Whether there is the second member. It is the same as the first if the loss is pairwise
         disagreement.
+    few_relevant : bool, default=False
+        Whether few documents are relevant. The targets and the labels are then learned by their
+        Poisson deviance, too, by two members in the place of the third.
     forest : bool, default=True
         Whether there is the fourth member, a forest, which needs columns of numbers. Numbers
         beyond 1e30 count as 1e30 for it.
@@ -451,7 +465,8 @@ def default_members(
     if borda:
         members.append(("borda", None, boosting("pd_by_scores")))
     if relevance:
-        members.append((LABELS, None, boosting(LABELS)))
+        learned = (POISSON, POISSON_LABELS) if few_relevant else (LABELS,)
+        members += [(name, None, boosting(name)) for name in learned]
     if relevance and forest:
         limit = n_rows is not None and n_rows > _ROWS_OF_FULL_TREES
         trees = ClippedExtraTrees(

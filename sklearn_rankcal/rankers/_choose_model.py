@@ -22,7 +22,7 @@ from sklearn_rankcal.models import (
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
-from sklearn_rankcal.models._member_weights import LABELS
+from sklearn_rankcal.models._member_weights import LABELS, POISSON, POISSON_LABELS
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
@@ -38,6 +38,7 @@ _MIN_QUERIES = 5
 _ROWS_TO_HOLD_OUT = 20_000
 _RELEVANT_TO_HOLD_OUT = 2_000
 _FEWEST_TO_HOLD_OUT = 70
+_SHARE_OF_FEW = 0.2
 _ROWS_OF_FIVE_FOLDS = 20_000  # a stack of five folds takes twice as long as one of three
 #: Parameters with objectives, and objectives that rank.
 _OBJECTIVES = ("objective", "objective_type", "loss_function", "application", "app", "loss")
@@ -80,11 +81,14 @@ def make_model(
         return PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
     relevance = isinstance(data.labels, np.ndarray)
+    # Scores inside a model of pairs have to be in the unit of targets.
+    few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
     documents: Any
     if named and regressor == "stacked":
         members = default_members(
             relevance=relevance,
             borda=_has_gains(loss),
+            few_relevant=few_relevant,
             forest=_suits_a_forest(data.X),
             context=context,
             center=ranker.center,
@@ -93,9 +97,10 @@ def make_model(
         five = data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS
         documents = StackedModel(members, cv=5 if five else 3, n_jobs=ranker.n_jobs)
     elif named and (has_folds(ranker, data) if held_out is None else held_out.by_targets):
-        losses: tuple[Any, ...] = (None,)
+        losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
         if regressor is None and relevance:
-            losses = (None, *(("pd_by_scores",) if _has_gains(loss) else ()), LABELS)
+            borda = ("pd_by_scores",) if _has_gains(loss) else ()
+            losses = (None, *borda, *((POISSON, POISSON_LABELS) if few_relevant else (LABELS,)))
         documents = BoostingCV(
             losses,
             center=ranker.center,
@@ -169,6 +174,16 @@ def is_large(ranker: Any, data: TrainingData) -> bool:
         n_relevant = np.count_nonzero(data.labels > queries.broadcast(queries.min(data.labels)))
     n_queries = np.count_nonzero(queries.sizes > 1)
     return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
+
+
+def _few_are_relevant(data: TrainingData) -> bool:
+    """Whether few documents have more than the smallest label of their query.
+
+    The Poisson deviance then ranks better than the squared error: purchases, clicks, choices.
+    """
+    labels, queries = data.labels, data.queries
+    n_relevant = np.count_nonzero(labels > queries.broadcast(queries.min(labels)))
+    return bool(0 < n_relevant <= _SHARE_OF_FEW * len(labels))
 
 
 def _has_gains(loss: Loss) -> bool:

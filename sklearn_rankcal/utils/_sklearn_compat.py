@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn._loss import HalfSquaredError
 from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import _safe_indexing, get_tags
@@ -101,11 +102,13 @@ def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
 
 
 def merge_boosters(regressors: Sequence[Any], weights: Sequence[float]) -> Any:
-    """Return one histogram booster that predicts the weighted sum of several.
+    """Return one histogram booster that predicts the weighted sum of the raw scores of several.
 
-    They have to be fitted to the same table for the squared error.
+    They have to be fitted to the same table. The raw scores of boosters of the Poisson deviance are
+    logarithms of their predictions.
     """
-    merged = copy.copy(regressors[0])
+    merged = copy.copy(regressors[0]).set_params(loss="squared_error")
+    merged._loss = HalfSquaredError(sample_weight=None)
     merged._predictors = []
     merged._baseline_prediction = np.zeros_like(regressors[0]._baseline_prediction)
     for regressor, weight in zip(regressors, weights, strict=True):
