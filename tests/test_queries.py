@@ -68,6 +68,8 @@ def test_reductions_match_loops(groups, seed):
     np.testing.assert_allclose(queries.max(values), [values[p].max() for p in parts])
     np.testing.assert_allclose(queries.min(values), [values[p].min() for p in parts])
     np.testing.assert_allclose(queries.mean(values), [values[p].mean() for p in parts])
+    assert queries.have_equal(values) == all(np.ptp(values[p]) == 0 for p in parts)
+    assert queries.have_equal(queries.broadcast(queries.max(values)))
     means = [np.average(values[p], weights=weight[p]) if weight[p].any() else 0 for p in parts]
     np.testing.assert_allclose(queries.mean(values, weight), means, atol=1e-12)
     np.testing.assert_allclose(queries.sum(queries.center(values)), 0, atol=1e-12)

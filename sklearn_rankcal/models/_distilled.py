@@ -347,8 +347,7 @@ def _constant_columns(X: Any, queries: Queries) -> NDArray[np.bool_]:
             table = X.iloc[:, [column]]
         else:
             table = X[:, [column]]
-        hashes = hash_rows(table, rows)
-        constant[column] = (queries.max(hashes) == queries.min(hashes)).all()
+        constant[column] = queries.have_equal(hash_rows(table, rows))
     return constant
 
 

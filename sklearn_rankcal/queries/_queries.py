@@ -195,6 +195,10 @@ class Queries:
         """Smallest value of each query of an array in row layout."""
         return self.reduce(np.minimum, self.gather(values))
 
+    def have_equal(self, values: NDArray[Any]) -> bool:
+        """Whether the rows of each query have the same value."""
+        return bool((self.max(values) == self.min(values)).all())
+
     def mean(
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:

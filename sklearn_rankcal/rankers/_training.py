@@ -95,7 +95,7 @@ def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
         return  # see warn_if_rows_are_queries
     nothing = f"{type(ranker).__name__} has learned nothing"
     labels = data.labels
-    if isinstance(labels, np.ndarray) and equal_inside(labels, data.queries):
+    if isinstance(labels, np.ndarray) and data.queries.have_equal(labels):
         n_queries = data.queries.n_queries
         copied = n_queries > 1 and len(np.unique(labels)) == n_queries
         warn(
@@ -122,7 +122,7 @@ def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
             return
     elif not few.all() and not _ties_all(ranker, data):
         return
-    if equal_inside(hash_rows(data.X, np.arange(data.X.shape[0])), data.queries):
+    if data.queries.have_equal(hash_rows(data.X, np.arange(data.X.shape[0]))):
         why = "no column of X has different values in a query"
     else:
         model = type(getattr(ranker.model_, "regressor_", ranker.model_)).__name__
@@ -135,17 +135,12 @@ def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
     warn(f"{nothing}: {why}. A hash of the features, or the order of the rows, ranks documents.")
 
 
-def equal_inside(values: NDArray[Any], queries: Queries) -> bool:
-    """Return whether the rows of each query have the same value."""
-    return bool((queries.max(values) == queries.min(values)).all())
-
-
 def _ties_all(ranker: Any, data: TrainingData) -> bool:
     """Return whether the predictions leave all documents of each query tied."""
     try:
         scores = sufficient_scores(ranker, data.X, data.queries)
         if scores is not None:
-            return equal_inside(scores, data.queries)
+            return data.queries.have_equal(scores)
         preferences = ranker.loss_.space == PAIRS
         for _, _, u in predicted_pairs(ranker, data.X, data.queries):
             if u.any() and (preferences or not is_largest(u).all()):

@@ -26,7 +26,7 @@ from sklearn_rankcal.models._early_stopping import (
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
-from sklearn_rankcal.rankers._training import TrainingData, equal_inside
+from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.surrogates import get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._messages import all_of, print_progress
@@ -174,7 +174,7 @@ def _useful_queries(loss: Loss, data: TrainingData) -> TrainingData:
             f"labels. {remedy}"
         )
     if not data.by_targets and isinstance(data.labels, np.ndarray):
-        if equal_inside(data.labels, data.queries):
+        if data.queries.have_equal(data.labels):
             raise ValueError(
                 f"In {n_queries} all documents have the same label, so that every ranking is "
                 f"equally good. {remedy}"
