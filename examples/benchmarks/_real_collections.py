@@ -559,10 +559,10 @@ SOURCES = {
     ),
     "formula1": Source(
         formula1, ("races.csv", "drivers.csv", "results.csv"),
-        "https://ergast.com/mrd", "CC BY-NC-SA 4.0",
+        "https://ergast.com/mrd", "its terms: non-commercial, research included",
     ),
     "horses": Source(
         horses, ("race-result-race.csv", "race-result-horse.csv"),
-        "https://www.kaggle.com/datasets/lantanacamara/hong-kong-horse-racing", "CC0",
+        "https://www.kaggle.com/datasets/lantanacamara/hong-kong-horse-racing", "see the page",
     ),
 }  # fmt: skip
