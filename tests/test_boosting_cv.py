@@ -266,6 +266,10 @@ def test_a_fold_without_a_relevant_document_has_no_logarithm(small):
     labels[10:] = 0.0
     ranker = CalibratedRanker(loss="dcg").fit(table, labels, groups=queries.codes)
     assert list(ranker.model_.sizes_) == ["targets"]
+    table, labels, queries = purchases(6)
+    weight = np.where((labels > 0) & (queries.codes > 0), 0.0, 1.0)  # only one has a weight
+    ranker.fit(table, labels, groups=queries.codes, sample_weight=weight)
+    assert list(ranker.model_.sizes_) == ["targets"]
 
 
 def test_targets_that_are_the_same_in_each_query_are_learned_once(small):

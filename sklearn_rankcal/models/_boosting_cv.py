@@ -243,7 +243,7 @@ class BoostingCV(DocumentModel):
             if loss == POISSON_LABELS and not plain and POISSON in grown:
                 if _parallel(queries, wanted, grown[POISSON].wanted):
                     continue
-            if has_log_scores(loss) and not all(wanted[f.inside.rows].any() for f in folds[plain]):
+            if has_log_scores(loss) and not all(one.inside.has(wanted) for one in folds[plain]):
                 continue  # the logarithm of 0
             unseen = wanted if validation is None else self._wanted(loss, *held)
             one = self._start(loss, leaves, folds[plain], wanted, unseen)
@@ -393,6 +393,11 @@ class _Part:
     @property
     def n_rows(self) -> int:
         return self.queries.n_rows
+
+    def has(self, wanted: Floats) -> bool:
+        """Whether a row with a weight has a target above 0."""
+        own = wanted[self.rows]
+        return bool((own if self.weight is None else own * (self.weight > 0)).any())
 
 
 @dataclass(eq=False)
