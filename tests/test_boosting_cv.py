@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel,
 from sklearn_rankcal.models import _boosting_cv as module
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters
+from tests.few_trees import few_trees  # noqa: F401
 
 DATA = make_ranking(n_queries=24, n_documents=8, n_features=5, n_informative=3, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -31,7 +33,7 @@ LOSSES = (None, "pd_by_scores", "labels")
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(module, "_MOST_TREES", 60)
-    monkeypatch.setattr(module, "_MOST_MERGED", 300)
+    monkeypatch.setattr(module, "_MOST_MERGED", 4_000)
     monkeypatch.setattr(module, "_PATIENCE", 5)
     monkeypatch.setattr(module, "_AT_FIRST", 70)
     monkeypatch.setattr(module, "_SLOW_OF_MANY_ROWS", 1000)
@@ -259,6 +261,42 @@ def test_which_labels_have_poisson_boosters(small):
     assert "poisson" not in CalibratedRanker().fit(table, frequent, groups=groups).model_.sizes_
     pairs = CalibratedRanker(loss="pd").fit(table, labels, groups=groups)
     assert "poisson" not in pairs.model_.scores_.sizes_
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_table_with_few_relevant_documents_is_learned(few_trees, seed):  # noqa: F811
+    """Levels, weights, losses, columns and queries of all kinds; the order of rows is not seen."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 12, rng.integers(5, 12))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = (rng.random(len(groups)) < 0.1) * rng.choice([0.5, 1, 3, 1000.0]) + rng.choice([0, -1, 2])
+    table = rng.normal(size=(len(y), 3)) * rng.choice([0, 1e-9, 1, 1e9], 3)
+    table[rng.random(table.shape) < 0.1] = np.nan
+    weight = rng.choice([0.0, 0.5, 1, 7], len(y)) if seed % 2 else np.ones(len(y))
+    loss = rng.choice(["dcg@5", "precision@2", "spearman", "pd_by_scores"])
+    if (
+        loss == "precision@2"
+        or np.ptp(y) == 0
+        or (loss == "dcg@5" and (y.min() < 0 or y.max() > 9))
+    ):
+        y = np.where(np.arange(len(y)) == sizes[0], 1.0, 0.0)
+    ranker = CalibratedRanker(rng.choice([None, "boosting"]), loss=str(loss))
+    order = rng.permutation(len(y))
+    scores = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for rows in (slice(None), order):
+            try:
+                ranker.fit(table[rows], y[rows], groups=groups[rows], sample_weight=weight[rows])
+            except ValueError as error:
+                assert "weight" in str(error) or "undefined" in str(error), error
+                scores.append(np.zeros(len(y))[rows])
+                continue
+            scores.append(ranker.decision_function(table[rows], groups=groups[rows]))
+    assert np.isfinite(scores[0]).all()
+    # around a single relevant document, splits of several columns are equally good
+    if np.count_nonzero(y > y.min()) > 3:
+        np.testing.assert_allclose(scores[0][order], scores[1], rtol=1e-6, atol=1e-9)
 
 
 def test_a_fold_without_a_relevant_document_has_no_logarithm(small):

@@ -51,7 +51,8 @@ _LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
 _AT_FIRST = 640  # leaves in all
 _STEP = 30  # trees at least; steps grow with the trees, because each predicts by all so far
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
-_MOST_MERGED = 600  # trees of a mean or weighted sum over folds, for predictions and pickles
+_MOST_MERGED = 8_000  # leaves of a mean or weighted sum over folds, about 1 MB in a pickle
+_TREES_WITHOUT_NOISE = 200  # with so many, other targets on the same columns help no more
 _PATIENCE = 40  # the held-out error seldom falls again once it has grown for so many trees
 # After so many trees the rate doubles: where they still pay, there is little noise.
 _SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter for logarithms, too
@@ -74,15 +75,15 @@ class BoostingCV(DocumentModel):
     ones. The queries are divided into `cv` folds. Boosters with trees of 7 and of 15 leaves grow on
     all folds but one, as long as the squared error of the targets falls on the folds that were left
     out, summed over all folds. The mean of the boosters of the better size predicts scores. If they
-    have more than 600 trees, one booster of this size, fitted to all queries, takes their place.
+    have more than 8,000 leaves, one booster of this size, fitted to all queries, takes their place.
 
     With several losses, this is done for each. The weights of their scores minimise the squared
     error of the held-out targets of the ranker's own loss [1]_. With logarithms among them, they
     minimise the cross-entropy of the targets and of exp(weighted sum), which also chooses the sizes
-    of the boosters that learn by the Poisson deviance. If boosters of the first loss have more than
-    600 trees, there is little noise, and targets of other losses are left out, as are those that
-    differ from the first by no more than a constant and a factor in each query. The mean and the
-    weighted sum of boosters are boosters, and `regressor_` is a single one.
+    of the boosters that learn by the Poisson deviance. If each booster of the first loss has more
+    than 200 trees, there is little noise, and targets of other losses are left out, as are those
+    that differ from the first by no more than a constant and a factor in each query. The mean and
+    the weighted sum of boosters are boosters, and `regressor_` is a single one.
 
     Parameters
     ----------
@@ -229,9 +230,8 @@ class BoostingCV(DocumentModel):
             leaves = _LEAVES_OF_MANY_ROWS if many else _LEAVES
             wanted = self._wanted(loss, targets, queries, labels, sample_weight)
             if grown and _is_target(loss):
-                # another loss on the same columns helps against noise alone
                 first = next(iter(grown.values()))
-                if validation is None and len(first.regressors) * first.n_trees > _MOST_MERGED:
+                if validation is None and first.n_trees > _TREES_WITHOUT_NOISE:
                     continue
                 if _parallel(queries, wanted, first.wanted):
                     continue
@@ -243,8 +243,11 @@ class BoostingCV(DocumentModel):
             if loss == POISSON_LABELS and not plain and POISSON in grown:
                 if _parallel(queries, wanted, grown[POISSON].wanted):
                     continue
+            # a fold may have nothing but 0, which has no logarithm
             if has_log_scores(loss) and not all(one.inside.has(wanted) for one in folds[plain]):
-                continue  # the logarithm of 0
+                if len(self.losses) > 1:
+                    continue
+                loss, wanted = None, self._wanted(None, targets, queries, labels, sample_weight)
             unseen = wanted if validation is None else self._wanted(loss, *held)
             one = self._start(loss, leaves, folds[plain], wanted, unseen)
             name = _name(loss)
@@ -259,9 +262,9 @@ class BoostingCV(DocumentModel):
             self._held_out = sum(self.weights_[name] * own for name, own in scores.items())
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
         # Encoders of categories differ between folds, so that only one fold's trees can be added.
-        n_trees = sum(len(one.regressors) * one.n_trees for one in grown.values())
+        n_leaves = sum(len(one.regressors) * one.n_trees * one.n_leaves for one in grown.values())
         again = validation is None and (
-            n_trees > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
+            n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
         )
         boosters: list[Any] = []
         scales: list[float] = []
