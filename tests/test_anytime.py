@@ -8,6 +8,8 @@ from scipy.special import expit
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation._anytime import anytime_bound
 
+pytestmark = pytest.mark.simulation
+
 
 def fit_all(wins, scores):
     """Fit the Bradley-Terry model of many arenas at once: Newton's method, written by itself."""

@@ -241,7 +241,7 @@ def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss)
     assert model.regressor_.loss == "squared_error" and model.learns_targets == (loss == "poisson")
 
 
-def test_which_labels_have_poisson_boosters(small):
+def test_which_labels_have_poisson_boosters(few_trees):  # noqa: F811
     table, labels, queries = purchases()
     groups = queries.codes
     names = ["targets", "poisson", "poisson_labels"]
@@ -443,7 +443,7 @@ def test_categories_have_boosters_that_are_fitted_to_all_queries(small):
 
 
 @pytest.mark.parametrize("name", [None, "boosting", "stacked"])
-def test_columns_that_a_fold_does_not_know(small, name):
+def test_columns_that_a_fold_does_not_know(few_trees, name):  # noqa: F811
     inside = G == G[0]
     tables = [
         frame(k=pd.Categorical(np.where(inside, "u", None))),

@@ -28,6 +28,8 @@ from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, ERU, PDByScores
 from sklearn_rankcal.queries import Queries
 
+pytestmark = pytest.mark.simulation
+
 THETA = np.array([0.9, 0.5])  # how often users examine a position
 CLICK_IF_RELEVANT, CLICK_IF_NOT = np.array([1.0, 0.8]), np.array([0.4, 0.1])  # users who trust
 ALPHA, BETA = THETA * (CLICK_IF_RELEVANT - CLICK_IF_NOT), THETA * CLICK_IF_NOT

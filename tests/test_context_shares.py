@@ -24,6 +24,7 @@ from tests import oracles
 from tests.boosting_tools import regressor as gradient_boosting
 from tests.column_tools import LIBRARIES, MONOTONE, boosted
 from tests.dask_data import Documents, cut
+from tests.few_trees import few_trees  # noqa: F401
 
 RNG = np.random.default_rng(0)
 G = RNG.permutation(np.repeat(np.arange(40), RNG.integers(1, 12, 40)))
@@ -210,7 +211,7 @@ def test_coefficients_leave_shares_out():
     np.testing.assert_allclose(ranker.coef_, [kind, price + difference])
 
 
-def test_members_students_and_distilled_rankers():
+def test_members_students_and_distilled_rankers(few_trees):  # noqa: F811
     teacher = CalibratedRanker("stacked").fit(FRAME, Y, groups=G)
     member = next(iter(teacher.model_.members_.values()))[0]
     assert "share" in member.context_

@@ -40,6 +40,8 @@ from sklearn_rankcal.rankers._list_values import added_values
 
 from .covering import covering_checks
 
+pytestmark = pytest.mark.simulation
+
 DATA = make_ranking(120, (1, 9), 5, n_informative=3, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 TRAIN, NEW = G < 60, G >= 60

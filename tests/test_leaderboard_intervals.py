@@ -20,6 +20,8 @@ from sklearn_rankcal.aggregation import (
 )
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 
+pytestmark = pytest.mark.simulation
+
 CHUNK = 64  # resamples that share the start of their random numbers
 
 

@@ -11,9 +11,10 @@ from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry, _contest_boards
 from sklearn_rankcal.labels import preference_labels
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning"
-)
+pytestmark = [
+    pytest.mark.simulation,
+    pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning"),
+]
 
 
 def make_votes(n_queries=80, n_items=6, n_votes=12, position=0.0, noise=1.0, seed=0):

@@ -12,6 +12,8 @@ from sklearn_rankcal.aggregation._contest_model import result_probabilities, vot
 from sklearn_rankcal.aggregation._next_comparisons import _weights, plan_comparisons
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 
+pytestmark = pytest.mark.simulation
+
 
 def draw(rng, scores, a, b):
     won = rng.random(len(a)) < expit(scores[a] - scores[b])

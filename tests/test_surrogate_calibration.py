@@ -46,6 +46,8 @@ from .covering import covering
 from .label_distributions import single_edges
 from .surrogate_data import EVERY, MARGINS, name_of, surrogate_risk
 
+pytestmark = pytest.mark.simulation
+
 GOOD = [surrogate for surrogate in EVERY if surrogate.order_preserving]
 BAD = [one for one in EVERY if not one.order_preserving] + [PointwiseSquared("own")]
 #: The margins of theorem 2 of Duchi et al. with weights, and of theorem 3 with required margins.

@@ -13,6 +13,8 @@ from sklearn_rankcal.aggregation import BradleyTerry, strength_changes
 from sklearn_rankcal.aggregation._changes import largest_p_values, relative_changes
 from sklearn_rankcal.datasets import make_arena
 
+pytestmark = pytest.mark.simulation
+
 
 def read(data, kept=slice(None), **options):
     options = {"position": True, "time": data.time[kept], **options}
