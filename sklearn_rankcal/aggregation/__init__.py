@@ -34,7 +34,6 @@ from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._propensities import PropensityEstimate, estimate_propensities
 from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
 from sklearn_rankcal.aggregation._result import Aggregate
-from sklearn_rankcal.aggregation._streams import Ratings, elo_ratings, glicko_ratings
 
 __all__ = [
     "STRUCTURES",
@@ -59,16 +58,13 @@ __all__ = [
     "Probe",
     "PropensityEstimate",
     "RankCentrality",
-    "Ratings",
     "StrengthChanges",
     "Structure",
     "aggregate",
     "aggregate_categories",
     "auto_subset_size",
-    "elo_ratings",
     "estimate_propensities",
     "estimate_relevance",
     "get_structure",
-    "glicko_ratings",
     "strength_changes",
 ]
