@@ -160,6 +160,7 @@ def draw(found: dict[str, list[tuple[float, float]]], names: list[str], path: Pa
         ax.errorbar(centers, places, xerr=halves, fmt="o", markersize=4, capsize=2, label=ranker)
     ax.set_yticks(np.arange(len(names)), names)
     ax.invert_yaxis()
+    ax.locator_params(axis="x", nbins=5)
     ax.set_xlabel("NDCG@10 of the default minus theirs, 95 % intervals")
     ax.legend(fontsize=8, frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
