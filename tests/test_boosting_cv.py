@@ -233,12 +233,38 @@ def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss)
         booster.set_params(max_iter=n_trees, warm_start=False)
         scores += np.log(booster.fit(table[inside], labels[inside]).predict(table)) / 3
     assert n_trees == 1 + np.argmin(errors) < 60
-    # the mean of the logarithms, in the unit of the targets
-    found = model.predict(table, queries)
-    ratio = found @ queries.center(found) / (scores @ queries.center(scores))
-    wanted = np.sqrt(ratio) * queries.center(scores)
-    np.testing.assert_allclose(queries.center(found), wanted, rtol=1e-7, atol=1e-9)
-    assert model.regressor_.loss == "squared_error" and model.learns_targets == (loss == "poisson")
+    # the mean of the logarithms, with a power and a level that suit the held-out labels
+    found = np.log(model.predict(table, queries))
+    weight = model.weights_[loss]
+    np.testing.assert_allclose(np.ptp(found - weight * scores), 0, atol=1e-9)
+    assert model.regressor_.loss == "poisson" and model.learns_targets == (loss == "poisson")
+    np.testing.assert_allclose(model.regressor_.predict(table), np.exp(found), rtol=1e-12)
+    assert model.predict(table, queries).mean() == pytest.approx(0.1, abs=0.03)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e6])
+def test_the_unit_of_targets_does_not_matter_to_logarithms(small, factor):
+    table, labels, queries = purchases()
+    losses = (None, "poisson", "poisson_labels")
+    models = [
+        BoostingCV(losses).fit(table, y, queries, labels=y) for y in (labels, factor * labels)
+    ]
+    assert models[0].sizes_ == models[1].sizes_
+    one, other = (model.predict(table, queries) for model in models)
+    np.testing.assert_allclose(factor * one, other, rtol=1e-5)
+
+
+def test_scores_of_rare_documents_are_what_is_expected_of_them():
+    """So that rules, which weigh them against each other, are decoded for the best expectation."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, 12_000)
+    chance = np.array([0.005, 0.02, 0.1, 0.4])
+    labels = (rng.random(len(kind)) < chance[kind]).astype(float)
+    table, queries = np.eye(4)[kind], Queries.uniform(600, 20)
+    for losses in ((None, "poisson", "poisson_labels"), ("poisson",)):
+        model = BoostingCV(losses).fit(table, labels, queries, labels=labels)
+        scores = model.predict(np.eye(4), Queries.single(4))
+        np.testing.assert_allclose(scores / scores.sum(), chance / chance.sum(), atol=0.05)
 
 
 def test_which_labels_have_poisson_boosters(few_trees):  # noqa: F811
@@ -308,6 +334,10 @@ def test_a_fold_without_a_relevant_document_has_no_logarithm(small):
     weight = np.where((labels > 0) & (queries.codes > 0), 0.0, 1.0)  # only one has a weight
     ranker.fit(table, labels, groups=queries.codes, sample_weight=weight)
     assert list(ranker.model_.sizes_) == ["targets"]
+    model = BoostingCV(("poisson", "poisson_labels")).fit(
+        table, labels * (queries.codes == 0), queries, labels=labels * (queries.codes == 0)
+    )
+    assert list(model.sizes_) == ["targets"]
 
 
 def test_targets_that_are_the_same_in_each_query_are_learned_once(small):
@@ -511,7 +541,7 @@ def test_trees_in_arrays_predict_the_same(small):
         found = FlatTrees(regressor).predict(table)
         np.testing.assert_array_equal(found, regressor.predict(table))
     for other in (
-        HistGradientBoostingRegressor(max_iter=2, loss="poisson").fit(table, Y),
+        HistGradientBoostingRegressor(max_iter=2, loss="gamma").fit(table, Y + 1),
         HistGradientBoostingRegressor(max_iter=2, categorical_features=[0]).fit(
             np.column_stack([G % 3, table]), Y
         ),

@@ -409,3 +409,17 @@ def test_the_members_of_many_rows_rank_for_the_loss_and_not_for_net_borda_scores
         values[loss] = get_loss("ndcg").metric(y, ranks, Queries.from_groups(groups)).mean()
     assert orders == {"ndcg": [1, 2], "pd_by_scores": [2, 1]}
     assert values["ndcg"] > values["pd_by_scores"] + 0.05
+
+
+def test_validation_queries_know_the_targets_of_each_member():
+    """What a member learns chooses its number of trees, wherever its loss is named."""
+    inside = np.unique(G)[:5]
+    sizes = []
+    for loss, losses in (("pd_by_scores", (None,)), (None, ("pd_by_scores",))):
+        stack = StackedModel([("borda", loss, BoostingCV(losses))])
+        held = np.isin(G, inside)
+        ranker = CalibratedRanker(stack, n_iter_no_change=5)
+        ranker.fit(X[~held], Y[~held], G[~held], X_val=X[held], y_val=Y[held], groups_val=G[held])
+        (member,) = ranker.model_.members_["borda"]
+        sizes += member.sizes_.values()
+    assert sizes[0] == sizes[1]

@@ -53,7 +53,9 @@ _STEP = 30  # trees at least; steps grow with the trees, because each predicts b
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
 _MOST_MERGED = 8_000  # leaves of a mean or weighted sum over folds, about 1 MB in a pickle
 _TREES_WITHOUT_NOISE = 200  # with so many, other targets on the same columns help no more
-_PATIENCE = 40  # the held-out error seldom falls again once it has grown for so many trees
+# The held-out error seldom falls again once it has grown for so many trees, or for such a share of
+# those that reduced it.
+_PATIENCE, _PATIENCE_SHARE = 40, 0.5
 # After so many trees the rate doubles: where they still pay, there is little noise.
 _SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter for logarithms, too
 _SLOW, _FAST = 0.1, 0.2
@@ -225,44 +227,52 @@ class BoostingCV(DocumentModel):
         grown: dict[str, _Growth] = {}
         scores: dict[str, Floats] = {}  # of the held-out rows
         folds: dict[bool, list[_Fold]] = {}
-        for loss in self.losses:
+
+        def learn(loss: Any) -> None:
             plain = _is_plain(loss) and bool(self._kinds)
             leaves = _LEAVES_OF_MANY_ROWS if many else _LEAVES
             wanted = self._wanted(loss, targets, queries, labels, sample_weight)
-            if grown and _is_target(loss):
-                first = next(iter(grown.values()))
-                if validation is None and first.n_trees > _TREES_WITHOUT_NOISE:
-                    continue
-                if _parallel(queries, wanted, first.wanted):
-                    continue
-                leaves = (first.n_leaves,)
+            alike = [one for name, one in grown.items() if _is_target(loss) and _is_target(name)]
+            if alike:
+                if validation is None and alike[0].n_trees > _TREES_WITHOUT_NOISE:
+                    return
+                leaves = (alike[0].n_leaves,)
+            elif loss == POISSON_LABELS and not plain and POISSON in grown:
+                alike = [grown[POISSON]]
+            if any(_parallel(queries, wanted, one.wanted) for one in alike):
+                return
             if plain not in folds:
                 folds[plain] = self._folds(
                     X if plain else table, queries, sample_weight, validation, plain
                 )
-            if loss == POISSON_LABELS and not plain and POISSON in grown:
-                if _parallel(queries, wanted, grown[POISSON].wanted):
-                    continue
             # a fold may have nothing but 0, which has no logarithm
             if has_log_scores(loss) and not all(one.inside.has(wanted) for one in folds[plain]):
-                if len(self.losses) > 1:
-                    continue
-                loss, wanted = None, self._wanted(None, targets, queries, labels, sample_weight)
+                return
             unseen = wanted if validation is None else self._wanted(loss, *held)
             one = self._start(loss, leaves, folds[plain], wanted, unseen)
             name = _name(loss)
-            if many and grown:
-                _, shares = held.combine({**scores, name: one.held_out()})
+            if many and grown and not has_log_scores(loss):
+                _, shares, _ = held.combine({**scores, name: one.held_out()})
                 if shares[name] < _SMALLEST_SHARE:
-                    continue
+                    return
             grown[name] = one.grow_to_the_end()
             scores[name] = one.held_out()
-        self.weights_, self.shares_ = held.combine(scores)
+
+        for loss in self.losses:
+            learn(loss)
+        if not grown:
+            learn(None)
+        self.weights_, self.shares_, level = held.combine(scores)
         if inside_stack:  # which takes and deletes them
-            self._held_out = sum(self.weights_[name] * own for name, own in scores.items())
+            total = sum(self.weights_[name] * own for name, own in scores.items())
+            self._held_out = total if level is None else np.exp(total + level)
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
         # Encoders of categories differ between folds, so that only one fold's trees can be added.
-        n_leaves = sum(len(one.regressors) * one.n_trees * one.n_leaves for one in grown.values())
+        n_leaves = sum(
+            len(one.regressors) * one.n_trees * one.n_leaves
+            for name, one in grown.items()
+            if self.weights_[name]
+        )
         again = validation is None and (
             n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
         )
@@ -276,7 +286,7 @@ class BoostingCV(DocumentModel):
             fitted = [one.refit(X if plain else table, sample_weight)] if again else one.regressors
             boosters += fitted
             scales += [self.weights_[name] * one.scale / len(fitted)] * len(fitted)
-        self.regressor_ = merge_boosters(boosters, scales)
+        self.regressor_ = merge_boosters(boosters, scales, level)
         print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             validation.record(self.predict(validation.X, validation.queries))
@@ -327,14 +337,10 @@ class BoostingCV(DocumentModel):
         return queries.center(own, weight) if self.center and _is_target(loss) else own
 
     @property
-    def has_log_scores(self) -> bool:
-        """Whether scores are logarithms of targets, and not targets."""
-        return any(map(has_log_scores, self.losses))
-
-    @property
     def learns_targets(self) -> bool:
         """Whether a booster learns the targets of the ranker's own loss."""
-        return any(loss is None or loss == POISSON for loss in self.losses)
+        logs = any(map(has_log_scores, self.losses))
+        return any(loss == POISSON if logs else loss is None for loss in self.losses)
 
     def _start(
         self,
@@ -377,11 +383,18 @@ class _Held(NamedTuple):
     labels: Any
     weight: Floats | None
 
-    def combine(self, scores: dict[str, Floats]) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the weights and the shares of scores in the sum that is closest to the targets."""
+    def combine(
+        self, scores: dict[str, Floats]
+    ) -> tuple[dict[str, float], dict[str, float], float | None]:
+        """Return weights and shares of the scores in the sum that is closest to the targets.
+
+        With logarithms among them, they have a level.
+        """
         columns = np.column_stack(list(scores.values()))
-        combine = listwise_weights if any(map(has_log_scores, scores)) else nonnegative_weights
-        return combine(list(scores), columns, self.targets, self.queries, self.weight, _ALPHA)
+        known = (self.targets, self.queries, self.weight, _ALPHA)
+        if any(map(has_log_scores, scores)):
+            return listwise_weights(list(scores), columns, *known)
+        return *nonnegative_weights(list(scores), columns, *known), None
 
 
 @dataclass(eq=False)
@@ -438,7 +451,9 @@ class _Growth:
     ) -> None:
         self.n_leaves = regressor.max_leaf_nodes
         self.logs = regressor.loss == "poisson"
-        unit = target_unit(float(np.abs(wanted).max()))
+        # The mean of the positive targets, so that the penalty of a leaf counts relevant documents.
+        size = wanted[wanted > 0].mean() if self.logs else np.abs(wanted).max()
+        unit = float(size) if self.logs else target_unit(float(size))
         self.scale = 1.0 if self.logs else unit  # of the scores
         self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
@@ -451,7 +466,12 @@ class _Growth:
     @property
     def stops(self) -> bool:
         """Whether more trees would not pay."""
-        return self.n_grown >= min(self._most, self.n_trees + _PATIENCE)
+        return self.n_grown >= min(self._most, self.n_trees + self._patience)
+
+    @property
+    def _patience(self) -> int:
+        """How many more trees may not reduce the error: after many, there are longer plateaus."""
+        return max(_PATIENCE, int(_PATIENCE_SHARE * self.n_trees))
 
     def grow(self, n_more: int) -> None:
         """Add trees to all boosters, as far as the held-out error falls."""
@@ -463,7 +483,7 @@ class _Growth:
         for number, error in enumerate(np.sum(errors, axis=0), self.n_grown + 1):
             if self.error == np.inf or exceeds(self.error, error, self.error):
                 self.n_trees, self.error = number, float(error)
-            elif number >= self.n_trees + _PATIENCE:
+            elif number >= self.n_trees + self._patience:
                 break
         self.n_grown = n_next
 

@@ -60,31 +60,25 @@ def has_log_scores(loss: Any) -> bool:
 def listwise_error(
     scores: Floats, targets: Floats, queries: Queries, sample_weight: Floats | None = None
 ) -> float:
-    """Return the cross-entropy of shares of targets that are proportional to exp(scores).
+    """Return the cross-entropy of targets and of exp(scores), as shares of the sums of a query.
 
-    That is the sum of -t_i log(exp(s_i) / sum_j exp(s_j)), where j runs over the query of i.
+    That is the sum over rows of -w_i t_i log(exp(s_i) / sum_j w_j exp(s_j)), where j runs over the
+    query of i: the Poisson deviance if each query has the level that suits it best.
     """
-    error, _ = _listwise(scores, *_masses(targets, queries, sample_weight), queries)
-    return error
-
-
-def _masses(
-    targets: Floats, queries: Queries, sample_weight: Floats | None
-) -> tuple[Floats, Floats]:
-    """Return targets with the mean weight of their query, and their sum in it, for each row."""
-    mass = targets
-    if sample_weight is not None:
-        mass = targets * queries.broadcast(queries.mean(sample_weight))
-    return mass, queries.broadcast(queries.sum(mass))
+    return _listwise(scores, targets, queries, sample_weight)[0]
 
 
 def _listwise(
-    scores: Floats, mass: Floats, total: Floats, queries: Queries
+    scores: Floats, targets: Floats, queries: Queries, sample_weight: Floats | None
 ) -> tuple[float, Floats]:
     """Return the cross-entropy, and its derivatives by the scores."""
     lower = scores - queries.broadcast(queries.max(scores))
-    share = np.exp(lower)
+    share, mass = np.exp(lower), targets
+    if sample_weight is not None:
+        share, mass = share * sample_weight, mass * sample_weight
     whole = queries.broadcast(queries.sum(share))
+    whole[whole == 0] = 1.0  # rows without weight
+    total = queries.broadcast(queries.sum(mass))
     return float(mass @ (np.log(whole) - lower)), share / whole * total - mass
 
 
@@ -95,58 +89,58 @@ def listwise_weights(
     queries: Queries,
     sample_weight: Floats | None,
     alpha: float,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the weights and the shares of members whose scores are logarithms of targets.
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """Return weights and shares of members whose scores are logarithms of targets, and a level.
 
-    They minimise the cross-entropy of the targets, without negative ones, and of
-    exp(weighted sum of the held-out scores), but for a factor, and `alpha` moves them towards equal
-    weights. The results are as those of `nonnegative_weights`.
+    The weights minimise the cross-entropy of the targets, without negative ones, and of
+    exp(weighted sum of the held-out scores), and `alpha` moves them towards equal weights.
+    exp(weighted sum + level) has the mean of the targets. The shares are as those of
+    `nonnegative_weights`.
     """
     columns = np.column_stack([queries.center(scores) for scores in held_out.T])
     spreads = np.sqrt(np.mean(np.square(columns), axis=0))
     spreads[spreads <= 1e-12 * np.abs(held_out).max(axis=0, initial=0.0)] = 0.0
     columns /= np.where(spreads > 0, spreads, np.inf)
-    mass, total = _masses(as_counts(targets, queries), queries, sample_weight)
+    counts = as_counts(targets, queries)
+    mass = counts if sample_weight is None else counts * sample_weight
     n_informative = max(1, int(np.count_nonzero(queries.sizes > 1)))
-    size = float(mass.sum()) / n_informative
+    whole = float(mass.sum()) or 1.0
 
     def error(weights: Floats, equal: float | None) -> tuple[float, Floats]:
-        value, slopes = _listwise(columns @ weights, mass, total, queries)
-        value, slopes = value / (size * n_informative), columns.T @ slopes / (size * n_informative)
+        value, slopes = _listwise(columns @ weights, counts, queries, sample_weight)
+        value, gradient = value / whole, columns.T @ slopes / whole
         if equal is None:
-            return value, slopes
+            return value, gradient
         away = weights - equal
         penalty = alpha / n_informative / max(equal, 1e-3) ** 2
-        return value + 0.5 * penalty * float(away @ away), slopes + penalty * away
+        return value + 0.5 * penalty * float(away @ away), gradient + penalty * away
 
     def smallest(start: Floats, function: Any) -> Floats:
         exact = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 200}
-        found: Floats = minimize(
-            function, start, jac=True, bounds=[(0, None)] * len(start), options=exact
-        ).x
+        bounds = [(0, None)] * len(start)
+        found: Floats = minimize(function, start, jac=True, bounds=bounds, options=exact).x
         return found
 
-    usable = np.where(spreads > 0, 1.0, 0.0)
-    if not size or not usable.any():
-        combined = usable if usable.any() else np.ones(len(names))
-    else:
+    def of_all(weight: Floats) -> tuple[float, Floats]:
+        value, gradient = error(np.full(len(names), weight[0]), None)
+        return value, gradient.sum(keepdims=True)
 
-        def of_all(weight: Floats) -> tuple[float, Floats]:
-            value, slopes = error(weight * usable, None)
-            return value, np.array([slopes @ usable])
-
-        equal = smallest(np.full(1, 0.5), of_all)[0]
-        combined = usable * smallest(equal * usable, lambda weights: error(weights, equal))
-        if not combined.any():
-            combined = usable
+    equal = smallest(np.full(1, 0.5), of_all)[0]
+    combined = smallest(np.full(len(names), equal), lambda weights: error(weights, equal))
+    combined[spreads == 0] = 0.0
+    if not combined.any():
+        # Nothing was learned: the members that rank at all are equally good.
+        combined = np.where(spreads > 0, 1.0, 0.0) if (spreads > 0).any() else np.ones(len(names))
     weights = combined / np.where(spreads > 0, spreads, 1.0)
-    # A factor changes no ranking: the scores get the unit of the targets, as near as they can.
-    total_scores, wanted = columns @ combined, queries.center(targets)
-    slope = float(total_scores @ wanted) / (float(total_scores @ total_scores) or 1.0)
-    weights = weights * slope if slope > 0 else weights
+    scores = held_out @ weights
+    largest = float(scores.max())
+    expected = np.exp(scores - largest)
+    predicted = float(np.sum(expected if sample_weight is None else expected * sample_weight))
+    level = np.log(whole) - np.log(predicted) - largest
     return (
         dict(zip(names, weights.tolist(), strict=True)),
         dict(zip(names, (combined / combined.sum()).tolist(), strict=True)),
+        float(level),
     )
 
 

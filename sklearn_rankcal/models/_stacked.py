@@ -39,7 +39,6 @@ from sklearn_rankcal.models._member_weights import (
     LABELS,
     POISSON,
     POISSON_LABELS,
-    listwise_weights,
     nonnegative_weights,
     own_targets,
 )
@@ -64,8 +63,7 @@ class StackedModel(_BaseComposition):
     Each member has its own targets, regressor, context columns and centring. The queries are
     divided into `cv` folds. Each member is fitted `cv` times, every time without one of the folds,
     and the held-out predictions of the members are combined by non-negative least squares on the
-    targets of the ranker's own loss [1]_, or by their cross-entropy if members of `BoostingCV`
-    predict logarithms. The score of a member for a new document is the mean over
+    targets of the ranker's own loss [1]_. The score of a member for a new document is the mean over
     its `cv` models.
 
     Parameters
@@ -265,6 +263,7 @@ class StackedModel(_BaseComposition):
                 if learns_counts(getattr(fitted, "regressor", None))
                 else squared_error(wanted, others, known.weight)
             )
+            stop.known = known._replace(targets=wanted)
             extra: dict[str, Any] = {"validation": stop} if _can_stop(fitted) else {}
             if _has_cv(model):
                 extra["labels"] = labels
@@ -295,9 +294,7 @@ class StackedModel(_BaseComposition):
     ) -> None:
         """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
-        logs = any(getattr(model, "has_log_scores", False) for _, _, model in members)
-        combine = listwise_weights if logs else nonnegative_weights
-        self.weights_, self.shares_ = combine(
+        self.weights_, self.shares_ = nonnegative_weights(
             names, held_out, targets, queries, sample_weight, self.alpha
         )
         # A member of weight 0 is never asked again.

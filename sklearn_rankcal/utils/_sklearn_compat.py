@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn._loss import HalfSquaredError
+from sklearn._loss import HalfPoissonLoss, HalfSquaredError
 from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import _safe_indexing, get_tags
@@ -101,16 +101,19 @@ def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
         del regressor._bin_data
 
 
-def merge_boosters(regressors: Sequence[Any], weights: Sequence[float]) -> Any:
+def merge_boosters(
+    regressors: Sequence[Any], weights: Sequence[float], level: float | None = None
+) -> Any:
     """Return one histogram booster that predicts the weighted sum of the raw scores of several.
 
-    They have to be fitted to the same table. The raw scores of boosters of the Poisson deviance are
-    logarithms of their predictions.
+    They have to be fitted to the same table. With a level, the booster predicts exp(sum + level),
+    as boosters of the Poisson deviance do, whose raw scores are logarithms.
     """
-    merged = copy.copy(regressors[0]).set_params(loss="squared_error")
-    merged._loss = HalfSquaredError(sample_weight=None)
+    logs = level is not None
+    merged = copy.copy(regressors[0]).set_params(loss="poisson" if logs else "squared_error")
+    merged._loss = (HalfPoissonLoss if logs else HalfSquaredError)(sample_weight=None)
     merged._predictors = []
-    merged._baseline_prediction = np.zeros_like(regressors[0]._baseline_prediction)
+    merged._baseline_prediction = np.full_like(regressors[0]._baseline_prediction, level or 0.0)
     for regressor, weight in zip(regressors, weights, strict=True):
         if weight == 0:
             continue
@@ -140,6 +143,7 @@ class FlatTrees:
         shift = np.repeat(first, sizes)
         leaf = nodes["is_leaf"].astype(bool)
         self._baseline = float(regressor._baseline_prediction.item())
+        self._logs = regressor.loss == "poisson"
         self._arrays = (
             first.astype(np.int32),
             np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
@@ -157,7 +161,7 @@ class FlatTrees:
         return (
             kernels.add_trees is not None
             and type(regressor) is HistGradientBoostingRegressor
-            and regressor.loss == "squared_error"
+            and regressor.loss in ("squared_error", "poisson")
             and regressor._preprocessor is None
             and bool(predictors)
         )
@@ -166,7 +170,7 @@ class FlatTrees:
         """Predict the rows of a float64 array in C order."""
         total = np.full(len(X), self._baseline)
         kernels.add_trees(X, *self._arrays, total)
-        return total
+        return np.exp(total) if self._logs else total
 
 
 class _Request:
