@@ -80,12 +80,12 @@ class BoostingCV(DocumentModel):
     have more than 8,000 leaves, one booster of this size, fitted to all queries, takes their place.
 
     With several losses, this is done for each. The weights of their scores minimise the squared
-    error of the held-out targets of the ranker's own loss [1]_. With logarithms among them, they
-    minimise the cross-entropy of the targets and of exp(weighted sum), which also chooses the sizes
-    of the boosters that learn by the Poisson deviance. If each booster of the first loss has more
-    than 200 trees, there is little noise, and targets of other losses are left out, as are those
-    that differ from the first by no more than a constant and a factor in each query. The mean and
-    the weighted sum of boosters are boosters, and `regressor_` is a single one.
+    error of the held-out targets of the ranker's own loss [1]_. Where boosters learn logarithms,
+    the weights minimise the cross-entropy of the targets and of exp(weighted sum), which also
+    chooses the sizes of these boosters. Targets of another loss are left out if each booster of the
+    first loss has more than 200 trees, which means little noise, or if they are almost a multiple
+    of the first targets plus a constant for each query. The mean and the weighted sum of boosters
+    are boosters, and `regressor_` is a single one.
 
     Parameters
     ----------
@@ -93,11 +93,13 @@ class BoostingCV(DocumentModel):
         What the boosters learn: None stands for the targets of the ranker's own loss, the name of a
         loss or a `Loss` for its targets, and ``"labels"`` for the labels as they are, from the
         columns of X alone, without context columns and with a weaker penalty. ``"poisson"`` and
-        ``"poisson_labels"`` are the targets of the ranker's own loss and the labels, learned by
-        their Poisson deviance: the scores are logarithms of what is expected, which rank in the
-        same way and are learned better where few documents are relevant.
+        ``"poisson_labels"`` are the targets of the ranker's own loss and, from X alone, the labels,
+        learned by their Poisson deviance: boosters add up to logarithms, which suit targets that
+        are 0 for most documents. The model then predicts exp(weighted sum), in the unit of the
+        targets.
     center : bool, default=True
-        Whether to subtract from each target, but not from labels, the mean of its query.
+        Whether to subtract from each target the mean of its query, but not from labels and from
+        what is learned by the Poisson deviance.
     context : None, "auto", str or list of str, default=None
         Context columns, as in `DocumentModel`.
     cv : int, default=3
@@ -557,9 +559,9 @@ class _Growth:
 
 
 def _parallel(queries: Queries, some: Floats, others: Floats) -> bool:
-    """Whether targets differ, in each query, by little more than a constant and a factor.
+    """Whether targets are almost a multiple of others plus a constant for each query.
 
-    So do those of all losses where one document of each query is relevant.
+    Where one document of each query is relevant, the targets of most losses are.
     """
     some, others = queries.center(some), queries.center(others)
     return bool(some @ others >= _PARALLEL * np.sqrt(some @ some) * np.sqrt(others @ others))

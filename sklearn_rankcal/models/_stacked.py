@@ -431,13 +431,13 @@ def default_members(
         Whether there is the second member. It is the same as the first if the loss is pairwise
         disagreement.
     few_relevant : bool, default=False
-        Whether few documents are relevant. The targets and the labels are then learned by their
-        Poisson deviance, too, by two members in the place of the third.
+        Whether few documents are relevant. Two members then take the place of the third, which
+        learn the targets and the labels by their Poisson deviance.
     forest : bool, default=True
         Whether there is the fourth member, a forest, which needs columns of numbers. Numbers
         beyond 1e30 count as 1e30 for it.
     context : None, str, list of str or "auto", default="auto"
-        Context columns of the first two members.
+        Context columns of the members that learn targets.
     center : bool, default=True
         Whether the first two members learn centred targets.
     n_rows : int, default=None

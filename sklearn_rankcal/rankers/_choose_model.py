@@ -38,6 +38,8 @@ _MIN_QUERIES = 5
 _ROWS_TO_HOLD_OUT = 20_000
 _RELEVANT_TO_HOLD_OUT = 2_000
 _FEWEST_TO_HOLD_OUT = 70
+# Up to such a share of relevant documents, logarithms of targets rank better, or no worse. Where
+# half of them are relevant, they rank a little worse.
 _SHARE_OF_FEW = 0.2
 _ROWS_OF_FIVE_FOLDS = 20_000  # a stack of five folds takes twice as long as one of three
 #: Parameters with objectives, and objectives that rank.
