@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sklearn_rankcal.models._document import DocumentModel
+from sklearn_rankcal.models._document import DocumentModel, as_counts
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._folds import (
     check_cv,
@@ -61,7 +61,7 @@ _SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter for logarithms, too
 _SLOW, _FAST = 0.1, 0.2
 # Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
-_L2, _L2_OF_TARGETS = 5.0, 50.0
+_L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
 # The share of the scores that the first trees of another loss need to go on. Of few rows, whose
 # trees cost little, the first ones do not say it.
 _SMALLEST_SHARE = 0.05
@@ -334,7 +334,10 @@ class BoostingCV(DocumentModel):
     def _wanted(
         self, loss: Any, targets: Floats, queries: Queries, labels: Any, weight: Floats | None
     ) -> Floats:
-        """Return the targets of a loss, centred unless they are labels as they are."""
+        """Return the targets of a loss, centred unless they are labels or have logarithms."""
+        if has_log_scores(loss):
+            learned = None if loss == POISSON else LABELS
+            return as_counts(own_targets(learned, targets, queries, labels), queries)
         own = own_targets(loss, targets, queries, labels)
         return queries.center(own, weight) if self.center and _is_target(loss) else own
 

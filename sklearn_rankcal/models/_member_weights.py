@@ -26,9 +26,6 @@ def own_targets(loss: Any, targets: Floats, queries: Queries, labels: Any) -> Fl
     """Return the targets of a member: those of its loss, or those of the ranker."""
     if loss is None:
         return targets
-    if has_log_scores(loss):
-        own = targets if loss == POISSON else own_targets(LABELS, targets, queries, labels)
-        return as_counts(own, queries)
     if labels is None:
         raise ValueError(f"A member that learns {loss!r} needs the labels.")
     if isinstance(loss, str) and loss == LABELS:
@@ -127,21 +124,12 @@ def listwise_weights(
 
     equal = smallest(np.full(1, 0.5), of_all)[0]
     combined = smallest(np.full(len(names), equal), lambda weights: error(weights, equal))
-    combined[spreads == 0] = 0.0
-    if not combined.any():
-        # Nothing was learned: the members that rank at all are equally good.
-        combined = np.where(spreads > 0, 1.0, 0.0) if (spreads > 0).any() else np.ones(len(names))
-    weights = combined / np.where(spreads > 0, spreads, 1.0)
-    scores = held_out @ weights
+    weights, shares = _of_scores(names, combined, spreads)
+    scores = held_out @ list(weights.values())
     largest = float(scores.max())
     expected = np.exp(scores - largest)
     predicted = float(np.sum(expected if sample_weight is None else expected * sample_weight))
-    level = np.log(whole) - np.log(predicted) - largest
-    return (
-        dict(zip(names, weights.tolist(), strict=True)),
-        dict(zip(names, (combined / combined.sum()).tolist(), strict=True)),
-        float(level),
-    )
+    return weights, shares, float(np.log(whole) - np.log(predicted) - largest)
 
 
 def nonnegative_weights(
@@ -170,12 +158,21 @@ def nonnegative_weights(
         share,
         alpha / max(1, n_informative),
     )
-    spreads = np.array([spread for _, spread in standard])
+    return _of_scores(names, combined, np.array([spread for _, spread in standard]), size or 1.0)
+
+
+def _of_scores(
+    names: list[str], combined: Floats, spreads: Floats, size: float = 1.0
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the weights and the shares of scores, from weights of scores divided by their spreads.
+
+    `size` is the spread of what the sum is to predict.
+    """
     combined[spreads == 0] = 0.0
     if not combined.any():
         # Nothing was learned: the members that rank at all are equally good.
         combined = np.where(spreads > 0, 1.0, 0.0) if spreads.any() else np.ones(len(names))
-    weights = (size or 1.0) * combined / np.where(spreads > 0, spreads, 1.0)
+    weights = size * combined / np.where(spreads > 0, spreads, 1.0)
     return (
         dict(zip(names, weights.tolist(), strict=True)),
         dict(zip(names, (combined / combined.sum()).tolist(), strict=True)),

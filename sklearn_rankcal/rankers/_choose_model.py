@@ -171,21 +171,23 @@ def is_large(ranker: Any, data: TrainingData) -> bool:
     queries = data.queries
     if not ranker.grouped_ or queries.n_rows < _ROWS_TO_HOLD_OUT:
         return False
-    n_relevant: Any = queries.n_rows
-    if isinstance(data.labels, np.ndarray):
-        n_relevant = np.count_nonzero(data.labels > queries.broadcast(queries.min(data.labels)))
+    n_relevant = _n_relevant(data) if isinstance(data.labels, np.ndarray) else queries.n_rows
     n_queries = np.count_nonzero(queries.sizes > 1)
     return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
 
 
 def _few_are_relevant(data: TrainingData) -> bool:
-    """Whether few documents have more than the smallest label of their query.
+    """Whether few documents are relevant, but any.
 
     The Poisson deviance then ranks better than the squared error: purchases, clicks, choices.
     """
+    return 0 < _n_relevant(data) <= _SHARE_OF_FEW * data.queries.n_rows
+
+
+def _n_relevant(data: TrainingData) -> int:
+    """Return how many documents have more than the smallest label of their query."""
     labels, queries = data.labels, data.queries
-    n_relevant = np.count_nonzero(labels > queries.broadcast(queries.min(labels)))
-    return bool(0 < n_relevant <= _SHARE_OF_FEW * len(labels))
+    return int(np.count_nonzero(labels > queries.broadcast(queries.min(labels))))
 
 
 def _has_gains(loss: Loss) -> bool:
