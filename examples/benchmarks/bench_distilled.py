@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,13 +60,21 @@ def methods(rows: bool) -> dict[str, Callable[[Bunch, Bunch], tuple[np.ndarray, 
     return found
 
 
-def collections(folder: Path, shuffles: range) -> Iterator[tuple[str, Folds]]:
+MADE = WORLDS | MATCHES | PURCHASES
+
+
+def collections(
+    folder: Path, shuffles: range, names: Sequence[str] = ("MQ2008", *MADE)
+) -> Iterator[tuple[str, Folds]]:
     """Name and (train, test) pairs of each collection."""
-    if all((folder / name).is_file() for name in FILES):
+    present = all((folder / name).is_file() for name in FILES)
+    if "MQ2008" in names and present:
         yield "MQ2008", list(shuffled_folds(read_all(folder), len(shuffles)))
-    else:
+    elif "MQ2008" in names:
         print(f"No MQ2008 ({FILES[0]} .. {FILES[-1]}) in {folder}: left out.")
-    for name, world in (WORLDS | MATCHES | PURCHASES).items():
+    for name, world in MADE.items():
+        if name not in names:
+            continue
         folds = []
         for seed in shuffles:
             X, y, groups = world.make(seed)

@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the libraries are loaded
 
 import numpy as np
 from _harness import Differences, print_table, values_of_queries
-from bench_distilled import collections
+from bench_distilled import MADE, collections
 from bench_mq2008 import REPOSITORY, sizes
 from bench_stacking import LEAVES, calibrated, lightgbm, tables, take
 from scipy.optimize import nnls
@@ -113,13 +113,15 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--shuffles", type=int, default=1, help="(default: 1)")
     parser.add_argument("--seed", type=int, default=0, help="of the first world (default: 0)")
-    parser.add_argument("--worlds", nargs="+", help="the collections (default: all)")
+    parser.add_argument(
+        "--worlds", nargs="+", choices=("MQ2008", *MADE), default=("MQ2008", *MADE),
+        metavar="WORLD", help="the collections (default: all)",
+    )  # fmt: skip
     arguments = parser.parse_args()
     shuffles = range(arguments.seed, arguments.seed + arguments.shuffles)
     rows, pooled, costs = [], {}, {}
-    for collection, folds in collections(arguments.data / "letor" / "mq2008", shuffles):
-        if arguments.worlds and collection not in arguments.worlds:
-            continue
+    folder = arguments.data / "letor" / "mq2008"
+    for collection, folds in collections(folder, shuffles, arguments.worlds):
         values: dict[str, dict[int, list[float]]] = {}
         seconds: dict[str, float] = {}
         for train, test in folds:
