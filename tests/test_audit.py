@@ -10,8 +10,6 @@ import pytest
 
 from sklearn_rankcal import Judgements, aggregate
 
-pytestmark = pytest.mark.simulation
-
 matplotlib.use("Agg")
 NAMES = np.array([f"m{k}" for k in range(12)])
 

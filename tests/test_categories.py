@@ -13,8 +13,6 @@ from sklearn_rankcal.aggregation import BradleyTerry, aggregate_categories
 from sklearn_rankcal.aggregation._categories import _Model
 from sklearn_rankcal.datasets import make_arena
 
-pytestmark = pytest.mark.simulation
-
 matplotlib.use("Agg")
 
 

@@ -28,8 +28,6 @@ from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, ERU, PDByScores
 from sklearn_rankcal.queries import Queries
 
-pytestmark = pytest.mark.simulation
-
 THETA = np.array([0.9, 0.5])  # how often users examine a position
 CLICK_IF_RELEVANT, CLICK_IF_NOT = np.array([1.0, 0.8]), np.array([0.4, 0.1])  # users who trust
 ALPHA, BETA = THETA * (CLICK_IF_RELEVANT - CLICK_IF_NOT), THETA * CLICK_IF_NOT
@@ -200,6 +198,7 @@ def histories(n_sessions):
     return logs
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("known", [True, False])
 def test_two_sessions_of_a_system_that_learns(known, monkeypatch):
     monkeypatch.setattr(f"{__name__}.CLICK_IF_NOT", np.zeros(2))  # for InversePropensity

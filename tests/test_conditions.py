@@ -23,8 +23,6 @@ from sklearn_rankcal.losses._pairs import SCORES
 from . import oracles
 from .label_distributions import every_order, single_edges
 
-pytestmark = pytest.mark.simulation
-
 # ------------------------------------------------------------------ conditions, compared with loops
 
 

@@ -40,8 +40,6 @@ from sklearn_rankcal.rankers._list_values import added_values
 
 from .covering import covering_checks
 
-pytestmark = pytest.mark.simulation
-
 DATA = make_ranking(120, (1, 9), 5, n_informative=3, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 TRAIN, NEW = G < 60, G >= 60
@@ -203,6 +201,7 @@ def test_counts_tie_and_can_lose_less_than_theorem_2_says():
     assert np.mean(lost) < alpha - 2 / 20
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("risk", RISKS)
 def test_the_risk_over_2000_drawn_worlds(risk):
     """Each world has 30 calibration queries and 10 new ones."""

@@ -20,8 +20,6 @@ from sklearn_rankcal.aggregation import (
 )
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 
-pytestmark = pytest.mark.simulation
-
 CHUNK = 64  # resamples that share the start of their random numbers
 
 
@@ -411,6 +409,7 @@ def coverage(scores, n_votes, n_worlds, n_resamples, seed):
     return held.mean(), rank_held.mean()
 
 
+@pytest.mark.simulation
 def test_intervals_hold_the_truth():
     # The examples/benchmarks/bench_leaderboards.py measures this on 1,000 worlds of each kind.
     held, rank_held = coverage(np.linspace(-1, 1, 8), 400, 150, 400, seed=0)

@@ -11,10 +11,9 @@ from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry, _contest_boards
 from sklearn_rankcal.labels import preference_labels
 
-pytestmark = [
-    pytest.mark.simulation,
-    pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning"
+)
 
 
 def make_votes(n_queries=80, n_items=6, n_votes=12, position=0.0, noise=1.0, seed=0):
@@ -156,6 +155,7 @@ def test_the_effect_of_the_position_is_found_whatever_the_scores_are():
     np.testing.assert_allclose(effects, 0.6, atol=0.08)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("noise", [0.4, 3.0])
 def test_the_position_fires_by_chance_as_often_as_the_level_says(noise):
     p = [audit_of(make_votes(100, noise=noise, seed=k))["position"].p_value for k in range(200)]

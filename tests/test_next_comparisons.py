@@ -12,8 +12,6 @@ from sklearn_rankcal.aggregation._contest_model import result_probabilities, vot
 from sklearn_rankcal.aggregation._next_comparisons import _weights, plan_comparisons
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 
-pytestmark = pytest.mark.simulation
-
 
 def draw(rng, scores, a, b):
     won = rng.random(len(a)) < expit(scores[a] - scores[b])
@@ -202,6 +200,7 @@ def test_what_cannot_be_planned_is_refused():
         aggregate([("a", "b")], "borda").next_comparisons(1)
 
 
+@pytest.mark.simulation
 def test_planned_votes_decide_more_than_as_many_uniform_ones():
     """Mean over 25 arenas: the standard error of what is asked for, after 200 planned votes."""
     m, ratios = 6, {"first": [], 2: []}

@@ -17,8 +17,6 @@ from sklearn_rankcal.aggregation._errors import (
     probability_first,
 )
 
-pytestmark = pytest.mark.simulation
-
 KINDS = ("information", "robust", "resamples")
 
 
