@@ -137,6 +137,25 @@ def test_noise_has_few_trees_and_a_match_has_many():
     assert sizes["match"] > 200 and sizes["noise"] < 20
 
 
+@pytest.mark.parametrize("start, length, wanted", [(100, 45, 150), (100, 55, 100), (30, 35, 70),
+                                                   (30, 45, 30)])  # fmt: skip
+def test_plateaus_are_left_if_they_are_no_longer_than_half_of_the_trees_before(
+    monkeypatch, start, length, wanted
+):
+    """Or than 40 trees: the error falls, stays, and falls five times more."""
+    falls = np.linspace(2, 1, start)
+    curve = np.concatenate([falls, np.full(length, 1.5), np.linspace(0.9, 0.5, 5), np.ones(900)])
+    monkeypatch.setattr(
+        module._Growth, "_errors", lambda self, regressor, fold, n: curve[self.n_grown : n]
+    )
+    targets = np.array([0.0, 1.0])
+    booster = HistGradientBoostingRegressor(max_leaf_nodes=7)
+    growth = module._Growth(booster, [None], targets, targets, n_jobs=1)
+    while not growth.stops:
+        growth.grow(30)
+    assert growth.n_trees == wanted
+
+
 # -------------------------------------------------------------------- several losses
 
 
