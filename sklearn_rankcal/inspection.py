@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state, get_tags
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.measures import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
@@ -117,7 +117,7 @@ def permutation_importance(
             )
         ids = X[group_column]
     queries = None if ids is None else Queries.from_groups(ids, n_rows)
-    labels, of_labels = read_any_labels(y, n_rows)
+    labels, of_labels = read_labels(y, n_rows)
     queries = agreed_queries(queries, of_labels)
     if queries is None:
         raise ValueError(f"permutation_importance needs query ids. {GROUPS_REMEDY}")

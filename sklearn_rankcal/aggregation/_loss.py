@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._registry import get_structure
 from sklearn_rankcal.aggregation._subsets import MeanTargets, SubsetDraws, mean_over_subsets
+from sklearn_rankcal.labels import Clicks, Judgements, read_clicks
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
 from sklearn_rankcal.measures import Measure
@@ -65,9 +66,9 @@ class AggregatedLoss(Loss):
 
     Attributes
     ----------
-    takes : {"comparisons", "orders", "clicks"}
-        The judgements that the structure takes. `fit` needs the labels of `preference_labels` for
-        the first two, and those of `click_labels` for clicks.
+    takes_judgements : bool
+        True. `fit` needs the labels of `click_labels` if the structure takes clicks, and those of
+        `preference_labels` otherwise.
 
     Notes
     -----
@@ -96,6 +97,8 @@ class AggregatedLoss(Loss):
     [3, 2, 1, 2, 1]
     """
 
+    takes_judgements = True
+
     def __init__(
         self,
         loss: str | Loss = "ndcg",
@@ -114,10 +117,6 @@ class AggregatedLoss(Loss):
         self.random_state = random_state
 
     # ---------------------------------------------------------------- the parts
-
-    @property
-    def takes(self) -> str:  # type: ignore[override]
-        return get_structure(self.structure).takes
 
     @property
     def space(self) -> Space:  # type: ignore[override]
@@ -153,6 +152,13 @@ class AggregatedLoss(Loss):
         return named.set_params(**{k: v for k, v in known.items() if k in named.get_params()})
 
     # ---------------------------------------------------------------- labels
+
+    def read(self, y: Any, n_rows: int | None = None) -> tuple[Judgements | Clicks, Queries | None]:
+        """Read the judgements that the structure takes, and the queries of the rows."""
+        takes = get_structure(self.structure).takes
+        read = read_clicks if takes == "clicks" else Judgements.from_labels
+        judgements = read(y, n_rows)
+        return judgements, judgements.queries
 
     def check(self, labels: Any) -> None:
         """Check the parameters, and that the judgements are those that the structure takes."""

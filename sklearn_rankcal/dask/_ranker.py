@@ -260,7 +260,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return self
 
     def _check_parameters(self, loss: Loss) -> None:
-        if loss.takes != "relevance":
+        if loss.takes_judgements:
             raise ValueError(
                 f"loss={self.loss!r} takes judgements. DaskCalibratedRanker takes a relevance of "
                 "every row; aggregate the judgements first."

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.measures._base import BinaryMeasure, inverse
 from sklearn_rankcal.measures._registry import MEASURES, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
@@ -51,16 +52,16 @@ class Loss(BaseEstimator):
     graded_targets : bool
         Whether the target of each document depends on its own label alone, so that a classifier
         can learn its values as classes.
-    takes : {"relevance", "comparisons", "orders", "clicks"}
-        What labels are: relevance or preferences, or judgements that have yet to be aggregated
-        (`aggregation.AggregatedLoss`).
+    takes_judgements : bool
+        Whether labels are judgements that the loss aggregates (`aggregation.AggregatedLoss`), and
+        not relevance or preferences.
     averages_targets : bool
         Whether targets are means over several labels of a query, so that surrogates have to be
         affine in them.
     """
 
     space: Space = SCORES
-    takes: str = "relevance"
+    takes_judgements: bool = False
     averages_targets: bool = False
     _measure: str = ""  # the name of the measure, whose parameters the loss has
 
@@ -165,6 +166,23 @@ class Loss(BaseEstimator):
         The weights of the user are multiplied by it.
         """
         return None
+
+    def read(self, y: Any, n_rows: int | None = None) -> tuple[Any, Queries | None]:
+        """Read the labels that a user passes, and the queries that they name, or None.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_documents,)
+            Relevance, or the labels of `preference_labels`, which name the query of each row.
+        n_rows : int, default=None
+            Number of rows that there must be. None does not check it.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_documents,) or Preferences
+        queries : Queries or None
+        """
+        return read_labels(y, n_rows)
 
     # ---------------------------------------------------------------- common to all losses
 

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
-from sklearn_rankcal.labels._labels import read_any_labels
+from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
 from sklearn_rankcal.measures import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
@@ -159,7 +159,7 @@ def predicted_ranking(
         labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
         rows = Queries.uniform(len(y), 1)
     else:
-        labels, of_labels = read_any_labels(y)
+        labels, of_labels = read_labels(y)
         rows, ids = _queries(final, X, groups, of_labels, len(y), who)
         fitted = getattr(final, "_fitted_queries", None)
         named = groups is not None or of_labels is None

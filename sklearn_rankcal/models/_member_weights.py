@@ -36,7 +36,7 @@ def own_targets(loss: Any, targets: Floats, queries: Queries, labels: Any) -> Fl
             )
         return np.asarray(labels, dtype=np.float64)
     loss = get_loss(loss)
-    if loss.takes == "relevance" and not isinstance(labels, np.ndarray | Preferences):
+    if not loss.takes_judgements and not isinstance(labels, np.ndarray | Preferences):
         raise ValueError(
             f"The labels are judgements, which {loss!r} does not take. Give the member a loss "
             "such as AggregatedLoss, or None."

@@ -192,7 +192,7 @@ def _n_relevant(data: TrainingData) -> int:
 
 def _has_gains(loss: Loss) -> bool:
     """Whether the targets of a loss are others than net Borda scores, which can be a member."""
-    return not isinstance(loss, PD | PDByScores) and loss.takes == "relevance"
+    return not isinstance(loss, PD | PDByScores) and not loss.takes_judgements
 
 
 def _suits_a_forest(X: Any) -> bool:

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Rules
 from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
-from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
@@ -129,7 +128,7 @@ def read_labelled(
     """
     warn_of_other_order(X=X, y=y)
     X, given = read_table(ranker, X, groups, reset)
-    labels, of_labels = read_any_labels(y, X.shape[0], get_loss(ranker.loss).takes)
+    labels, of_labels = get_loss(ranker.loss).read(y, X.shape[0])
     queries = agreed_queries(given, of_labels)
     if not reset and queries is None and ranker.grouped_:
         raise ValueError(

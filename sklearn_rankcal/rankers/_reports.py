@@ -21,7 +21,7 @@ from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
 from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.decoders._rules_of_queries import pairs_of_queries
-from sklearn_rankcal.labels._labels import read_any_labels, take_labels
+from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.measures._pairs import PairwiseAgreement
@@ -262,7 +262,7 @@ def diagnose(ranker: Any, X: Any, groups: ArrayLike | None, y: Any) -> Diagnosis
         X, read, queries = read_labelled(ranker, X, judges[0], groups)
         labels = [read]
         for other in judges[1:]:
-            read, of_labels = read_any_labels(other, queries.n_rows, loss.takes)
+            read, of_labels = loss.read(other, queries.n_rows)
             agreed_queries(queries, of_labels)
             labels.append(read)
         for read in labels:

@@ -152,7 +152,7 @@ def _ties_all(ranker: Any, data: TrainingData) -> bool:
 
 def warn_if_labels_are_amounts(loss: Loss, labels: Any) -> None:
     """Warn if the gain is 2**y - 1, and a label y is above `LARGEST_GRADE`."""
-    if loss.takes != "relevance" or isinstance(labels, Preferences):
+    if loss.takes_judgements or isinstance(labels, Preferences):
         return
     gain = getattr(loss, "gain", None)
     if isinstance(gain, str) and gain == "exp2" and labels.max() > LARGEST_GRADE:

@@ -14,7 +14,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._result import check_result
-from sklearn_rankcal.labels._labels import read_any_labels
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models._early_stopping import (
@@ -68,7 +67,7 @@ def read_validation(
         )
     with _naming_validation_data():
         X, given = read_table(ranker, X, groups)
-        labels, of_labels = read_any_labels(y, X.shape[0], get_loss(ranker.loss).takes)
+        labels, of_labels = get_loss(ranker.loss).read(y, X.shape[0])
         queries = agreed_queries(given, of_labels)
         weight = check_weight(sample_weight, X.shape[0])
     if queries is None and ranker.grouped_:
