@@ -5,27 +5,27 @@ targets, decoded, converges to the best ranking for the measure you chose.
 """
 
 from sklearn_rankcal._version import __version__
-from sklearn_rankcal.aggregation import Aggregate, aggregate
+from sklearn_rankcal.aggregation import Aggregate, Judgements, aggregate
+from sklearn_rankcal.boosting import BoostedRanker
 from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
+from sklearn_rankcal.cutoffs import RiskControlledCutoff
 from sklearn_rankcal.exceptions import (
     CutQueriesWarning,
     MissingGroupsWarning,
     PositionsAsScoresWarning,
 )
-from sklearn_rankcal.labels import Judgements, preference_labels, relevance_labels
+from sklearn_rankcal.label_ranking import CalibratedLabelRanker
+from sklearn_rankcal.labels import preference_labels, relevance_labels
+from sklearn_rankcal.linear import LinearRanker
 from sklearn_rankcal.model_selection import QueryKFold
 from sklearn_rankcal.models._context import context_columns
 from sklearn_rankcal.queries import order_to_ranks, ranks_to_order, sizes_to_groups
 from sklearn_rankcal.rankers import (
-    BoostedRanker,
-    CalibratedLabelRanker,
     CalibratedRanker,
-    LinearRanker,
     QueryOrder,
     RankerMixin,
     RelevanceRegressor,
-    RiskControlledCutoff,
     ScoreRegressor,
     distill,
     predict_order,

@@ -25,7 +25,7 @@ from sklearn_rankcal.aggregation import (
     get_structure,
 )
 from sklearn_rankcal.aggregation._subsets import plan
-from sklearn_rankcal.labels import click_labels, read_clicks
+from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
 from sklearn_rankcal.models import DocumentModel, StackedModel
 from sklearn_rankcal.queries import Queries

@@ -7,8 +7,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_rankcal.models import BlendedRegressor, _blend
-from sklearn_rankcal.models._blend import ridge_leave_one_out
+from sklearn_rankcal.label_ranking import BlendedRegressor, _blend
+from sklearn_rankcal.label_ranking._blend import ridge_leave_one_out
 
 
 @parametrize_with_checks(

@@ -17,6 +17,9 @@ from sklearn_rankcal import (
     preference_labels,
     relevance_labels,
 )
+from sklearn_rankcal.boosting import BoostedModel
+from sklearn_rankcal.boosting import _boosted_model as _boosted
+from sklearn_rankcal.boosting._boosted_model import boosted_regressor
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import yield_ranker_checks
 from sklearn_rankcal.estimator_checks._rankers import (
@@ -25,8 +28,6 @@ from sklearn_rankcal.estimator_checks._rankers import (
 )
 from sklearn_rankcal.losses import MAP, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
-from sklearn_rankcal.models import BoostedModel, _boosted
-from sklearn_rankcal.models._boosted import boosted_regressor
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseLogistic

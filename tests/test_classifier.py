@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rankcal import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.cost_sensitive import LowRankLoss
-from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.label_ranking import BlendedRegressor
 
 from .covering import covering_checks
 from .named import named

@@ -16,15 +16,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from sklearn_rankcal import QueryKFold, preference_labels
-from sklearn_rankcal.aggregation import (
-    CascadeSatisfaction,
-    ClickThroughRate,
-    InversePropensity,
-    estimate_propensities,
-)
-from sklearn_rankcal.aggregation._propensities import count_cells
+from sklearn_rankcal.aggregation import CascadeSatisfaction, ClickThroughRate, InversePropensity
+from sklearn_rankcal.clicks import click_labels, estimate_propensities, read_clicks
+from sklearn_rankcal.clicks._propensities import count_cells
 from sklearn_rankcal.datasets import make_clicks
-from sklearn_rankcal.labels import click_labels, read_clicks
 from sklearn_rankcal.queries import Queries
 
 from . import oracles

@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_predict
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.label_ranking._cyclic_part import confirmed_share, cyclic_part, net_scores
 
 FIRST, SECOND = np.triu_indices(4, 1)
 
@@ -105,7 +105,7 @@ def test_predictions_have_the_cyclic_part_times_the_factor(missing):
 @pytest.mark.parametrize(("most_pairs", "n_fits"), [(900, 7), (899, 3)])
 def test_many_missing_pairs_are_imputed_together(monkeypatch, most_pairs, n_fits):
     """A regressor for each of six pairs, or two for all of them, and the last one."""
-    monkeypatch.setattr("sklearn_rankcal.rankers._label_ranker._MOST_PAIRS", most_pairs)
+    monkeypatch.setattr("sklearn_rankcal.label_ranking._label_ranker._MOST_PAIRS", most_pairs)
     fits = []
 
     class Logged(HeldOutRidge):

@@ -22,7 +22,8 @@ from sklearn.utils import get_tags
 from sklearn_rankcal import preference_labels, relevance_labels
 from sklearn_rankcal.aggregation import AggregatedLoss
 from sklearn_rankcal.dask import DaskCalibratedRanker
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
+from sklearn_rankcal.linear import LinearModel
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 
 from .dask_data import collection_of
 from .python_process import run_python

@@ -17,8 +17,9 @@ from sklearn.linear_model import LinearRegression, Ridge, SGDRegressor
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import DCG, MAP, PDByScores
-from sklearn_rankcal.models import BilinearPairs, LinearModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 from sklearn_rankcal.queries import Queries
 
 from .dask_data import Documents, cut, make_frame, name_queries

@@ -8,11 +8,11 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, RiskControlledCutoff
+from sklearn_rankcal.cutoffs._cutoff import controlled_threshold
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers._cutoff import controlled_threshold
 from sklearn_rankcal.utils._rounding import first_smallest
 
 DATA = make_ranking(n_queries=40, random_state=0)

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from sklearn_rankcal import LinearRanker
-from sklearn_rankcal.models import _linear_metric, _linear_objective
-from sklearn_rankcal.models._linear_descent import minimize_smooth
-from sklearn_rankcal.models._linear_objective import LinearObjective, QueryBatches
+from sklearn_rankcal.linear import _linear_metric, _linear_objective
+from sklearn_rankcal.linear._linear_descent import minimize_smooth
+from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import get_surrogate
 

@@ -22,9 +22,9 @@ from sklearn_rankcal import (
     preference_labels,
     relevance_labels,
 )
+from sklearn_rankcal.linear import LinearModel, _linear_objective
 from sklearn_rankcal.losses import ERR, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
-from sklearn_rankcal.models import LinearModel, _linear_objective
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,

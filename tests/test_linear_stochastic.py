@@ -8,7 +8,7 @@ from sklearn_rankcal import (
     LinearRanker,
 )
 from sklearn_rankcal.exceptions import MissingGroupsWarning
-from sklearn_rankcal.models import LinearModel
+from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.queries import Queries
 
 from .linear_tools import UTILITIES, fit, objective_of, query_weights

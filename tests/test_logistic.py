@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_rankcal.models import _logistic
-from sklearn_rankcal.models._logistic import fit_logistic, logistic_leave_one_out
+from sklearn_rankcal.label_ranking import _logistic
+from sklearn_rankcal.label_ranking._logistic import fit_logistic, logistic_leave_one_out
 
 
 @pytest.fixture

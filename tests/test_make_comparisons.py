@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
+from sklearn_rankcal.aggregation import Judgements
 from sklearn_rankcal.datasets import make_comparisons, make_ranking
-from sklearn_rankcal.labels import Judgements, preference_labels
+from sklearn_rankcal.labels import preference_labels
 
 RELEVANCE = np.array([2.0, 0.0, 1.0, 5.0, 1.0, 1.0, -1.0])
 GROUPS = np.array(["a", "b", "a", "single", "b", "a", "a"])

@@ -9,13 +9,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
+from sklearn_rankcal.aggregation import Judgements
 from sklearn_rankcal.decoders import decode_preferences
-from sklearn_rankcal.labels import (
-    Judgements,
-    preference_labels,
-    read_edges,
-    read_preferences,
-)
+from sklearn_rankcal.labels import preference_labels, read_edges, read_preferences
 
 from .preference_data import drawn, judged
 

@@ -17,8 +17,9 @@ from sklearn_rankcal.estimator_checks import (
     expected_failed_checks,
     yield_ranker_checks,
 )
+from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import LOSSES, MAP, MAPByScores, Precision
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 
 from .boosting_tools import regressor
 from .covering import covering, covering_checks

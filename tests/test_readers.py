@@ -10,7 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_rankcal.labels import Judgements, preference_labels, read_edges
+from sklearn_rankcal.aggregation import Judgements
+from sklearn_rankcal.labels import preference_labels, read_edges
 from sklearn_rankcal.utils._text_files import LineReader
 
 BIG = 2**53

@@ -17,12 +17,12 @@ from sklearn_rankcal import (
     LowRankClassifier,
 )
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.label_ranking import BlendedRegressor
+from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import (
     BilinearPairs,
-    BlendedRegressor,
     DocumentModel,
-    LinearModel,
     PairModel,
     PairwiseRidge,
     ResidualPairModel,

@@ -75,7 +75,7 @@ LINKED = {
     "sklearn_rankcal.RelevanceRegressor": RelevanceRegressor(Ridge()),
     "sklearn_rankcal.RiskControlledCutoff": RiskControlledCutoff(CalibratedRanker()),
     "sklearn_rankcal.ScoreRegressor": ScoreRegressor(CalibratedRanker()),
-    "sklearn_rankcal.cost_sensitive.LowRankClassifier": LowRankClassifier(loss_matrix=np.eye(2)),
+    "sklearn_rankcal.LowRankClassifier": LowRankClassifier(loss_matrix=np.eye(2)),
 }
 
 

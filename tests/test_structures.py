@@ -16,6 +16,7 @@ from sklearn_rankcal.aggregation import (
     BradleyTerry,
     BudgetedBorda,
     Copeland,
+    Judgements,
     Kemeny,
     LeastSquares,
     LogOdds,
@@ -28,7 +29,7 @@ from sklearn_rankcal.aggregation import (
 )
 from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
 from sklearn_rankcal.aggregation._plackett_luce import tier_probabilities
-from sklearn_rankcal.labels import Comparisons, Judgements, Orders, Preferences
+from sklearn_rankcal.labels import Comparisons, Orders, Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
 

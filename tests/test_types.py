@@ -89,7 +89,7 @@ def documented_attributes():
 @pytest.mark.slow
 def test_pyright_knows_the_documented_attributes(tmp_path):
     found = documented_attributes()
-    assert len(found) > 20 and "cutoff_" in found["sklearn_rankcal.rankers.RiskControlledCutoff"]
+    assert len(found) > 20 and "cutoff_" in found["sklearn_rankcal.cutoffs.RiskControlledCutoff"]
     lines = []
     for number, (path, names) in enumerate(found.items()):
         module, _, name = path.rpartition(".")

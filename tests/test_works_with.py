@@ -27,9 +27,10 @@ from sklearn_rankcal import (
 from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.decoders import decode_scores
+from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score, to_qrels, to_run
-from sklearn_rankcal.models import BilinearPairs, BlendedRegressor, PairModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, PairModel, PairwiseRidge
 
 from .few_trees import few_trees  # noqa: F401
 

@@ -38,11 +38,12 @@ from scipy.special import expit
 from sklearn_rankcal.aggregation import (
     STRUCTURES,
     BradleyTerry,
+    Judgements,
     LeastSquares,
     PlackettLuce,
     get_structure,
 )
-from sklearn_rankcal.labels import Comparisons, Judgements, Orders
+from sklearn_rankcal.labels import Comparisons, Orders
 from sklearn_rankcal.queries import Queries
 
 PARTS = ("queries", "large", "choix", "orders")

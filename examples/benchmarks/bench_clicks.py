@@ -57,11 +57,10 @@ from sklearn_rankcal.aggregation import (
     ClickThroughRate,
     InversePropensity,
     Structure,
-    estimate_propensities,
     estimate_relevance,
 )
+from sklearn_rankcal.clicks import estimate_propensities, read_clicks
 from sklearn_rankcal.datasets import make_clicks
-from sklearn_rankcal.labels import read_clicks
 from sklearn_rankcal.losses import DCG, Loss
 from sklearn_rankcal.metrics import ndcg_score, paired_bootstrap
 

@@ -19,7 +19,7 @@ from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._categories import aggregate_categories
 from sklearn_rankcal.aggregation._changes import StrengthChanges, strength_changes
 from sklearn_rankcal.aggregation._click_relevance import estimate_relevance
-from sklearn_rankcal.aggregation._clicks import (
+from sklearn_rankcal.aggregation._click_structures import (
     CascadeSatisfaction,
     ClickThroughRate,
     InversePropensity,
@@ -27,11 +27,11 @@ from sklearn_rankcal.aggregation._clicks import (
 from sklearn_rankcal.aggregation._closed_forms import Borda, BudgetedBorda, Copeland, LogOdds
 from sklearn_rankcal.aggregation._contest_boards import Coefficient
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
-from sklearn_rankcal.aggregation._propensities import PropensityEstimate, estimate_propensities
 from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 
@@ -49,6 +49,7 @@ __all__ = [
     "ComparisonStructure",
     "Copeland",
     "InversePropensity",
+    "Judgements",
     "Kemeny",
     "LeastSquares",
     "LogOdds",
@@ -56,14 +57,12 @@ __all__ = [
     "PlackettLuce",
     "PrincipalEigenvector",
     "Probe",
-    "PropensityEstimate",
     "RankCentrality",
     "StrengthChanges",
     "Structure",
     "aggregate",
     "aggregate_categories",
     "auto_subset_size",
-    "estimate_propensities",
     "estimate_relevance",
     "get_structure",
     "strength_changes",

@@ -22,16 +22,16 @@ from sklearn_rankcal.aggregation._contest_boards import (
     fit_boards,
     intervals_of,
 )
+from sklearn_rankcal.aggregation._contests import has_covariates, is_weighted
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._intervals import bootstrap
+from sklearn_rankcal.aggregation._judgement_formats import is_ordinal_instance
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
-from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import has_covariates, is_weighted
 from sklearn_rankcal.labels._item_ids import show_id
-from sklearn_rankcal.labels._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords

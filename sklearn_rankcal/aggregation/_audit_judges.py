@@ -10,9 +10,9 @@ from scipy.special import expit, ndtr
 
 from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._audit_probes import listing
-from sklearn_rankcal.aggregation._graphs import add_up
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.utils._messages import counted, percent
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 

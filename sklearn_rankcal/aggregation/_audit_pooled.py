@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import Contests, contests_of
+from sklearn_rankcal.aggregation._contests import Contests, contests_of
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._messages import counted, percent
 from sklearn_rankcal.utils._rounding import exceeds

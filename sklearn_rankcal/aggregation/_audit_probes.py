@@ -13,16 +13,16 @@ from scipy.stats import binom
 
 from sklearn_rankcal.aggregation._audit_data import MOST, AuditData
 from sklearn_rankcal.aggregation._contest_boards import wins_of
-from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._contests import POSITION, Contests
 from sklearn_rankcal.aggregation._judge_shares import (
     clustered_covariance,
     sandwich,
 )
 from sklearn_rankcal.aggregation._unanimous import open_ends
-from sklearn_rankcal.labels._contests import POSITION, Contests
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.utils._messages import counted, percent
 from sklearn_rankcal.utils._names import RARE, one_edit
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 

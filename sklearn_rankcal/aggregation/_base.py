@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal.labels import Judgements, Preferences
+from sklearn_rankcal.aggregation._judgements import Judgements
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.queries._ranking import tie_within
 from sklearn_rankcal.utils._typing import Floats, Ints

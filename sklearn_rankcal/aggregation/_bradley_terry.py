@@ -9,11 +9,11 @@ import numpy as np
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._contest_boards import fit_boards
 from sklearn_rankcal.aggregation._contest_model import TIES
+from sklearn_rankcal.aggregation._contests import has_covariates
 from sklearn_rankcal.aggregation._graphs import ComparisonGraph
 from sklearn_rankcal.aggregation._linear_systems import solve_laplacian
 from sklearn_rankcal.aggregation._newton import minimize, warn_not_converged
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._contests import has_covariates
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
@@ -125,7 +125,7 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import BradleyTerry
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> BradleyTerry().scores(judgements).round(4).tolist()  # half of log(3), and minus that
     [0.5493, -0.5493]

@@ -34,6 +34,7 @@ from sklearn_rankcal.aggregation._contest_boards import (
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests, gauge
 from sklearn_rankcal.aggregation._contest_votes import count_votes
+from sklearn_rankcal.aggregation._contests import Contests, contests_of, is_weighted
 from sklearn_rankcal.aggregation._errors import (
     student_quantile,
 )
@@ -41,10 +42,9 @@ from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._judge_shares import (
     judge_degrees,
 )
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._registry import make_structure
 from sklearn_rankcal.aggregation._result import Aggregate
-from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import Contests, contests_of, is_weighted
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords

@@ -16,15 +16,15 @@ from sklearn_rankcal.aggregation._contest_boards import (
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contest_votes import count_votes
+from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._exact_ends import (
     exact_excess,
 )
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._registry import make_structure
+from sklearn_rankcal.aggregation._times import read_moment, times_of
 from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES
-from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import Contests, contests_of
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
-from sklearn_rankcal.labels._times import read_moment, times_of
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 
-from sklearn_rankcal.aggregation._clicks import InversePropensity, sum_over_rows
-from sklearn_rankcal.labels import Clicks, read_clicks
-from sklearn_rankcal.labels._click_log import check_propensities
+from sklearn_rankcal.aggregation._click_structures import InversePropensity, sum_over_rows
+from sklearn_rankcal.clicks import Clicks, read_clicks
+from sklearn_rankcal.clicks._click_log import check_propensities
 from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import check_features, take_rows
@@ -100,7 +100,7 @@ def estimate_relevance(
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from sklearn_rankcal.aggregation import estimate_relevance
-    >>> from sklearn_rankcal.labels import click_labels
+    >>> from sklearn_rankcal.clicks import click_labels
     >>> groups, X = np.repeat(np.arange(4), 3), np.tile([[2.0], [1.0], [2.0]], (4, 1))
     >>> shown = [[3 * q, 3 * q + 1] for q in range(4) for _ in range(4)]
     >>> y = click_labels(shown, [[1], [1], [1, 2], []] * 4, groups)

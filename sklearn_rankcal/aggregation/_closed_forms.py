@@ -30,7 +30,7 @@ class Borda(ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import Borda
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("b", "c")])
     >>> judgements.items.tolist(), Borda().scores(judgements).tolist()
     (['a', 'b', 'c'], [0.25, 0.0, -0.25])
@@ -77,7 +77,7 @@ class BudgetedBorda(ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import BudgetedBorda
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a")] * 2 + [("c", "b")])
     >>> BudgetedBorda().scores(judgements).tolist()
     [0.2, 0.2, 0.1]
@@ -121,7 +121,7 @@ class Copeland(ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import Copeland
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> Copeland().scores(
     ...     Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("b", "c")])
     ... ).tolist()
@@ -178,7 +178,7 @@ class LogOdds(ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import LogOdds
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> LogOdds().scores(judgements).round(3).tolist()  # log(1.25 / .75)
     [0.511, -0.511]

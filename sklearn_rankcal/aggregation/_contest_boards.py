@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contest_votes import count_votes
+from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._errors import (
     FREE,
     ScoreErrors,
@@ -30,9 +31,8 @@ from sklearn_rankcal.aggregation._judge_shares import (
     pooled_variances,
     sandwich,
 )
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends, reference_of
-from sklearn_rankcal.labels import Judgements
-from sklearn_rankcal.labels._contests import Contests, contests_of
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints

@@ -18,13 +18,13 @@ from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.aggregation._contest_votes import Votes, number_pairs
-from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.aggregation._contests import POSITION
 from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
 from sklearn_rankcal.aggregation._separation import Recession, find_recession
-from sklearn_rankcal.labels._contests import POSITION
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 TIES = ("half", "davidson", "rao_kupper")

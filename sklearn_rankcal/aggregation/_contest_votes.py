@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.labels._contests import Contests
+from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 

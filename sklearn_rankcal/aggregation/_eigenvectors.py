@@ -62,7 +62,7 @@ class PrincipalEigenvector(ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import PrincipalEigenvector
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> PrincipalEigenvector().scores(judgements).round(4).tolist()  # half of log(3.5 / 1.5)
     [0.4236, -0.4236]
@@ -172,7 +172,7 @@ class RankCentrality(ComparisonStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import RankCentrality
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> RankCentrality().scores(judgements).round(4).tolist()  # half of log(3.5 / 1.5)
     [0.4236, -0.4236]

@@ -22,7 +22,7 @@ from sklearn_rankcal.aggregation._contest_model import (
     log_probabilities,
     result_probabilities,
 )
-from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Wins and losses from which on the normal approximation serves.

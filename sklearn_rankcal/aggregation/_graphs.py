@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: A symmetric matrix of weights is dense if it has at most so many entries for each compared pair,
@@ -192,8 +192,3 @@ def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> 
     matrix.sum_duplicates()
     labels = connected_components(matrix, directed=True, connection=connection)[1]
     return np.asarray(labels, dtype=np.int64)
-
-
-def add_up(places: Ints, values: NDArray[Any] | None, length: int) -> Floats:
-    """Add up values by place, or count places. Without values, bincount returns integers."""
-    return np.bincount(places, values, length).astype(np.float64, copy=False)

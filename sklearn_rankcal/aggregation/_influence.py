@@ -13,10 +13,10 @@ from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._contest_boards import fit_board
 from sklearn_rankcal.aggregation._contest_model import gauge
-from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.labels._contests import Contests
+from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 

@@ -18,9 +18,9 @@ from sklearn_rankcal.aggregation._errors import (
 from sklearn_rankcal.aggregation._judge_shares import (
     judge_degrees,
 )
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._resampling import CHUNK, Resamples, Run, make_runs
 from sklearn_rankcal.aggregation._votes_of_items import count_votes_of_items
-from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block

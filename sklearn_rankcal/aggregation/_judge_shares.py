@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, hstack
 
 from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._exact_ends import item_information
-from sklearn_rankcal.aggregation._graphs import add_up
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: A judge who carries more of the information of an item or an effect is as good as the only one.

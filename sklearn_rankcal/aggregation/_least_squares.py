@@ -69,7 +69,7 @@ class LeastSquares(ComparisonStructure):
     Items a and c were never compared; their scores follow from b:
 
     >>> from sklearn_rankcal.aggregation import LeastSquares
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("a", "b"), ("b", "c")])
     >>> LeastSquares("difference").scores(judgements).round(6).tolist()
     [0.666667, 0.166667, -0.833333]

@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._base import Structure
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._registry import get_structure
 from sklearn_rankcal.aggregation._subsets import MeanTargets, SubsetDraws, mean_over_subsets
-from sklearn_rankcal.labels import Clicks, Judgements, read_clicks
+from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
 from sklearn_rankcal.measures import Measure

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from sklearn_rankcal.aggregation._bradley_terry import MaximumLikelihood
-from sklearn_rankcal.aggregation._graphs import add_up, number_components
+from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _BLOCK = 1 << 20  # numbers in the largest temporary array
@@ -57,7 +58,7 @@ class PlackettLuce(MaximumLikelihood):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import PlackettLuce
-    >>> from sklearn_rankcal.labels import Judgements
+    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> orders = [[*"abc"], [*"acb"], [*"bca"], [["c", "b"], "a"]]
     >>> PlackettLuce().scores(Judgements.from_orders(orders)).round(4).tolist()
     [-0.1777, 0.201, -0.0233]

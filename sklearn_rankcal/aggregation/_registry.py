@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._clicks import (
+from sklearn_rankcal.aggregation._click_structures import (
     CascadeSatisfaction,
     ClickThroughRate,
     InversePropensity,

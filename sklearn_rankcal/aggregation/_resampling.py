@@ -24,8 +24,9 @@ from sklearn_rankcal.aggregation._base import (
     compute_scores,
     tie_scores,
 )
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._unanimous import Unanimous, find_unanimous
-from sklearn_rankcal.labels import Judgements, Preferences
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import number_values

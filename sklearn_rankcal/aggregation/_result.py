@@ -20,13 +20,13 @@ from sklearn_rankcal.aggregation._frames import (
     predict_vote,
     rescale,
 )
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
 from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.aggregation._simultaneous import may_be_first, simultaneous_ranks
 from sklearn_rankcal.aggregation._votes_of_items import few_votes, vote_columns
 from sklearn_rankcal.decoders import decode_tiers
-from sklearn_rankcal.labels import Judgements
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.queries import Queries

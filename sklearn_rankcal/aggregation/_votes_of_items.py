@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.labels import Judgements
+from sklearn_rankcal.aggregation._judgements import Judgements
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Below this number of votes, a leaderboard says beside an item that it has few.

@@ -27,7 +27,7 @@ from sklearn_rankcal.cost_sensitive._costs import (
     warn_of_free_targets,
 )
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss
-from sklearn_rankcal.models import BlendedRegressor
+from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import check_weight
@@ -59,7 +59,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     ----------
     regressor : estimator, default=None
         A regressor. If it supports a single output only, it is wrapped in `MultiOutputRegressor`.
-        If None, `models.BlendedRegressor` is used.
+        If None, `label_ranking.BlendedRegressor` is used.
     loss_matrix : array-like, LowRankLoss or callable, default=None
         The costs of predictions:
 

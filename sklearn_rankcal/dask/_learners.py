@@ -26,13 +26,8 @@ from sklearn_rankcal.dask._workers import (
     wait_for,
     wait_less_long,
 )
-from sklearn_rankcal.models import (
-    BilinearPairs,
-    DocumentModel,
-    LinearModel,
-    PairwiseRidge,
-    is_model,
-)
+from sklearn_rankcal.linear import LinearModel
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, is_model
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
 from sklearn_rankcal.models._sums import has_closed_form

@@ -53,8 +53,9 @@ from sklearn_rankcal.dask._query_ids import (
 from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
 from sklearn_rankcal.dask._training import Counts, Plan, columns_that_differ, extremes, read_weight
 from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, LinearModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._sums import has_closed_form

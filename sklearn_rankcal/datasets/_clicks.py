@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.labels import click_labels
-from sklearn_rankcal.labels._click_log import check_propensities
+from sklearn_rankcal.clicks import click_labels
+from sklearn_rankcal.clicks._click_log import check_propensities
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import rows_per_block

@@ -6,10 +6,7 @@ entry also contains the query of its row, so the array can be used as `y` with e
 scikit-learn.
 """
 
-from sklearn_rankcal.labels._click_log import Clicks
-from sklearn_rankcal.labels._clicks import click_labels, read_clicks
 from sklearn_rankcal.labels._edges import read_edges
-from sklearn_rankcal.labels._judgements import Judgements
 from sklearn_rankcal.labels._labels import Labels
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, read_preferences
 from sklearn_rankcal.labels._rankings import (
@@ -21,17 +18,13 @@ from sklearn_rankcal.labels._rankings import (
 from sklearn_rankcal.labels._relevance import relevance_labels
 
 __all__ = [
-    "Clicks",
     "Comparisons",
-    "Judgements",
     "Labels",
     "Orders",
     "Preferences",
-    "click_labels",
     "preference_labels",
     "ranking_labels",
     "rankings_to_preferences",
-    "read_clicks",
     "read_edges",
     "read_preferences",
     "relevance_labels",

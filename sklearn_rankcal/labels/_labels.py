@@ -16,11 +16,11 @@ Labels = NDArray[np.float64] | Preferences
 
 
 def read_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
-    """Read relevance or preferences, and the queries of the rows if `y` is structured, else None."""
+    """Read relevance or preferences, and the queries that structured labels name, or None."""
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
-    if is_structured(y) and "clicked" in y.dtype.names:
+    if is_structured(y) and "clicks" in y.dtype.names:
         raise ValueError(
             "The labels are those of click_labels(shown, clicked, groups). Clicks have to be "
             "aggregated to relevance: use loss=AggregatedLoss('dcg', 'inverse_propensity'), or "

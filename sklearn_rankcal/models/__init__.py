@@ -1,19 +1,15 @@
 """Models are fitted to targets, and their predictions are decoded to rankings.
 
-`DocumentModel`, `BoostedModel`, `LinearModel`, `StackedModel` and `DistilledModel` predict a score
-for each document, and the others predict pairs of documents. `BlendedRegressor` is a regressor for
-label ranking. A model has no name: pass the object as `regressor`.
+`DocumentModel`, `StackedModel` and `DistilledModel` predict a score for each document, and the
+others predict pairs of documents. A model has no name: pass the object as `regressor`.
 """
 
 from typing import Any
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
-from sklearn_rankcal.models._blend import BlendedRegressor
-from sklearn_rankcal.models._boosted import BoostedModel
 from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._distilled import DistilledModel, default_student
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
-from sklearn_rankcal.models._linear import LinearModel
 from sklearn_rankcal.models._pairs import PairModel
 from sklearn_rankcal.models._pairwise_ridge import PairwiseRidge
 from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
@@ -23,12 +19,9 @@ from sklearn_rankcal.targets._space import Space
 
 __all__ = [
     "BilinearPairs",
-    "BlendedRegressor",
-    "BoostedModel",
     "BoostingCV",
     "DistilledModel",
     "DocumentModel",
-    "LinearModel",
     "PairModel",
     "PairwiseRidge",
     "ResidualPairModel",

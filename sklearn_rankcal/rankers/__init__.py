@@ -1,25 +1,17 @@
 """Rankers: estimators that learn to rank documents, or a fixed set of labels."""
 
-from sklearn_rankcal.rankers._boosted import BoostedRanker
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
-from sklearn_rankcal.rankers._cutoff import RiskControlledCutoff
 from sklearn_rankcal.rankers._distill import distill
-from sklearn_rankcal.rankers._label_ranker import CalibratedLabelRanker
-from sklearn_rankcal.rankers._linear import LinearRanker
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
 from sklearn_rankcal.rankers._wrapped_predictions import predict_order, predict_scores
 from sklearn_rankcal.rankers._wrappers import RelevanceRegressor, ScoreRegressor
 
 __all__ = [
-    "BoostedRanker",
-    "CalibratedLabelRanker",
     "CalibratedRanker",
-    "LinearRanker",
     "QueryOrder",
     "RankerMixin",
     "RelevanceRegressor",
-    "RiskControlledCutoff",
     "ScoreRegressor",
     "distill",
     "predict_order",

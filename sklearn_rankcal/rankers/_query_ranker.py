@@ -13,7 +13,7 @@ from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.decoders import Rules, Sort
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import LinearModel, PairwiseRidge, StackedModel
+from sklearn_rankcal.models import StackedModel
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _reports, _table
@@ -316,7 +316,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             raise AttributeError(
                 "A stack has no coef_. The models of its members are in model_.members_."
             )
-        if isinstance(model, PairwiseRidge | LinearModel):
+        if hasattr(model, "coef_"):
             return self._with_group_column(model.coef_)
         return self._with_group_column(model.column_coefficients(model.regressor_.coef_))
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.models import LinearModel, StackedModel
-from sklearn_rankcal.models._context_table import ContextTableMixin
+from sklearn_rankcal.models import StackedModel
 from sklearn_rankcal.rankers._input import read_queries
 
 
@@ -17,8 +16,6 @@ def transform_table(ranker: Any, X: Any, groups: ArrayLike | None) -> Any:
     """Return the table with context columns, without `group_column`."""
     _check_has_table(ranker, "transform_table")
     table, queries = read_queries(ranker, X, groups, required=ranker._needs_queries())
-    if isinstance(ranker.model_, LinearModel):
-        return table
     return ranker.model_._table(table, queries)[0]
 
 
@@ -29,16 +26,14 @@ def feature_names(ranker: Any) -> NDArray[Any]:
     names = list(getattr(ranker, "feature_names_in_", default))
     if ranker.group_column is not None:
         del names[ranker._group_place]
-    if not isinstance(ranker.model_, LinearModel):
-        names = ranker.model_.table_names(names)
-    return np.array(names, dtype=object)
+    return np.array(ranker.model_.table_names(names), dtype=object)
 
 
 def _check_has_table(ranker: Any, method: str) -> None:
     """Raise an error if the fitted model has no table with one row for each document."""
     check_is_fitted(ranker)
     model = ranker.model_
-    if isinstance(model, ContextTableMixin | LinearModel):
+    if hasattr(model, "table_names"):
         return
     start = f"{method} needs a ranker that fits one regressor to rows of documents"
     if isinstance(model, StackedModel):

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from sklearn_rankcal.utils._typing import Floats, Ints
+
 #: Up to this number, float64 represents every integer exactly.
 LARGEST_WHOLE = 2**53
 #: Labels, weights and costs other than 0 are between these in absolute value, so that products of
@@ -212,3 +214,8 @@ def frame_columns(values: Any) -> list[Any] | None:
     if hasattr(values, "with_columns") and hasattr(values, "get_columns"):
         return list(values.get_columns())
     return None
+
+
+def add_up(places: Ints, values: NDArray[Any] | None, length: int) -> Floats:
+    """Add up values by place, or count places. Without values, bincount returns integers."""
+    return np.bincount(places, values, length).astype(np.float64, copy=False)

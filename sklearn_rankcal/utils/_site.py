@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import metadata
 
@@ -26,6 +27,8 @@ class SiteLink:
 
     @property
     def _doc_link_template(self) -> str:
-        ranker = type(self).__module__.startswith("sklearn_rankcal.rankers.")
-        module = "sklearn_rankcal" if ranker else "{estimator_module}"
+        kind, package = type(self), sys.modules["sklearn_rankcal"]
+        module = kind.__module__.rpartition(".")[0]
+        if getattr(package, kind.__name__, None) is kind:
+            module = "sklearn_rankcal"
         return f"{documentation_site()}/generated/{module}.{{estimator_name}}.html"

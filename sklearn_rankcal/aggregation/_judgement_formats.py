@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankcal.aggregation._judgement_pairs import number_judgements
+from sklearn_rankcal.aggregation._preflib import read_preflib
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,
@@ -20,10 +22,8 @@ from sklearn_rankcal.labels._item_ids import (
     read_judges,
     show_id,
 )
-from sklearn_rankcal.labels._judgement_pairs import number_judgements
 from sklearn_rankcal.labels._label_names import text_tiers
 from sklearn_rankcal.labels._preferences import read_wins
-from sklearn_rankcal.labels._preflib import read_preflib
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import object_array

@@ -20,22 +20,22 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_rankcal.labels._relevance import read_relevance
-from sklearn_rankcal.measures import Measure
-from sklearn_rankcal.measures._base import check_cutoff
-from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._calibration_queries import check_enough, draw_queries, warn_if_fitted
-from sklearn_rankcal.rankers._list_values import Risk, added_values
-from sklearn_rankcal.rankers._order import QueryOrder
-from sklearn_rankcal.rankers._query_ranker import RankerMixin
-from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
-from sklearn_rankcal.rankers._wrapped_rankings import (
+from sklearn_rankcal.cutoffs._calibration_queries import check_enough, draw_queries, warn_if_fitted
+from sklearn_rankcal.cutoffs._list_values import Risk, added_values
+from sklearn_rankcal.cutoffs._wrapped_rankings import (
     fit_ranker,
     group_column,
     has_scores,
     rank_rows,
     read_ids,
 )
+from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.measures import Measure
+from sklearn_rankcal.measures._base import check_cutoff
+from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._order import QueryOrder
+from sklearn_rankcal.rankers._query_ranker import RankerMixin
+from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds
 from sklearn_rankcal.utils._sklearn_compat import (

@@ -17,9 +17,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.labels import Clicks, read_clicks
+from sklearn_rankcal.clicks._click_labels import read_clicks
+from sklearn_rankcal.clicks._click_log import Clicks
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -106,7 +107,7 @@ def estimate_propensities(
 
     Examples
     --------
-    >>> from sklearn_rankcal.aggregation import estimate_propensities
+    >>> from sklearn_rankcal.clicks import estimate_propensities
     >>> from sklearn_rankcal.datasets import make_clicks
     >>> data = make_clicks(
     ...     [2, 0, 1] * 20, [q for q in range(20) for _ in range(3)], 100_000,

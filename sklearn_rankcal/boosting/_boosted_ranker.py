@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rankcal.boosting._boosted_model import LIBRARIES, BoostedModel, boosted_regressor
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.models import BoostedModel
-from sklearn_rankcal.models._boosted import LIBRARIES, boosted_regressor
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import fit_model, read_training

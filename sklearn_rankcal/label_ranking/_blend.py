@@ -22,9 +22,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sklearn_rankcal.models._logistic import fit_logistic
+from sklearn_rankcal.label_ranking._logistic import fit_logistic
+from sklearn_rankcal.label_ranking._table_encoder import TableEncoder
 from sklearn_rankcal.models._sums import solve_nonnegative
-from sklearn_rankcal.models._table_encoder import TableEncoder
 from sklearn_rankcal.models._tables import PREDICTION_BYTES
 from sklearn_rankcal.utils._features import check_features
 from sklearn_rankcal.utils._memory import rows_per_block
@@ -128,7 +128,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn_rankcal.models import BlendedRegressor
+    >>> from sklearn_rankcal.label_ranking import BlendedRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = BlendedRegressor(random_state=0).fit(X[:300], y[:300])
     >>> model.weights_.shape, bool(model.score(X[300:], y[300:]) > 0.4)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.models._linear_metric import Metric, Point
-from sklearn_rankcal.models._linear_objective import LinearObjective, QueryBatches, batch_gradient
+from sklearn_rankcal.linear._linear_metric import Metric, Point
+from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._rounding import exceeds
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels import _judgement_formats as formats
-from sklearn_rankcal.labels._contests import VoteDetails, read_item_features
+from sklearn_rankcal.aggregation import _judgement_formats as formats
+from sklearn_rankcal.aggregation._contests import VoteDetails, read_item_features
+from sklearn_rankcal.aggregation._judgement_pairs import from_pairs, from_votes
+from sklearn_rankcal.aggregation._times import between, fade
 from sklearn_rankcal.labels._item_ids import rows_of_items, show_id
-from sklearn_rankcal.labels._judgement_pairs import from_pairs, from_votes
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
-from sklearn_rankcal.labels._times import between, fade
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._typing import Floats, Ints

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.labels._contests import read_time
+from sklearn_rankcal.aggregation._contests import read_time
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
 
 if TYPE_CHECKING:
-    from sklearn_rankcal.labels._judgements import Judgements
+    from sklearn_rankcal.aggregation._judgements import Judgements
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._graphs import add_up
-from sklearn_rankcal.aggregation._propensities import fit_propensities, ratio
-from sklearn_rankcal.labels import Clicks
-from sklearn_rankcal.labels._click_log import check_propensities
+from sklearn_rankcal.clicks import Clicks
+from sklearn_rankcal.clicks._click_log import check_propensities
+from sklearn_rankcal.clicks._propensities import fit_propensities, ratio
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
 
@@ -73,7 +73,7 @@ class CascadeSatisfaction(ClickStructure):
     Document 2 was shown once, below a click, and so was never examined:
 
     >>> from sklearn_rankcal.aggregation import CascadeSatisfaction
-    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> from sklearn_rankcal.clicks import click_labels, read_clicks
     >>> clicks = read_clicks(click_labels([[0, 1, 2], [1, 0], [0, 1]], [2, 1, None], [0, 0, 0]))
     >>> CascadeSatisfaction().scores(clicks).round(3).tolist()
     [0.0, 0.667, nan]
@@ -140,7 +140,7 @@ class InversePropensity(ClickStructure):
     because only one half of the users look there:
 
     >>> from sklearn_rankcal.aggregation import InversePropensity
-    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> from sklearn_rankcal.clicks import click_labels, read_clicks
     >>> clicks = read_clicks(click_labels([[0, 1]] * 4, [1, 2, None, None], [0, 0]))
     >>> InversePropensity([1, 0.5]).scores(clicks).tolist()
     [0.25, 0.5]
@@ -213,7 +213,7 @@ class ClickThroughRate(ClickStructure):
     Examples
     --------
     >>> from sklearn_rankcal.aggregation import ClickThroughRate
-    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> from sklearn_rankcal.clicks import click_labels, read_clicks
     >>> clicks = read_clicks(click_labels([[0, 1], [1, 0], [1]], [1, 2, 1], [0, 0, 0]))
     >>> ClickThroughRate().scores(clicks).round(3).tolist()
     [1.0, 0.333, nan]

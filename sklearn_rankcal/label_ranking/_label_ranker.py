@@ -17,6 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._result import check_result
+from sklearn_rankcal.label_ranking._blend import BlendedRegressor
+from sklearn_rankcal.label_ranking._cyclic_part import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.label_ranking._label_imputation import fit_each, impute_together, predict_each
+from sklearn_rankcal.label_ranking._label_targets import (
+    goes_by_scores,
+    make_label_targets,
+    read_labels,
+)
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
@@ -25,19 +33,11 @@ from sklearn_rankcal.labels._label_rankings import (
     read_label_rankings,
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.models import BlendedRegressor
 from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._outputs import fit_outputs
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers._cyclic_part import confirmed_share, cyclic_part, net_scores
-from sklearn_rankcal.rankers._label_imputation import fit_each, impute_together, predict_each
-from sklearn_rankcal.rankers._label_targets import (
-    goes_by_scores,
-    make_label_targets,
-    read_labels,
-)
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone, readable_table
@@ -73,8 +73,8 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     ----------
     regressor : estimator, default=None
         A regressor. One that has a single output is wrapped in
-        `sklearn.multioutput.MultiOutputRegressor`. None means `models.BlendedRegressor`, which
-        takes numbers, categories, text and missing values.
+        `sklearn.multioutput.MultiOutputRegressor`. None means `label_ranking.BlendedRegressor`,
+        which takes numbers, categories, text and missing values.
     loss : str or Loss, default="pd"
         The loss to minimise. ``"pd"`` is for Kendall's tau. Any other loss of `losses` can be
         used, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
@@ -355,7 +355,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
-        check_nested(self, params, regressor="sklearn_rankcal.models.BlendedRegressor()")
+        check_nested(self, params, regressor="sklearn_rankcal.label_ranking.BlendedRegressor()")
         return super().set_params(**params)
 
     def set_output(self, *, predict: str | None = None) -> Self:

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.linear._linear_model import SOLVERS, LinearModel
+from sklearn_rankcal.linear._stochastic import STEP_SIZES
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import LinearModel
-from sklearn_rankcal.models._linear import SOLVERS
-from sklearn_rankcal.models._stochastic import STEP_SIZES
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._input import read_labelled

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._contests import read_details
+from sklearn_rankcal.aggregation._contests import read_details
 from sklearn_rankcal.labels._item_ids import (
     check_length,
     check_same_index,

@@ -46,7 +46,7 @@ class Clicks:
 
     Examples
     --------
-    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> from sklearn_rankcal.clicks import click_labels, read_clicks
     >>> clicks = read_clicks(click_labels([[0, 1], [1, 0], [2]], [1, 1, None], ["a", "a", "b"]))
     >>> clicks.n_judgements, clicks.per_query.tolist(), clicks.position.tolist()
     (3, [2.0, 1.0], [1, 2, 1, 2, 1])
@@ -121,7 +121,7 @@ class Clicks:
         Examples
         --------
         >>> import numpy as np
-        >>> from sklearn_rankcal.labels import click_labels, read_clicks
+        >>> from sklearn_rankcal.clicks import click_labels, read_clicks
         >>> clicks = read_clicks(click_labels([[0, 1], [1, 0]], [1, 2], ["a", "a"]))
         >>> drawn = clicks.resample(np.array([1, 1, 0]), np.array([0, 0, 1]), np.array([0, 0]))
         >>> drawn.row.tolist(), drawn.items.tolist()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sklearn_rankcal.models._linear_objective import Batch, LinearObjective, QueryBatches
+from sklearn_rankcal.linear._linear_objective import Batch, LinearObjective, QueryBatches
 
 Floats = NDArray[np.float64]
 #: Coefficients and intercept.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from sklearn_rankcal.models._linear_metric import Metric, Point, make_metric
-from sklearn_rankcal.models._linear_objective import LinearObjective
+from sklearn_rankcal.linear._linear_metric import Metric, Point, make_metric
+from sklearn_rankcal.linear._linear_objective import LinearObjective
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]

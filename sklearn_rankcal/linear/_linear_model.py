@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.models._linear_descent import descend, find_origin
-from sklearn_rankcal.models._linear_metric import Metric, Point
-from sklearn_rankcal.models._linear_objective import (
+from sklearn_rankcal.linear._linear_descent import descend, find_origin
+from sklearn_rankcal.linear._linear_metric import Metric, Point
+from sklearn_rankcal.linear._linear_objective import (
     LinearObjective,
     QueryBatches,
     linear_table,
     row_scores,
 )
-from sklearn_rankcal.models._stochastic import (
+from sklearn_rankcal.linear._stochastic import (
     STEP_SIZES,
     StochasticGradient,
     choose_largest_step,
@@ -72,7 +72,7 @@ class LinearModel(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal.models import LinearModel
+    >>> from sklearn_rankcal.linear import LinearModel
     >>> from sklearn_rankcal.queries import Queries
     >>> X, targets = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
     >>> model = LinearModel("pairwise_squared", alpha=1e-6).fit(X, targets, Queries.single(3))
@@ -189,6 +189,14 @@ class LinearModel(BaseEstimator):
         self._pass(state, data, order)
         self._keep_state(state)
         return self
+
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, None]:
+        """Return the columns that have coefficients, as models with context columns do."""
+        return X, None
+
+    def table_names(self, names: list[str]) -> list[str]:
+        """Return the names of these columns, given those of X."""
+        return names
 
     def _check(self, targets: Any, sample_weight: Floats | None) -> Surrogate:
         """Check the parameters, and return the surrogate for these targets."""

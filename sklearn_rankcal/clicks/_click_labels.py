@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._click_log import Clicks
+from sklearn_rankcal.clicks._click_log import Clicks
 from sklearn_rankcal.labels._item_ids import check_rows, check_weight, read_marks, show_id
 from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
@@ -110,7 +110,7 @@ def click_labels(
     --------
     Three sessions of two queries. In the first, the document at position 2 was clicked:
 
-    >>> from sklearn_rankcal.labels import click_labels
+    >>> from sklearn_rankcal.clicks import click_labels
     >>> labels = click_labels([[2, 0], [0, 2], [1]], [[2], None, 1], ["a", "b", "a"])
     >>> labels["sessions"][0].tolist(), labels["positions"][0].tolist()
     ([0, 1], [2, 1])
@@ -343,7 +343,7 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
 
     Examples
     --------
-    >>> from sklearn_rankcal.labels import click_labels, read_clicks
+    >>> from sklearn_rankcal.clicks import click_labels, read_clicks
     >>> labels = click_labels([[2, 0], [1], [0, 2]], [[2], 1, None], ["a", "b", "a"])
     >>> clicks = read_clicks(labels[[2, 0]])
     >>> clicks.row.tolist(), clicks.offsets.tolist(), clicks.clicked.tolist()

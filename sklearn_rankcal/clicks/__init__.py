@@ -1,0 +1,10 @@
+"""Logs of clicks, and how likely users look at each position of a list.
+
+`aggregation.AggregatedLoss` learns from the labels of `click_labels`.
+"""
+
+from sklearn_rankcal.clicks._click_labels import click_labels, read_clicks
+from sklearn_rankcal.clicks._click_log import Clicks
+from sklearn_rankcal.clicks._propensities import PropensityEstimate, estimate_propensities
+
+__all__ = ["Clicks", "PropensityEstimate", "click_labels", "estimate_propensities", "read_clicks"]

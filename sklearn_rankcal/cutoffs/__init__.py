@@ -1,0 +1,5 @@
+"""Where to cut ranked lists, with a guarantee on the average query."""
+
+from sklearn_rankcal.cutoffs._cutoff import RiskControlledCutoff
+
+__all__ = ["RiskControlledCutoff"]

@@ -1,0 +1,6 @@
+"""Linear scores that minimise a surrogate: `LinearRanker`, and the model that it fits."""
+
+from sklearn_rankcal.linear._linear_model import LinearModel
+from sklearn_rankcal.linear._linear_ranker import LinearRanker
+
+__all__ = ["LinearModel", "LinearRanker"]
