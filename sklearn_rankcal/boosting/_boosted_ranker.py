@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
+from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
@@ -26,6 +28,7 @@ from sklearn_rankcal.utils._sklearn_compat import (
     StrOptions,
     _fit_context,
 )
+from sklearn_rankcal.utils._typing import Floats
 
 
 class BoostedRanker(QueryRanker):
@@ -207,6 +210,25 @@ class BoostedRanker(QueryRanker):
         )
         fit_model(self, model, targets, data, held_out)
         return self
+
+    def _steady_value(self, targets: Any, data: TrainingData) -> Callable[[Floats], float]:
+        """Return minus the mean of the surrogate, as a function of scores."""
+        # the parameters of `surrogate_` that follow the training labels would refuse larger ones
+        unresolved = get_surrogate(self.surrogate)
+        utilities = unresolved.targets(self.loss_, data.labels, data.queries)
+        surrogate, queries = self.surrogate_, data.queries
+        eta = getattr(surrogate, "eta", None)
+        if eta is not None:
+            utilities = np.minimum(utilities, eta)
+        surrogate.check(utilities)
+        weight = data.weighted_by(self.loss_).weight
+        per_query = None if weight is None else queries.mean(weight)
+
+        def value(scores: Floats) -> float:
+            of_queries = surrogate.value(utilities, scores, queries)
+            return -float(np.average(of_queries, weights=per_query))
+
+        return value
 
     def _needs_queries(self) -> bool:
         check_is_fitted(self)

@@ -22,7 +22,6 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
@@ -129,25 +128,6 @@ def squared_error(
 
     def evaluate(scores: Floats) -> float:
         return -float(np.average((queries.center(scores) - wanted) ** 2, weights=weight))
-
-    return evaluate
-
-
-def surrogate_value(
-    surrogate: Surrogate, targets: Any, queries: Queries, weight: Floats | None
-) -> Callable[[Floats], float]:
-    """Return a function of scores: minus the mean over queries of a surrogate.
-
-    The surrogate is the one that `Surrogate.resolve` returned for the training queries.
-    """
-    eta = getattr(surrogate, "eta", None)
-    if eta is not None:  # it follows the training queries, and other utilities may be larger
-        targets = np.minimum(targets, eta)
-    surrogate.check(targets)
-    per_query = None if weight is None else queries.mean(weight)
-
-    def evaluate(scores: Floats) -> float:
-        return -float(np.average(surrogate.value(targets, scores, queries), weights=per_query))
 
     return evaluate
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn_rankcal.decoders import Rules, Sort
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import StackedModel
+from sklearn_rankcal.models._early_stopping import squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _reports, _table
@@ -122,6 +124,13 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
         return False
+
+    def _steady_value(self, targets: Any, data: TrainingData) -> Callable[[Any], float]:
+        """Return a function of scores that varies less over few queries than the measure.
+
+        Validation queries stop training by both. Larger is better.
+        """
+        return squared_error(targets, data.queries, data.weighted_by(self.loss_).weight)
 
     # ---------------------------------------------------------------- predict
 

@@ -20,13 +20,11 @@ from sklearn_rankcal.models._early_stopping import (
     Known,
     Validation,
     squared_error,
-    surrogate_value,
 )
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.rankers._training import TrainingData
-from sklearn_rankcal.surrogates import get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._messages import all_of, print_progress
 from sklearn_rankcal.utils._parameters import check_count
@@ -146,13 +144,8 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(data.queries.n_rows))  # it raises an error if no query has a weight
-        if (surrogate := getattr(ranker, "surrogate_", None)) is not None:
-            # its parameters that follow the training labels would refuse larger ones
-            unresolved = get_surrogate(ranker.surrogate)
-            wanted = unresolved.targets(loss, data.labels, data.queries)
-            steady = surrogate_value(surrogate, wanted, data.queries, weight)
-        elif not loss.space.is_pairwise:  # models of pairs know the targets of their scores
-            steady = squared_error(targets, data.queries, weight)
+        if not loss.space.is_pairwise:  # models of pairs know the targets of their scores
+            steady = ranker._steady_value(targets, data)
     return Validation(data.X, data.queries, evaluate, ranker.n_iter_no_change, show, known, steady)
 
 
