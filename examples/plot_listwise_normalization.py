@@ -38,7 +38,7 @@ loss = NDCG(shrinkage=0.0)
 queries = Queries.uniform(2, 2)
 consistent = loss.encode(labels.ravel(), queries).reshape(2, 2)
 # The unit of the gains of the squared error is the largest DCG of the first label.
-unit = loss.measure.normalizer(loss.measure.gains(labels[0]), Queries.single(2))[0]
+unit = loss.normalizer(loss.gains(labels[0]), Queries.single(2))[0]
 surrogates = {
     "squared error": (PointwiseSquared, 0.2, unit),
     "cosine": (Cosine, 0.38, 1.0),

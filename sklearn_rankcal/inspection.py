@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
-from sklearn_rankcal.measures import get_measure
+from sklearn_rankcal.losses import get_measure
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import check_features, column_at, is_dataframe, replace_column
@@ -54,7 +54,7 @@ def permutation_importance(
     groups : array-like of shape (n_documents,), default=None
         Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
     metric : str, default="ndcg@10"
-        A key of `measures.MEASURES`, with its cutoff.
+        A key of `losses.MEASURES`, with its cutoff.
     threshold : float, default=None
         The smallest relevance of a relevant document, for metrics of binary relevance.
     n_repeats : int, default=5

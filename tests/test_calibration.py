@@ -45,13 +45,13 @@ from sklearn_rankcal.losses import (
     MAP,
     NDCG,
     PD,
+    BinaryMeasure,
     MAPByScores,
     PDByScores,
     Positional,
     Recall,
 )
 from sklearn_rankcal.losses._base import without_shrinkage
-from sklearn_rankcal.measures import BinaryMeasure
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries, mean_over_queries
@@ -168,8 +168,8 @@ def variants():
 
 def pool_of(loss, r, rng):
     """Return all labels of few grades or, for preferences, single ones, total orders and graphs."""
-    if not loss.measure.takes_preferences:
-        levels = range(2) if isinstance(loss.measure, BinaryMeasure) else range(3)
+    if not loss.takes_preferences:
+        levels = range(2) if isinstance(loss, BinaryMeasure) else range(3)
         return np.array(list(itertools.product(levels, repeat=r)), float)
     single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
     ranks = all_ranks(r)[rng.permutation(len(all_ranks(r)))[:20]]
@@ -494,7 +494,7 @@ def test_a_classifier_stays_calibrated_where_probabilities_of_labels_are_not_eno
     if name != "exponential":
         np.testing.assert_allclose(scores, expected_targets(world, loss), atol=1e-3)
     assert ranking_regret(ranker.predict(new, groups=[0] * len(new)), world, loss) == 0
-    gains = world[1] @ loss.measure.gains(np.array(labels, float))
+    gains = world[1] @ loss.gains(np.array(labels, float))
     by_gains = np.argsort(np.argsort(-gains, kind="stable")) + 1
     assert ranking_regret(by_gains, world, loss) > least
 

@@ -34,7 +34,7 @@ from sklearn_rankcal.cutoffs._cutoff import controlled_threshold, score_levels
 from sklearn_rankcal.cutoffs._list_values import added_values
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import yield_ranker_checks
-from sklearn_rankcal.measures import get_measure
+from sklearn_rankcal.losses import get_measure
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score
 from sklearn_rankcal.queries import Queries, Ranking
 

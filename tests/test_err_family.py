@@ -9,7 +9,7 @@ import pytest
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import ERR
-from sklearn_rankcal.measures._tied_cascade import discounted_block_value
+from sklearn_rankcal.losses._tied_cascade import discounted_block_value
 from sklearn_rankcal.metrics import err_score, get_ranking_scorer
 from sklearn_rankcal.queries import Queries
 
@@ -85,7 +85,7 @@ def test_gains_by_name():
 def test_the_loss_learns_the_gain_and_its_scorer_takes_the_parameters():
     data = make_ranking(60, 6, random_state=0)
     loss = ERR(gain=lambda y: y / 8, discount=np.sqrt)
-    np.testing.assert_array_equal(loss.encode(Y, Queries.single(4)), loss.measure.gain(Y))
+    np.testing.assert_array_equal(loss.encode(Y, Queries.single(4)), loss.gain(Y))
     ranker = CalibratedRanker("boosting", loss=loss).fit(data.X, data.y, groups=data.groups)
     assert ranker.loss_.gain is loss.gain and ranker.loss_.max_relevance is None
     scorer = get_ranking_scorer("err", gain=loss.gain, discount=np.sqrt)

@@ -5,7 +5,6 @@ import pytest
 
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.losses import DCG, MAP, PD, MAPByScores
-from sklearn_rankcal.measures import MEASURES
 from sklearn_rankcal.queries import Ranking
 
 
@@ -14,22 +13,14 @@ class TooSmallAConstant(DCG):
         return 0.3 * super().regret_constant(n_documents)
 
 
-class _RowOrder(MEASURES["dcg"]):
+class TiesInRowOrder(DCG):
     def per_query(self, ranking, labels):
         return super().per_query(Ranking(ranking.queries, ranking.order), labels)
 
 
-class TiesInRowOrder(DCG):
-    measure = _RowOrder()
-
-
-class _Worst(MEASURES["dcg"]):
+class TiesAtTheirWorst(DCG):
     def per_query(self, ranking, labels):
         return super().per_query(ranking.break_ties(labels), labels)
-
-
-class TiesAtTheirWorst(DCG):
-    measure = _Worst()
 
 
 class TargetsOfNeighbours(DCG):

@@ -11,7 +11,7 @@ import pytest
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal.measures import MEASURES
+from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
 from sklearn_rankcal.metrics._evaluate_run import _OF_LISTS
 

@@ -130,9 +130,7 @@ def test_gains_utilities_and_discounts_are_taken_up_to_the_ends_of_the_range():
     [
         (lambda: eru_score([1e51, 1e51], [1.0, 2.0], groups=[0, 0]), "must be between 1e-50"),
         (
-            lambda: Positional(lambda y, q: y * 1e305).measure.utilities(
-                np.ones(2), Queries.single(2)
-            ),
+            lambda: Positional(lambda y, q: y * 1e305).utilities(np.ones(2), Queries.single(2)),
             "utility returned",
         ),
     ],

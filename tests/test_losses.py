@@ -29,7 +29,6 @@ from sklearn_rankcal.losses import (
     Spearman,
     get_loss,
 )
-from sklearn_rankcal.measures import MEASURES
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PairTargets
 
@@ -155,7 +154,7 @@ def test_regret_constants_are_the_largest_distances_of_discounts():
     # sqrt(2) C_phi(2) is the largest distance between phi read in two orders
     for loss in (Precision(2), ERU(), DCG(), DCG(2), NDCG(3), Recall(2), AUC()):
         for r in (1, 2, 3, 5):
-            phi = loss.measure.discounts(r)
+            phi = loss.discounts(r)
             far = max(np.linalg.norm(phi - phi[list(o)]) for o in itertools.permutations(range(r)))
             assert loss.regret_constant(r) == pytest.approx(far)
     assert ERR().regret_constant(3) is None
@@ -224,18 +223,12 @@ class _Unnormalised(NDCG):
     """NDCG with the targets of DCG, as in a regression on gains."""
 
     def encode(self, relevance, queries):
-        return self.measure.gains(relevance)
-
-
-class _IncreasingMeasure(MEASURES["dcg"]):
-    def discounts(self, n_places):
-        return np.arange(n_places, dtype=float)
+        return self.gains(relevance)
 
 
 class _Increasing(DCG):
-    @property
-    def measure(self):
-        return _IncreasingMeasure()
+    def discounts(self, n_places):
+        return np.arange(n_places, dtype=float)
 
 
 class _Undefined(DCG):
@@ -414,7 +407,7 @@ def test_ndcg_of_large_queries_with_a_cutoff():
     queries = Queries.from_groups(rng.integers(0, 3, 500))
     ranking = Ranking.from_scores(scores, queries)
     for rows, value in zip(
-        oracles.split(queries.codes), NDCG(5).measure.per_query(ranking, y), strict=True
+        oracles.split(queries.codes), NDCG(5).per_query(ranking, y), strict=True
     ):
         rows = np.array(rows)
         order = rows[np.argsort(-scores[rows])]
@@ -517,21 +510,23 @@ def test_targets_of_parts_are_those_of_the_whole(name):
 
 def test_a_loss_says_what_it_has_to_define():
     class NoMeasure(Loss):
-        pass
+        def encode(self, relevance, queries):
+            return relevance
 
     class NoTargets(Loss):
-        measure = NDCG().measure
+        pass
 
-    class NoSpace(NoTargets):
+    class NoSpace(NoMeasure):
         space = "scores"
 
+    data = {"X": [[1.0], [2.0]], "y": [0, 1], "groups": [0, 0]}
     for loss, error, message in (
-        (NoMeasure(), NotImplementedError, "NoMeasure has to define a property measure"),
+        (NoMeasure(), NotImplementedError, r"NoMeasure has to define a method per_query\("),
         (NoTargets(), NotImplementedError, r"NoTargets has to define a method encode\("),
         (NoSpace(), TypeError, "NoSpace.space must be SCORES, PAIRS or SYMMETRIC_PAIRS"),
     ):
         with pytest.raises(error, match=message):
-            CalibratedRanker(Ridge(), loss=loss).fit([[1.0], [2.0]], [0, 1], groups=[0, 0])
+            CalibratedRanker(Ridge(), loss=loss).fit(**data).score(**data)
 
 
 def test_a_utility_of_the_labels_alone_is_refused_with_the_remedy():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import sklearn
 
-from sklearn_rankcal import losses, measures, metrics
+from sklearn_rankcal import losses, metrics
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.measures import MEASURES, get_measure
-from sklearn_rankcal.measures._registry import get_measures, parameters_of
+from sklearn_rankcal.losses import MEASURES, get_measure
+from sklearn_rankcal.losses._registry import get_measures, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import SPACES, Space, get_space
@@ -130,34 +130,39 @@ def test_an_unknown_space_is_refused():
 def test_every_name_has_a_class_and_a_docstring_of_its_own():
     assert list(MEASURES) == sorted(MEASURES)
     for kind in MEASURES.values():
-        assert issubclass(kind, measures.Measure)
+        assert issubclass(kind, losses.Measure)
         assert kind.__doc__
+
+
+def same(one, other):
+    return type(one) is type(other) and one.get_params() == other.get_params()
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_get_measure_by_name_cutoff_and_parameters(name):
     kind = MEASURES[name]
     if "k" not in parameters_of(kind):
-        assert get_measure(name) == kind()
+        assert same(get_measure(name), kind())
         with pytest.raises(ValueError, match=f"Metric '{name}' has no cutoff; got '{name}@3'"):
             get_measure(f"{name}@3")
         return
-    assert get_measure(f"{name}@3") == kind(k=3) == get_measure(name, k=3)
-    assert get_measure(f"{name}@3", k=3) == kind(k=3)
+    assert same(get_measure(f"{name}@3"), kind(k=3))
+    assert same(get_measure(name, k=3), kind(k=3))
+    assert same(get_measure(f"{name}@3", k=3), kind(k=3))
     with pytest.raises(TypeError, match="k=4 contradicts it"):
         get_measure(f"{name}@3", k=4)
     if name in ("precision", "recall"):
         with pytest.raises(ValueError, match=f"Metric '{name}' needs a cutoff, as in '{name}@10'"):
             get_measure(name)
     else:
-        assert get_measure(name) == kind(k=None)
+        assert same(get_measure(name), kind(k=None))
 
 
 def test_get_measure_passes_parameters():
-    assert get_measure("map@5", threshold=2) == MEASURES["map"](k=5, threshold=2)
-    assert get_measure("ndcg", gain="linear") == MEASURES["ndcg"](gain="linear")
-    assert get_measure("eru", neutral=1, half_life=3) == MEASURES["eru"](neutral=1, half_life=3)
-    assert get_measure("err", max_relevance=4) == MEASURES["err"](max_relevance=4)
+    assert same(get_measure("map@5", threshold=2), MEASURES["map"](k=5, threshold=2))
+    assert same(get_measure("ndcg", gain="linear"), MEASURES["ndcg"](gain="linear"))
+    assert same(get_measure("eru", neutral=1, half_life=3), MEASURES["eru"](neutral=1, half_life=3))
+    assert same(get_measure("err", max_relevance=4), MEASURES["err"](max_relevance=4))
     with pytest.raises(TypeError, match=r"'ndcg' has no parameter 'threshold'\. Its parameters"):
         get_measure("ndcg", threshold=1)
     with pytest.raises(TypeError, match=r"'spearman' has no parameter 'k'.*has no parameters"):
@@ -192,11 +197,12 @@ def test_get_measure_needs_a_string(name):
 
 def test_get_measures_gives_each_parameter_to_those_that_have_it():
     found = get_measures(["ndcg@3", "map", "precision@2"], {"threshold": 2, "gain": "linear"})
-    assert found == [
+    expected = [
         MEASURES["ndcg"](k=3, gain="linear"),
         MEASURES["map"](threshold=2),
         MEASURES["precision"](k=2, threshold=2),
     ]
+    assert all(map(same, found, expected))
     with pytest.raises(ValueError, match="metrics is empty"):
         get_measures([], {})
     with pytest.raises(TypeError, match="'ndcg' and 'err' have no parameter 'threshold'") as error:
@@ -206,18 +212,6 @@ def test_get_measures_gives_each_parameter_to_those_that_have_it():
     with pytest.raises(TypeError, match="'ndcg' has no parameter 'colour'") as error:
         get_measures(["ndcg"], {"colour": 1})
     assert "Metrics that have it" not in str(error.value)
-
-
-def test_a_measure_compares_and_hashes_by_its_parameters():
-    assert MEASURES["ndcg"](k=3) == MEASURES["ndcg"](k=3) != MEASURES["ndcg"](k=4)
-    # NDCG and KendallTau inherit their fields, and are other measures all the same
-    assert MEASURES["ndcg"](k=3) != MEASURES["dcg"](k=3)
-    assert MEASURES["kendall_tau"]() != losses.PD().measure
-    assert len({MEASURES["ndcg"](k=3), MEASURES["ndcg"](k=3), MEASURES["dcg"](k=3)}) == 2
-    with pytest.raises(AttributeError):
-        MEASURES["ndcg"](k=3).k = 4
-    with pytest.raises(TypeError):
-        MEASURES["ndcg"](3)  # parameters are given by name
 
 
 # ---------------------------------------------------------------- measures, metrics and losses
@@ -249,7 +243,7 @@ def ranked_data(binary):
 
 
 def needs_binary_labels(name, parameters):
-    return issubclass(MEASURES[name], measures.BinaryMeasure) and "threshold" not in parameters
+    return issubclass(MEASURES[name], losses.BinaryMeasure) and "threshold" not in parameters
 
 
 def test_every_measure_is_tested():
@@ -298,7 +292,10 @@ OF_LOSSES = {
 @pytest.mark.parametrize("name", OF_LOSSES)
 def test_the_measure_of_a_loss_is_the_measure_of_its_name(name):
     loss, metric, parameters = OF_LOSSES[name]
-    assert loss.measure == get_measure(metric, **parameters)
+    of_name = get_measure(metric, **parameters)
+    assert all(
+        getattr(loss, name) == getattr(of_name, name) for name in parameters_of(type(of_name))
+    )
     y, scores, groups = ranked_data(binary=False)
     values = metrics.evaluate_rankings(
         y,
@@ -310,14 +307,14 @@ def test_the_measure_of_a_loss_is_the_measure_of_its_name(name):
     )
     queries = Queries.from_groups(groups)
     ranking = Ranking.from_scores(scores, queries)
-    np.testing.assert_array_equal(loss.measure.per_query(ranking, y), values[metric])
+    np.testing.assert_array_equal(loss.per_query(ranking, y), values[metric])
 
 
 @pytest.mark.parametrize("loss", [losses.PD("graded"), losses.PDByScores("graded")], ids=repr)
 def test_losses_of_pairs_measure_the_agreement(loss):
     y, scores, groups = ranked_data(binary=False)
     queries = Queries.from_groups(groups)
-    found = loss.measure.per_query(Ranking.from_scores(scores, queries), y)
+    found = loss.per_query(Ranking.from_scores(scores, queries), y)
     disagreement = per_query(
         "pairwise_disagreement", y, scores, groups=groups, pair_weight="graded"
     )
@@ -335,7 +332,7 @@ def test_a_positional_loss_measures_by_its_own_utility_and_discount():
         rows = order[queries.offsets[q] : queries.offsets[q + 1]]
         discounts = [1.0, 0.5] + [0.0] * len(rows)
         expected.append(sum(2 * y[row] * discounts[place] for place, row in enumerate(rows)))
-    found = loss.measure.per_query(Ranking.from_scores(scores, queries, "first"), y)
+    found = loss.per_query(Ranking.from_scores(scores, queries, "first"), y)
     np.testing.assert_allclose(found, expected)
 
 

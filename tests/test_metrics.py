@@ -354,7 +354,7 @@ def test_small_discounts_below_large_ones_keep_their_digits():
     queries = Queries.single(4)
     ranking = Ranking.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
     y = np.array([0.0, 1.0, 1.0, 1.0])
-    got = loss.measure.per_query(ranking, y)
+    got = loss.per_query(ranking, y)
     np.testing.assert_array_equal(got, [4.0])
 
 

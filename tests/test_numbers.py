@@ -254,7 +254,7 @@ MATRICES = {
     "first": lambda v: paired_bootstrap(np.ravel(v), np.zeros(9)),
     "label ranker": lambda v: CalibratedLabelRanker(Ridge(), y_type="relevance").fit(SQUARE, v),
     "ranks of labels": lambda v: CalibratedLabelRanker(Ridge()).fit(SQUARE, v),
-    "a discount": lambda v: Positional(discount=np.ravel(v)).measure.discounts(3),
+    "a discount": lambda v: Positional(discount=np.ravel(v)).discounts(3),
     "plot": plot_matrix,
 }
 NO_MATRIX = {

@@ -215,6 +215,6 @@ def test_ties_cost_half_a_preference():
     labels = relevance_preferences(y, queries)
     labels.weight = y[labels.winner] - y[labels.loser]
     np.testing.assert_allclose(
-        PD().measure.contradicted(ranking, labels), PD("graded").measure.contradicted(ranking, y)
+        PD().contradicted(ranking, labels), PD("graded").contradicted(ranking, y)
     )
     assert ranking.start is not None

@@ -111,7 +111,7 @@ def test_the_bound_is_attained_in_the_limit(name):
             assert regret_bound(problem.loss, 1.0, r) == 0  # precision@2 of two documents
             continue
         # Take a distribution at which all rankings tie, and move it towards the first ranking.
-        members = np.arange(r * (r - 1) if problem.loss.measure.takes_preferences else m)
+        members = np.arange(r * (r - 1) if problem.loss.takes_preferences else m)
         symmetric = np.bincount(members, minlength=m) / len(members)
         rows = np.vstack([problem.targets[members].T, np.ones(len(members))])
         move = np.zeros(m)

@@ -342,7 +342,7 @@ def test_expected_targets_lead_to_the_best_permitted_ranking(name):
         targets = [loss.training_targets(y, queries) for y in labels]
         if loss.space == "scores":
             u = sum(c * t for c, t in zip(chance, targets, strict=True))
-            discounts = loss.measure.discounts(r)
+            discounts = loss.discounts(r)
             ranks = decode_scores(u, rules=rules, discounts=discounts).ranks
         else:
             every, all_valid = np.arange(r)[None], np.ones((1, r), bool)

@@ -27,7 +27,8 @@ from sklearn_rankcal import (
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.labels._label_rankings import read_label_rankings
-from sklearn_rankcal.measures import MEASURES, BinaryMeasure
+from sklearn_rankcal.losses import MEASURES, BinaryMeasure
+from sklearn_rankcal.losses._registry import parameters_of
 from sklearn_rankcal.metrics import (
     RankingScorer,
     evaluate_rankings,
@@ -46,7 +47,7 @@ RANKER = CalibratedRanker(Ridge()).fit(X, Y, G)
 
 
 def has_cutoff(base):
-    return "k" in MEASURES[base].__dataclass_fields__
+    return "k" in parameters_of(MEASURES[base])
 
 
 @pytest.mark.parametrize("name", get_ranking_scorer_names())

@@ -349,7 +349,7 @@ def test_discount_constants_follow_the_formula():
     for name in ("dcg", "ndcg@3", "precision@2", "recall@2", "auc", "eru"):
         loss = get_loss(name)
         for r in range(1, 8):
-            phi = loss.measure.discounts(r)
+            phi = loss.discounts(r)
             gaps = [phi[i] - phi[r - 1 - i] for i in range(r // 2)]
             for p in (1, 2, 3.5):
                 wanted = sum(gap**p for gap in gaps) ** (1 / p)
@@ -432,7 +432,7 @@ def test_corollary_a_2_bounds_the_mean_of_queries_with_different_utilities():
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf])
 def test_the_reversal_has_the_largest_dual_norm(p):
     for r in (2, 3, 4, 5):
-        phi = NDCG().measure.discounts(r)
+        phi = NDCG().discounts(r)
         far = max(
             np.linalg.norm(phi - phi[list(order)], ord=p)
             for order in itertools.permutations(range(r))
@@ -455,7 +455,7 @@ def test_softmax_in_the_1_norm():
     rng = np.random.default_rng(2)
     closest = 0.0
     for r in (2, 3, 6):
-        phi = NDCG().measure.discounts(r)
+        phi = NDCG().discounts(r)
         queries = Queries.single(r)
         for _ in range(400):
             u = rng.gamma(1.0, size=r) + 1e-3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal.measures._tied_cascade import block_value, by_documents, by_quadrature
+from sklearn_rankcal.losses._tied_cascade import block_value, by_documents, by_quadrature
 
 from .metric_data import per_query
 
@@ -56,7 +56,7 @@ def test_err_with_blocks_on_both_sides_of_the_threshold(monkeypatch, k):
     scores = np.repeat([5.0, 4.0, 3.0, 2.0], [100, 1500, 1000, 400])
     groups = np.repeat([0, 1], [2600, 400])
     got = per_query(m.err_score, y, scores, groups=groups, k=k)
-    monkeypatch.setattr("sklearn_rankcal.measures._cascade.LONG_BLOCK", 10**9)
+    monkeypatch.setattr("sklearn_rankcal.losses._cascade.LONG_BLOCK", 10**9)
     wanted = per_query(m.err_score, y, scores, groups=groups, k=k)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
@@ -66,8 +66,8 @@ def test_err_of_a_long_tied_block_is_not_quadratic(monkeypatch):
         size = passing.shape[-1]
         raise AssertionError(f"The recursion took {size} documents over {places} places.")
 
-    monkeypatch.setattr("sklearn_rankcal.measures._cascade.by_documents", refuse)
-    monkeypatch.setattr("sklearn_rankcal.measures._tied_cascade.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal.losses._cascade.by_documents", refuse)
+    monkeypatch.setattr("sklearn_rankcal.losses._tied_cascade.by_documents", refuse)
     y = np.random.default_rng(0).integers(0, 5, 40_000)
     whole = m.err_score(y, np.zeros(40_000))
     assert m.err_score(y, np.zeros(40_000), k=10) < whole < 1

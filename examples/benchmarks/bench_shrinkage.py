@@ -50,7 +50,7 @@ class MeanOfNormalizers(NDCG):
     """NDCG that moves the ideal DCG towards its mean, which a few queries can dominate."""
 
     def shrunken_normalizer(self, gains: Any, queries: Any, share: float, mean: Any = None) -> Any:
-        normalizer = self.measure.normalizer(gains, queries)
+        normalizer = self.normalizer(gains, queries)
         defined = normalizer > 0
         return np.where(defined, (1 - share) * normalizer + share * normalizer[defined].mean(), 0)
 

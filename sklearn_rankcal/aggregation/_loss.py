@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +18,6 @@ from sklearn_rankcal.aggregation._subsets import MeanTargets, SubsetDraws, mean_
 from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
-from sklearn_rankcal.measures import Measure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import Space
@@ -124,8 +122,16 @@ class AggregatedLoss(Loss):
         return self._inner().space
 
     @property
-    def measure(self) -> Measure:
-        return _AggregatedMeasure(inner=self._inner().measure, aggregate=self)
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        return self._inner().greater_is_better
+
+    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
+        """Compute the measure of the wrapped loss for the gains of all judgements together."""
+        return self._inner().per_query(ranking, self.aggregated_gains(labels))
+
+    def defined(self, labels: Any, queries: Queries) -> Bools:
+        gains = self.aggregated_gains(labels)
+        return self._inner().defined(gains, queries) & (labels.per_query > 0)
 
     @property
     def calibrated_over(self) -> str:
@@ -291,8 +297,8 @@ class AggregatedLoss(Loss):
         inner = self._inner()
         encode: Callable[..., Any] = inner.training_targets
         if isinstance(inner, NormalizedLoss):
-            gains = inner.measure.gains(self.aggregated_gains(judgements))
-            normalizer = inner.measure.normalizer(gains, judgements.queries)
+            gains = inner.gains(self.aggregated_gains(judgements))
+            normalizer = inner.normalizer(gains, judgements.queries)
             share = inner.share(judgements.queries.n_queries)
             mean = mean_of_positive(relative_normalizer(gains, normalizer, judgements.queries))
             encode = partial(inner.shrunken_targets, share=share, mean=mean)
@@ -342,27 +348,3 @@ def auto_subset_size(judgements: Any) -> int:
     """
     n = float(judgements.per_query.sum())
     return max(1, int(np.ceil(2.0 * n**0.45)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _AggregatedMeasure(Measure):
-    """The measure of the wrapped loss, whose labels are the gains of all judgements together."""
-
-    takes_preferences: ClassVar[bool] = False
-
-    inner: Measure
-    aggregate: AggregatedLoss
-
-    @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
-        return self.inner.greater_is_better
-
-    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
-        return self.inner.per_query(ranking, self.aggregate.aggregated_gains(labels))
-
-    def defined(self, labels: Any, queries: Queries) -> Bools:
-        gains = self.aggregate.aggregated_gains(labels)
-        return self.inner.defined(gains, queries) & (labels.per_query > 0)
-
-    def check(self, labels: Any) -> None:
-        """`AggregatedLoss.check` checks the labels."""

@@ -98,7 +98,7 @@ class Metric(KeepingFunction):
 
     def __init__(self, loss: str | Loss) -> None:
         self.loss = loss
-        self.greater_is_better = get_loss(loss).measure.greater_is_better
+        self.greater_is_better = get_loss(loss).greater_is_better
         # XGBoost reads the name of a function
         self.__name__ = loss if isinstance(loss, str) else type(loss).__name__.lower()
 
@@ -109,7 +109,7 @@ class Metric(KeepingFunction):
         loss = get_loss(self.loss)
         loss.check(labels)
         queries = Queries.from_groups(query_codes, len(labels))
-        return loss.measure.resolve(labels), labels, queries, loss.query_weight(labels, queries)
+        return loss.for_labels(labels), labels, queries, loss.query_weight(labels, queries)
 
     def _value(
         self,

@@ -231,7 +231,7 @@ def _surrogate_constants(
     full = np.broadcast_arrays(sizes.astype(np.float64), *columns)
     rows = np.column_stack([column.ravel() for column in full])
     unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-    discounts = {r: loss.measure.discounts(r) for r in set(sizes.ravel().tolist())}
+    discounts = {r: loss.discounts(r) for r in set(sizes.ravel().tolist())}
     of_discounts = {r: loss.discount_constant(r) for r in discounts}
     constants = np.empty(len(unique))
     for k, (size, largest, total, best) in enumerate(unique.tolist()):

@@ -252,7 +252,7 @@ def _targets(
 
 def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
     """Draw the labels that are mixed if the user gives none."""
-    if loss.measure.takes_preferences:
+    if loss.takes_preferences:
         single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
         ranks = all_ranks(r)[random.permutation(len(all_ranks(r)))[:60]]
         orders = (ranks[:, :, None] < ranks[:, None, :]).astype(np.float64)

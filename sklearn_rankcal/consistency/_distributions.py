@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
-from sklearn_rankcal.losses._pairs import SCORE_SIZES
+from sklearn_rankcal.losses._pair_scores import SCORE_SIZES
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets

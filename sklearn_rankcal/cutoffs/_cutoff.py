@@ -30,8 +30,8 @@ from sklearn_rankcal.cutoffs._wrapped_rankings import (
     read_ids,
 )
 from sklearn_rankcal.labels._relevance import read_relevance
-from sklearn_rankcal.measures import Measure
-from sklearn_rankcal.measures._base import check_cutoff
+from sklearn_rankcal.losses import Measure
+from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
@@ -113,7 +113,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         - ``"best_relevance"``: the largest relevance, as a share of the largest of the query. With
           labels 0 and 1, the loss is 1 if no relevant document is shown.
         - ``"ndcg"``: NDCG. These names may have a cutoff, as in ``"ndcg@10"``.
-        - A `measures.NormalizedMeasure`, such as ``get_measure("ndcg", gain="linear")``.
+        - A `losses.NormalizedPositionalLoss`, such as ``get_measure("ndcg", gain="linear")``.
         - A function of the relevance of the documents of a query, best first, that returns what the
           first 1, 2, ..., r of them are worth: numbers between 0 and 1 that do not decrease, or NaN
           on queries on which it is undefined.

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.measures import Measure, NormalizedMeasure, get_measure
-from sklearn_rankcal.measures._base import BinaryMeasure
+from sklearn_rankcal.losses import Measure, NormalizedPositionalLoss, get_measure
+from sklearn_rankcal.losses._measure import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -63,7 +63,7 @@ def _added_by_measure(
     """Utility times discount. They add up to at most 1, as the measure is normalized."""
     queries = ranking.queries
     n_places = int(queries.sizes.max())
-    if not isinstance(measure, NormalizedMeasure) or measure.discounts(n_places)[-1] < 0:
+    if not isinstance(measure, NormalizedPositionalLoss) or measure.discounts(n_places)[-1] < 0:
         raise ValueError(
             f"The risk {measure!r} is not one that can be controlled: what is lost must not grow "
             "with the list, and must be at most 1. Choose 'recall', 'best_relevance' or 'ndcg', "

@@ -22,7 +22,7 @@ from sklearn_rankcal.dask._query_ids import (
 )
 from sklearn_rankcal.dask._tasks import add_up, for_each
 from sklearn_rankcal.labels._relevance import check_relevance
-from sklearn_rankcal.measures import Measure, get_measures
+from sklearn_rankcal.losses import Measure, get_measures
 from sklearn_rankcal.metrics._bootstrap import (
     Comparison,
     MeanInterval,
@@ -264,12 +264,12 @@ def _query_values(
         given["sample_weight"] = WEIGHTS, sample_weight
     data = read_columns(given, groups)
     two = np.array([0.0, 1.0])
-    if any(measure.resolve(two) is not measure for measure in measures):
+    if any(measure.for_labels(two) is not measure for measure in measures):
         # Parameters that depend on all labels, which are read once more for this.
         labels = read_columns({"y_true": given["y_true"]}, groups).frames()
         found = add_up(for_each(_extremes, labels), np.maximum)
         if found is not None:
-            measures = [measure.resolve(np.array([-found[0], found[1]])) for measure in measures]
+            measures = [measure.for_labels(np.array([-found[0], found[1]])) for measure in measures]
     frames, checked = data.frames(), None
     if whole_queries:
         # The ids of the partitions are compared at the end, so that no partition has to be kept.

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
-from sklearn_rankcal.measures._registry import find_measure, get_measure, parameters_of
+from sklearn_rankcal.losses._registry import find_measure, get_measure, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 
 

@@ -113,7 +113,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
     assert np.isfinite(targets).all(), "targets must be finite, and 0 if the loss is undefined"
     scores = random.randint(0, 3, size=len(y)).astype(float)
     different = random.permutation(len(y)).astype(float)
-    values = loss.measure.per_query(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
+    values = loss.per_query(Ranking.from_scores(scores[shuffle], queries), y[shuffle])
     calibrated = loss.calibrated_measure(
         Ranking.from_scores(different[shuffle], queries), y[shuffle]
     )
@@ -130,7 +130,7 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
             label = y[shuffle][queries.codes == q]
             here = targets[_entries(loss.space, queries, q)]
         np.testing.assert_allclose(here, _targets(loss, label, alone), atol=1e-12)
-        value = loss.measure.per_query(Ranking.from_scores(scores[rows], alone), y[rows])
+        value = loss.per_query(Ranking.from_scores(scores[rows], alone), y[rows])
         np.testing.assert_allclose(values[q], value[0], atol=1e-12)
         value = loss.calibrated_measure(Ranking.from_scores(different[rows], alone), y[rows])
         np.testing.assert_allclose(calibrated[q], value[0], atol=1e-12)
@@ -149,9 +149,9 @@ def _check_ties(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> N
     scores = random.randint(0, 3, size=(TIED_LABELS, r)).astype(float)
     queries = Queries.uniform(TIED_LABELS, r)
     loss.check(labels.ravel())
-    of_rankings = values_of_rankings(loss.measure.per_query, labels, all_ranks(r))
+    of_rankings = values_of_rankings(loss.per_query, labels, all_ranks(r))
     allowed = _sorting_rankings(scores)
-    of_ties = loss.measure.per_query(Ranking.from_scores(scores.ravel(), queries), labels.ravel())
+    of_ties = loss.per_query(Ranking.from_scores(scores.ravel(), queries), labels.ravel())
     for y, tied, value, values, sorts in zip(
         labels, scores, of_ties, of_rankings, allowed, strict=True
     ):

@@ -513,7 +513,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         tags.input_tags.allow_nan = of_inner.input_tags.allow_nan
         tags.input_tags.sparse = of_inner.input_tags.sparse
         try:
-            positive = self.y_type == "relevance" and get_loss(self.loss).measure.non_negative
+            positive = self.y_type == "relevance" and get_loss(self.loss).non_negative
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
         tags.target_tags.positive_only = positive

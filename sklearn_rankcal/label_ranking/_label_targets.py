@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores
-from sklearn_rankcal.measures._base import check_cutoff
+from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._messages import counted

@@ -1,30 +1,35 @@
-"""Ranking losses: a measure with the targets that a regressor learns for it, and their decoder.
+"""Measures of rankings, and losses: measures with the targets that a regressor learns for them.
 
 Convex functions of scores are in `surrogates`.
 
-labels -> **targets** -> model -> prediction -> **decoder** -> ranking -> **measure** -> metric
+labels -> **targets** -> model -> prediction -> decoder -> ranking -> **measure** -> metric
 
-Least squares on the targets of a loss, followed by the decoder, leads to the best ranking for its
-measure under the distributions that `Loss.calibrated_over` describes.
+A measure tells what a `Ranking` of the documents of each query is worth, given their labels;
+`get_measure` makes one from a name such as ``"ndcg@10"``. Least squares on the targets of a loss,
+followed by the decoder, leads to the best ranking for its measure under the distributions that
+`Loss.calibrated_over` describes.
 """
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
 from sklearn_rankcal.losses._base import LabelSums as LabelSums
 from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
+from sklearn_rankcal.losses._gains import DCG, NDCG
+from sklearn_rankcal.losses._measure import BinaryMeasure, Measure
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
-    DCG,
     ERU,
-    NDCG,
+    GainLoss,
+    NormalizedPositionalLoss,
     Positional,
     PositionalLoss,
     Precision,
     Recall,
     Spearman,
 )
-from sklearn_rankcal.losses._registry import LOSSES, get_loss
+from sklearn_rankcal.losses._registry import LOSSES, MEASURES, get_loss, get_measure
+from sklearn_rankcal.losses._registry import get_measures as get_measures
 
 __all__ = [
     "AUC",
@@ -33,11 +38,16 @@ __all__ = [
     "ERU",
     "LOSSES",
     "MAP",
+    "MEASURES",
     "NDCG",
     "PD",
+    "BinaryMeasure",
+    "GainLoss",
     "Loss",
     "MAPByScores",
+    "Measure",
     "NormalizedLoss",
+    "NormalizedPositionalLoss",
     "PDByScores",
     "Positional",
     "PositionalLoss",
@@ -45,4 +55,5 @@ __all__ = [
     "Recall",
     "Spearman",
     "get_loss",
+    "get_measure",
 ]

@@ -6,17 +6,16 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import read_labels
-from sklearn_rankcal.measures._base import BinaryMeasure, inverse
-from sklearn_rankcal.measures._registry import MEASURES, parameters_of
+from sklearn_rankcal.losses._measure import BinaryMeasure, Measure, inverse
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class LabelSums(NamedTuple):
@@ -31,12 +30,12 @@ class LabelSums(NamedTuple):
         return LabelSums._make(one + more for one, more in zip(self, other, strict=True))
 
 
-class Loss(BaseEstimator):
-    """Base class of ranking losses. A loss has a measure, and targets that are calibrated for it.
+class Loss(Measure):
+    """Base class of ranking losses: a measure, and targets that are calibrated for it.
 
-    To add a loss, write a subclass with a property `measure`, the quality of a ranking, and a
-    method `encode`, which computes the targets. `sklearn_rankcal.estimator_checks.check_loss` tests
-    both by enumerating all rankings of small queries.
+    To add a loss, write a subclass with the methods of a `Measure` and `encode`, which computes the
+    targets. `sklearn_rankcal.estimator_checks.check_loss` tests both by enumerating all rankings of
+    small queries.
 
     Attributes
     ----------
@@ -63,21 +62,11 @@ class Loss(BaseEstimator):
     space: Space = SCORES
     takes_judgements: bool = False
     averages_targets: bool = False
-    _measure: str = ""  # the name of the measure, whose parameters the loss has
 
     # ---------------------------------------------------------------- to be defined by a subclass
 
     # These are properties, so that a subclass can make them depend on its parameters. It can also
     # overwrite them with plain attributes.
-    @property
-    def measure(self) -> Any:
-        """The measure of the quality of a ranking, with the parameters of this loss."""
-        if not self._measure:
-            raise self._lacks("a property measure, which returns an object of measures")
-        kind = MEASURES[self._measure]
-        own = {name: getattr(self, name) for name in parameters_of(kind) if hasattr(self, name)}
-        return kind(**own)
-
     @property
     def calibrated_over(self) -> str:
         """The distributions of the labels over which the loss is calibrated, and the theorem."""
@@ -91,7 +80,7 @@ class Loss(BaseEstimator):
     @property
     def needs_threshold(self) -> bool:
         """Whether labels must be 0 and 1, because there is no threshold of relevance."""
-        return isinstance(self.measure, BinaryMeasure) and getattr(self, "threshold", None) is None
+        return isinstance(self, BinaryMeasure) and self.threshold is None
 
     @property
     def graded_targets(self) -> bool:
@@ -113,12 +102,6 @@ class Loss(BaseEstimator):
         targets : ndarray of shape (n_documents,) or PairTargets
         """
         raise self._lacks("a method encode(relevance, queries), which returns the targets")
-
-    def _lacks(self, what: str) -> NotImplementedError:
-        return NotImplementedError(
-            f"The loss {type(self).__name__} has to define {what}. See the documentation of "
-            "losses.Loss; estimator_checks.check_loss(loss) tests both."
-        )
 
     def training_targets(self, relevance: Any, queries: Queries) -> Any:
         """Compute the targets that `fit` uses, which by default are those of `encode`.
@@ -144,8 +127,7 @@ class Loss(BaseEstimator):
 
         This is the measure, unless the targets do not contain its denominator. NaN is undefined.
         """
-        values: Floats = self.measure.per_query(ranking, labels)
-        return values
+        return self.per_query(ranking, labels)
 
     def regret_constant(self, n_documents: int) -> float | None:
         """Return the constant c of the bound regret <= c * sqrt(surrogate regret), or None.
@@ -186,32 +168,27 @@ class Loss(BaseEstimator):
 
     # ---------------------------------------------------------------- common to all losses
 
-    def defined(self, labels: Any, queries: Queries) -> Bools:
-        """Return whether the measure is defined for each query. `fit` leaves out other queries."""
-        defined: Bools = self.measure.defined(labels, queries)
-        return defined
-
     def check(self, labels: Any) -> None:
         """Raise ValueError unless the parameters are valid and the loss accepts these labels."""
-        if isinstance(labels, Preferences) and not self.measure.takes_preferences:
+        if isinstance(labels, Preferences) and not self.takes_preferences:
             raise ValueError(
                 f"{type(self).__name__} needs a relevance of every row, but the labels are "
                 "preferences. loss='pd' and loss='pd_by_scores' learn from them as they are. "
                 "AggregatedLoss('ndcg') of sklearn_rankcal.aggregation, or with another loss on "
                 "scores in it, first aggregates them to one gain for each row."
             )
-        self.measure.check(labels)
+        super().check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
         """Return a copy of the loss, with parameters that depend on data set from these labels."""
         self.check(relevance)
-        return clone(self)
+        resolved = self.for_labels(relevance)
+        return clone(self) if resolved is self else resolved
 
     def metric(self, relevance: Any, ranks: Ints, queries: Queries) -> Floats:
         """Compute the measure of each query for a ranking that is given as positions, 1 = top."""
         self.check(relevance)
-        values: Floats = self.measure.per_query(Ranking.from_ranks(ranks, queries), relevance)
-        return values
+        return self.per_query(Ranking.from_ranks(ranks, queries), relevance)
 
 
 class NormalizedLoss(Loss):
@@ -237,7 +214,16 @@ class NormalizedLoss(Loss):
     """
 
     shrinkage: str | float
+    _of_targets = ("shrinkage",)
     _half = 300  # n0: with so many training queries, "auto" is 1/2
+
+    def gains(self, relevance: Floats) -> Floats:
+        """Return the gain of every row, which the normalizer of its query divides."""
+        raise NotImplementedError
+
+    def normalizer(self, gains: Floats, queries: Queries) -> Floats:
+        """Return the normalizer of each query, 0 where the measure is undefined."""
+        raise NotImplementedError
 
     def encode(self, relevance: Floats, queries: Queries) -> Any:
         """Compute the gains divided by the normalizer of the query."""
@@ -249,8 +235,8 @@ class NormalizedLoss(Loss):
 
     def label_sums(self, relevance: Floats, queries: Queries) -> LabelSums:
         """Return the sum of the relative normalizers, and how many of them are above 0."""
-        gains = self.measure.gains(relevance)
-        relative = relative_normalizer(gains, self.measure.normalizer(gains, queries), queries)
+        gains = self.gains(relevance)
+        relative = relative_normalizer(gains, self.normalizer(gains, queries), queries)
         some = relative[relative > 0]
         return LabelSums(queries.n_queries, float(some.sum()), len(some))
 
@@ -269,7 +255,7 @@ class NormalizedLoss(Loss):
         self, relevance: Floats, queries: Queries, share: float, mean: float | None = None
     ) -> Any:
         """Compute targets whose relative normalizers are moved by `share` towards `mean`."""
-        gains = self.measure.gains(relevance)
+        gains = self.gains(relevance)
         normalizer = self.shrunken_normalizer(gains, queries, share, mean)
         return gains * queries.broadcast(inverse(normalizer))
 
@@ -280,7 +266,7 @@ class NormalizedLoss(Loss):
 
         A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
         """
-        normalizer: Floats = self.measure.normalizer(gains, queries)
+        normalizer: Floats = self.normalizer(gains, queries)
         defined = normalizer > 0
         if share > 0 and defined.any():
             if mean is None:

@@ -1,48 +1,155 @@
-"""Losses whose measure is pairwise agreement, with targets for pairs (`PD`) or for documents."""
+"""Measures of pairs, and the losses whose measure is pairwise agreement.
+
+The targets of `PD` are differences of pairs, and those of `PDByScores` one score each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import NDArray
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._rankings import PairWeight
+from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh_pairs
 from sklearn_rankcal.losses._base import Loss
-from sklearn_rankcal.measures._pairs import PairwiseAgreement
+from sklearn_rankcal.losses._discordant import discordant_weight, preference_weight
+from sklearn_rankcal.losses._measure import Measure, divide
+from sklearn_rankcal.losses._pair_scores import SCORES, Differences, scores_by_matrices
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
-from sklearn_rankcal.utils._numbers import check_range, read_numbers
-from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._numbers import check_range
 from sklearn_rankcal.utils._typing import Floats
 
-Differences = RelevanceDifferences | PreferenceDifferences
 
+class PairwiseMeasure(Measure):
+    """Base class of the measures of pairs.
 
-class _Disagreement(Loss):
-    """Base class of the losses whose measure is pairwise agreement."""
+    `pair_weight` is the weight of the preference for document i over document j where y_i > y_j: 1,
+    y_i - y_j, or ``pair_weight(y_i - y_j)``. Labels that are `Preferences` have their own weights.
+    """
+
+    takes_preferences = True
 
     pair_weight: PairWeight
-    equal_queries: bool
 
-    @property
-    def measure(self) -> PairwiseAgreement:
-        return PairwiseAgreement(pair_weight=self.pair_weight)
+    def __init__(self, pair_weight: PairWeight = "binary") -> None:
+        self.pair_weight = pair_weight
+
+    def check(self, labels: Any) -> None:
+        super().check(labels)
+        check_pair_weight(self.pair_weight)
+
+    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+        return self.total(labels, queries) > 0
+
+    def total(self, labels: Any, queries: Queries) -> Floats:
+        """The weight of all preferences of each query."""
+        if isinstance(labels, Preferences):
+            return labels.total()
+        if callable(self.pair_weight):
+            return _weight_by_pairs(labels, queries, self.pair_weight, None)
+        return preference_weight(queries, labels, self.pair_weight == "graded")
+
+    def contradicted(self, ranking: Ranking, labels: Any) -> Floats:
+        """The weight of the preferences of each query that the ranking contradicts."""
+        queries = ranking.queries
+        if isinstance(labels, Preferences):
+            i, j = labels.winner, labels.loser
+            # the place of each row; for tied rows it is the first place of their block
+            place = np.empty(queries.n_rows, dtype=np.int64)
+            place[ranking.order] = queries.place if ranking.start is None else ranking.start
+            share = (np.sign(place[i] - place[j]) + 1) / 2
+            lost = np.bincount(queries.codes[i], labels.weight * share, queries.n_queries)
+            return lost.astype(np.float64, copy=False)
+        if not callable(self.pair_weight):
+            return discordant_weight(ranking, labels, self.pair_weight == "graded")
+        if ranking.start is not None:
+            # a tied pair adds nothing in the first of these orders and all its weight in the second
+            best = self.contradicted(ranking.break_ties(-labels), labels)
+            return (best + self.contradicted(ranking.break_ties(labels), labels)) / 2
+        return _weight_by_pairs(labels, queries, self.pair_weight, queries.rank(ranking.order))
+
+    def share(self, ranking: Ranking, labels: Any) -> Floats:
+        """The share of the weight of each query that is contradicted, NaN without a preference."""
+        return divide(self.contradicted(ranking, labels), self.total(labels, ranking.queries))
+
+
+class PairwiseDisagreement(PairwiseMeasure):
+    """Pairwise disagreement: the weight of the preferences that a ranking contradicts.
+
+    With `normalize` it is divided by the weight of all preferences of the query, so that it is
+    undefined for a query without a preference; otherwise it is 0 there.
+    """
+
+    greater_is_better = False
+
+    def __init__(self, pair_weight: PairWeight = "binary", *, normalize: bool = True) -> None:
+        super().__init__(pair_weight)
+        self.normalize = normalize
+
+    def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
+        if not self.normalize:
+            return np.ones(queries.n_queries, dtype=bool)
+        return super().defined(labels, queries)
+
+    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
+        return self.share(ranking, labels) if self.normalize else self.contradicted(ranking, labels)
+
+
+class PairwiseAgreement(PairwiseMeasure):
+    """Pairwise agreement: the share of the preference weight that a ranking does not contradict."""
+
+    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
+        return 1 - self.share(ranking, labels)
+
+
+class KendallTau(PairwiseMeasure):
+    """Kendall's tau: 1 - 2 times the share of the preference weight that a ranking contradicts."""
+
+    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
+        return 1 - 2 * self.share(ranking, labels)
+
+
+def _weight_by_pairs(
+    relevance: Floats,
+    queries: Queries,
+    pair_weight: PairWeight,
+    ranks: NDArray[np.int64] | None,
+) -> Floats:
+    """The weight of all preferences of each query, or of those that `ranks` contradict.
+
+    The cost is O(sum of r^2) for queries of r documents. Blocks of pairs bound the memory.
+    """
+    value = queries.gather(relevance)
+    place = None if ranks is None else queries.gather(ranks)
+    total = np.zeros(queries.n_queries)
+    owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    for inside, valid in queries.pair_blocks():
+        weight = weigh_pairs(value[inside], valid, pair_weight)
+        if place is not None:
+            weight *= place[inside][:, :, None] > place[inside][:, None, :]
+        total[owner[inside[:, 0]]] = weight.sum(axis=(1, 2))
+    return total
+
+
+class _Disagreement(PairwiseAgreement, Loss):
+    """Base class of the losses whose measure is pairwise agreement."""
+
+    equal_queries: bool
+    _of_targets = ("equal_queries", "score_function", "smoothing")
 
     def calibrated_measure(self, ranking: Ranking, relevance: Any) -> Floats:
         """Compute the measure if `equal_queries`, else minus the weight that is contradicted."""
         if self.equal_queries:
-            return self.measure.per_query(ranking, relevance)
-        return -self.measure.contradicted(ranking, relevance)
+            return self.per_query(ranking, relevance)
+        return -self.contradicted(ranking, relevance)
 
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
         """Return None if `equal_queries`, else the weight of all preferences of each query."""
-        return None if self.equal_queries else self.measure.total(labels, queries)
+        return None if self.equal_queries else self.total(labels, queries)
 
     def differences(self, labels: Any, queries: Queries) -> Differences:
         """Return the differences t_ij = y_ij - y_ji of all pairs of documents.
@@ -51,7 +158,7 @@ class _Disagreement(Loss):
         """
         factor = np.ones(queries.n_queries)
         if self.equal_queries:
-            total = self.measure.total(labels, queries)
+            total = self.total(labels, queries)
             factor /= np.where(total > 0, total, 1.0)
         if isinstance(labels, Preferences):
             return PreferenceDifferences(labels, factor)
@@ -210,138 +317,5 @@ class PDByScores(_Disagreement):
         """Compute the score f_i(y) of every row."""
         targets = self.differences(relevance, queries)
         if callable(self.score_function):
-            return _by_matrices(targets, self.score_function)
+            return scores_by_matrices(targets, self.score_function)
         return SCORES[self.score_function](targets, self.smoothing)
-
-
-# ---------------------------------------------------------------- the score functions by name
-# Each receives the differences of all pairs and the smoothing c, which only "log_odds" uses.
-
-
-def _borda(targets: Differences, c: float) -> Floats:
-    return targets.row_sums() / targets.queries.broadcast(targets.queries.sizes)
-
-
-def _least_squares(targets: Differences, c: float) -> Floats:
-    # With relevance, a document is compared with all documents of other relevance. If n documents
-    # have the relevance of document i, the normal equation of its score x_i is
-    # (r - n) x_i - sum over the compared j of x_j = b_i, where b_i = sum_j (y_ij - y_ji). These n
-    # documents have the same score, and all scores sum to 0, so the sum over j is -n x_i. The
-    # equation becomes r x_i = b_i, which is the Borda score.
-    if isinstance(targets, RelevanceDifferences) and not callable(targets.kind):
-        return _borda(targets, c)
-    return _by_matrices(targets, least_squares_scores)
-
-
-def _mean_share(
-    targets: Differences, c: float, share: Callable[..., Floats], degree: int | None
-) -> Floats:
-    """Compute the scores sum_j share(y_ij, y_ji, c) / r, where share(0, 0, c) = 0.
-
-    `degree` is the number d with share(a y, a z, c) = a^d share(y, z, c) for all a > 0, or None.
-    """
-    queries = targets.queries
-    if isinstance(targets, PreferenceDifferences):
-        # Add the shares of the pairs that are compared; those of other pairs are 0.
-        i, j, y, opposed = targets.comparisons()
-        rows, shares = np.append(i, j), np.append(share(y, opposed, c), share(opposed, y, c))
-        sums = np.bincount(rows, shares, queries.n_rows).astype(np.float64, copy=False)
-    elif targets.kind == "binary" or (targets.kind == "graded" and degree is not None):
-        # With relevance, at least one of y_ij and y_ji is 0. The other is the factor of the query,
-        # times the difference of relevance if graded. A share of degree 1 is proportional to the
-        # difference, and a share of degree 0 does not depend on it. The sum over j is therefore the
-        # share of a weight equal to the factor, times a number of documents or a sum of
-        # differences.
-        below, above = targets.below_and_above(graded=targets.kind == "graded" and degree == 1)
-        weight = queries.broadcast(targets.factor)
-        sums = below * share(weight, 0 * weight, c) + above * share(0 * weight, weight, c)
-    else:
-        return _by_matrices(targets, lambda y: share(y, y.transpose(0, 2, 1), c).mean(axis=2))
-    return sums / queries.broadcast(queries.sizes)
-
-
-def _winner(y: Floats, opposed: Floats) -> Floats:
-    """1, -1 or 0; sums of weights that are equal can differ by rounding."""
-    return np.where(exceeds(np.abs(y - opposed), 0.0, y + opposed), np.sign(y - opposed), 0.0)
-
-
-def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
-    # log((y + c) / (opposed + c)), without loss of digits where the quotient is close to 1
-    more, less = np.maximum(y, opposed), np.minimum(y, opposed)
-    return np.copysign(np.log1p((more - less) / (less + c)), y - opposed)
-
-
-def _by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
-    """Apply f to the weights of every query with a preference, and check the scores it returns."""
-    grouped = np.zeros(targets.queries.n_rows)
-    for inside in targets.queries.equal_pair_blocks():
-        weights = targets.weights(inside)
-        some = weights.any(axis=(1, 2))
-        if not some.any():
-            continue
-        scores = read_numbers(f(weights[some]), "the return value of score_function")
-        if scores.shape != inside[some].shape:
-            raise ValueError(
-                f"score_function returned an array of shape {scores.shape} for weights of shape "
-                f"{weights[some].shape}; it must return a score for each document, in an array of "
-                f"shape {inside[some].shape}."
-            )
-        if not np.isfinite(scores).all():
-            q = int(np.argmin(np.isfinite(scores).all(axis=1)))
-            raise ValueError(
-                f"score_function must return finite scores; it returned {scores[q].tolist()} for "
-                f"the weights {weights[some][q].tolist()}."
-            )
-        grouped[inside[some]] = scores
-    return targets.queries.scatter(grouped)
-
-
-def least_squares_scores(weights: Floats) -> Floats:
-    """Compute the Thurstone-Mosteller scores (n, r) of n queries from their weights (n, r, r).
-
-    The normal equations are L x = b, with L the Laplacian of the graph of compared pairs and
-    b_i = sum_j (y_ij - y_ji).
-    """
-    n, r, _ = weights.shape
-    turned = weights.transpose(0, 2, 1)
-    compared = ((weights > 0) | (turned > 0)).astype(np.float64)
-    # Step 1: the connected parts of the graphs of all queries, as one graph of n * r nodes.
-    q, i, j = np.nonzero(compared)
-    graph = sparse.coo_array((np.ones(len(q)), (q * r + i, q * r + j)), shape=(n * r, n * r))
-    part = connected_components(graph, directed=False)[1].reshape(n, r)
-    # Step 2: L is singular, because adding a constant to a part changes no difference. With 1 added
-    # to L_ij for all i and j of the same part, it is regular, and x has mean 0 in each part.
-    system = (part[:, :, None] == part[:, None, :]) - compared
-    system[:, np.arange(r), np.arange(r)] += compared.sum(axis=2)
-    net = (weights - turned).sum(axis=2)
-    return np.linalg.solve(system, net[:, :, None])[:, :, 0]
-
-
-#: The score functions of `PDByScores` by name. They map differences and c to scores of all rows.
-SCORES: dict[str, Callable[[Differences, float], Floats]] = {
-    "borda": _borda,
-    "copeland": partial(_mean_share, share=lambda y, z, c: _winner(y, z), degree=0),
-    "row_sums": partial(_mean_share, share=lambda y, z, c: y, degree=1),
-    "log_odds": partial(_mean_share, share=_log_odds, degree=None),
-    "least_squares": _least_squares,
-}
-
-
-def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Return the function of weights y that is mean_j share(y_ij, y_ji) for document i."""
-    return lambda y: share(y, y.transpose(0, 2, 1)).mean(axis=2)
-
-
-#: The sizes of scores, for each name in `SCORES`. The size of a score is the sum of the absolute
-#: values of the terms that it adds, to which its rounding error is proportional. For least squares
-#: it is the weight of the whole query, because no difference of scores exceeds that weight. An
-#: entry maps c to a function, which maps weights (n, r, r) to sizes (n, r).
-SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
-    "borda": lambda c: _mean_over_others(lambda y, z: y + z),
-    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(_winner(y, z))),
-    "row_sums": lambda c: _mean_over_others(lambda y, z: y),
-    "log_odds": lambda c: _mean_over_others(
-        lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)
-    ),
-    "least_squares": lambda c: lambda y: np.broadcast_to(y.sum(axis=(1, 2))[:, None], y.shape[:2]),
-}

@@ -1,4 +1,9 @@
-"""Losses whose measure is positional, that is of the form sum_i u_i(y) phi(sigma(i))."""
+"""Losses whose measure is positional, a sum of utility times discount: sum_i u_i(y) phi(sigma(i)).
+
+u_i(y) is the utility of document i given the labels y of its query, sigma(i) is the place of the
+document, and phi(j) is the discount of place j. Sorting by expected utilities is optimal, so they
+are the targets.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +11,88 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.losses._base import Loss, NormalizedLoss
-from sklearn_rankcal.measures import GainMeasure
-from sklearn_rankcal.measures._positional import Gain, position_scale
-from sklearn_rankcal.measures._positional import Positional as PositionalByUser
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.losses._measure import (
+    BinaryMeasure,
+    check_cutoff,
+    check_real,
+    divide,
+    inverse,
+)
+from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.utils._numbers import LARGEST, check_range, read_numbers
 from sklearn_rankcal.utils._typing import Floats
+
+Discounts = Callable[[int], Floats]
+
+# ---------------------------------------------------------------- sums over places
+
+
+def positional(ranking: Ranking, utility: Floats, discount: Discounts) -> Floats:
+    """The sum over documents i of utility_i phi(sigma(i)), one value per query.
+
+    ``discount(n)`` returns phi(1) .. phi(n). The discount of a row in a block of ties is the mean
+    of the discounts of the places of the block. The sum is then the mean over the orders of the
+    block, because it is linear in the discounts.
+    """
+    phi = discount(int(ranking.queries.sizes.max()))
+    ranking = ranking.head(_depth(phi))
+    at = phi[ranking.queries.place]
+    if ranking.start is not None:
+        # The discounts of each block are added up separately. A difference of running sums would
+        # lose the digits of discounts that are small in comparison with those above them.
+        first = np.flatnonzero(ranking.queries.place == ranking.start)
+        length = np.diff(np.append(first, len(at)))
+        at = np.repeat(np.add.reduceat(at, first) / length, length)
+    return ranking.sum(ranking.take(utility) * at)
+
+
+def ideal(queries: Queries, utility: Floats, discount: Discounts) -> Floats:
+    """The maximum over rankings of `positional`, which sorting by descending utility reaches."""
+    phi = discount(int(queries.sizes.max()))
+    best = Ranking(queries, np.arange(queries.n_rows)).head(_depth(phi))
+    values = best.take(queries.sort_values(utility))
+    return best.sum(values * phi[best.queries.place])
+
+
+def _depth(phi: Floats) -> int:
+    """Number of places up to the last one whose discount is not 0, at least 1."""
+    return int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 1
+
+
+def first_places(n_places: int, k: int | None) -> NDArray[np.bool_]:
+    """Whether each of the places 1 .. n_places is among the first k."""
+    return np.arange(n_places) < (n_places if k is None else k)
+
+
+# ---------------------------------------------------------------- base classes
 
 
 class PositionalLoss(Loss):
-    """Base class of losses whose measure is a `measures.PositionalMeasure`."""
+    """Base class of losses whose measure is sum_i u_i(y) phi(sigma(i)).
+
+    A subclass implements `utilities` and `discounts`. Where scores tie, the value is the mean over
+    the orders of the tied documents.
+    """
+
+    def discounts(self, n_places: int) -> Floats:
+        """Return the discounts phi(1) .. phi(n_places), which must not increase."""
+        raise NotImplementedError
+
+    def utilities(self, relevance: Floats, queries: Queries) -> Floats:
+        """Return u(y) of every row: what the document adds at a place whose discount is 1."""
+        raise NotImplementedError
+
+    def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
+        queries = ranking.queries
+        value = positional(ranking, self.utilities(labels, queries), self.discounts)
+        return np.where(self.defined(labels, queries), value, np.nan)
 
     def encode(self, relevance: Floats, queries: Queries) -> Floats:
-        """Compute the targets, which are the utilities u(y) of the measure."""
-        utilities: Floats = self.measure.utilities(relevance, queries)
-        return utilities
-
-    @property
-    def graded_targets(self) -> bool:
-        return isinstance(self.measure, GainMeasure)
+        """Compute the targets, which are the utilities."""
+        return self.utilities(relevance, queries)
 
     @property
     def calibrated_over(self) -> str:
@@ -43,7 +109,7 @@ class PositionalLoss(Loss):
         infinite, C_phi(p) = phi(1) - phi(r). This is the constant of lemma 5.1 of Calauzènes et al.
         (2013), in whose proof the exponent q of the discounts is a misprint of p.
         """
-        phi = self.measure.discounts(n_documents)
+        phi = self.discounts(n_documents)
         half = n_documents // 2
         if half == 0:
             return 0.0
@@ -58,15 +124,56 @@ class PositionalLoss(Loss):
         return float(np.sqrt(2) * self.discount_constant(n_documents))
 
 
-class NormalizedPositionalLoss(NormalizedLoss, PositionalLoss):
-    """Base class of positional losses whose utility is a gain divided by a normalizer."""
+class GainLoss(PositionalLoss):
+    """Base class of positional losses whose utility of a document depends on its own label only.
+
+    A subclass implements `gains` and `discounts`.
+    """
+
+    graded_targets = True
+
+    def gains(self, relevance: Floats) -> Floats:
+        """Return the gain of every row, which is its utility unless a normalizer divides it."""
+        raise NotImplementedError
+
+    def utilities(self, relevance: Floats, queries: Queries) -> Floats:
+        return self.gains(relevance)
+
+
+class NormalizedPositionalLoss(NormalizedLoss, GainLoss):
+    """Base class of positional losses whose utilities are gains over a normalizer of the query.
+
+    A subclass implements `gains`, `normalizer` and `discounts`. The measure is undefined for a
+    query whose normalizer is 0.
+    """
+
+    graded_targets = False
 
     @property
     def calibrated_over(self) -> str:
         return self._as_shrunken(super().calibrated_over)
 
+    def offset(self, gains: Floats, queries: Queries) -> Floats | float:
+        """Return the part of the measure that no ranking changes, times the normalizer."""
+        return 0.0
 
-class Precision(PositionalLoss):
+    def utilities(self, relevance: Floats, queries: Queries) -> Floats:
+        gains = self.gains(relevance)
+        return gains * queries.broadcast(inverse(self.normalizer(gains, queries)))
+
+    def defined(self, labels: Floats, queries: Queries) -> NDArray[np.bool_]:
+        return self.normalizer(self.gains(labels), queries) > 0
+
+    def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
+        gains = self.gains(labels)
+        value = positional(ranking, gains, self.discounts) + self.offset(gains, ranking.queries)
+        return divide(value, self.normalizer(gains, ranking.queries))
+
+
+# ---------------------------------------------------------------- binary relevance
+
+
+class Precision(BinaryMeasure, GainLoss):
     """Precision@k: the share of relevant documents among the first k documents.
 
     Parameters
@@ -81,93 +188,19 @@ class Precision(PositionalLoss):
     The targets are the labels, made binary by `threshold` (Ramaswamy et al., 2013, section 4).
     """
 
-    _measure = "precision"
-
     def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
         self.k = k
         self.threshold = threshold
 
+    def check(self, labels: Floats) -> None:
+        check_cutoff("k", self.k, required=True)
+        super().check(labels)
 
-class ERU(PositionalLoss):
-    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - sigma(i)) / (half_life - 1)).
-
-    sigma(i) is the place of document i in the ranking.
-
-    Parameters
-    ----------
-    neutral : float, default=0
-        Neutral relevance. A document adds to the measure only if its relevance is larger.
-    half_life : float, default=5
-        Viewing half-life: the place whose discount is one half. It must be larger than 1.
-
-    Notes
-    -----
-    The targets are max(y_i - neutral, 0) (Ramaswamy et al., 2013, section 5).
-    """
-
-    _measure = "eru"
-
-    def __init__(self, neutral: float = 0.0, half_life: float = 5.0) -> None:
-        self.neutral = neutral
-        self.half_life = half_life
+    def discounts(self, n_places: int) -> Floats:
+        return first_places(n_places, self.k) / self.k
 
 
-class DCG(PositionalLoss):
-    """Discounted cumulative gain: the sum over the first k places j of G(y_(j)) / log2(1 + j).
-
-    y_(j) is the label of the document at place j.
-
-    Parameters
-    ----------
-    k : int, default=None
-        Number of places that count. If None, every place counts.
-    gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to gains >= 0.
-
-    Notes
-    -----
-    The targets are G(y_i).
-    """
-
-    _measure = "dcg"
-
-    def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
-        self.k = k
-        self.gain = gain
-
-
-class NDCG(NormalizedPositionalLoss, DCG):
-    """Normalized DCG: DCG@k divided by the largest DCG@k that the labels of the query allow.
-
-    Parameters
-    ----------
-    k : int, default=None
-        Number of places that count. If None, every place counts.
-    gain : {"exp2", "linear"} or callable, default="exp2"
-        As in `DCG`. If labels are amounts, such as money or numbers of clicks, take ``"linear"``,
-        and the same gain in metrics and scorers.
-    shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards the mean over queries, which lowers
-        the variance of the targets. "auto" decreases with the number of queries, and a fixed number
-        above 0 gives up calibration. The measure is not affected. See `NormalizedLoss`.
-
-    Notes
-    -----
-    The targets are G(y_i) / Z_k(y), where Z_k(y) is the largest DCG@k that the labels allow. Gains
-    are normalized before expectations are taken, which makes regression consistent (Ravikumar,
-    Tewari and Yang, 2011). The measure is undefined for a query in which every gain is 0.
-    """
-
-    _measure = "ndcg"
-
-    def __init__(
-        self, k: int | None = None, *, gain: Gain = "exp2", shrinkage: str | float = "auto"
-    ) -> None:
-        super().__init__(k, gain=gain)
-        self.shrinkage = shrinkage
-
-
-class Recall(NormalizedPositionalLoss):
+class Recall(BinaryMeasure, NormalizedPositionalLoss):
     """Recall@k: the share of the relevant documents that are among the first k documents.
 
     Parameters
@@ -185,7 +218,6 @@ class Recall(NormalizedPositionalLoss):
     """
 
     _half = 1000
-    _measure = "recall"
 
     def __init__(
         self, k: int = 10, *, threshold: float | None = None, shrinkage: str | float = "auto"
@@ -194,8 +226,18 @@ class Recall(NormalizedPositionalLoss):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
+    def check(self, labels: Floats) -> None:
+        check_cutoff("k", self.k, required=True)
+        super().check(labels)
 
-class AUC(NormalizedPositionalLoss):
+    def normalizer(self, gains: Floats, queries: Queries) -> Floats:
+        return queries.sum(gains)
+
+    def discounts(self, n_places: int) -> Floats:
+        return first_places(n_places, self.k).astype(np.float64)
+
+
+class AUC(BinaryMeasure, NormalizedPositionalLoss):
     """Area under the ROC curve: how often a relevant document is above an irrelevant one.
 
     Parameters
@@ -212,11 +254,72 @@ class AUC(NormalizedPositionalLoss):
     """
 
     _half = 1000
-    _measure = "auc"
 
     def __init__(self, *, threshold: float | None = None, shrinkage: str | float = "auto") -> None:
         self.threshold = threshold
         self.shrinkage = shrinkage
+
+    def normalizer(self, gains: Floats, queries: Queries) -> Floats:
+        positive = queries.sum(gains)
+        return positive * (queries.sizes - positive)
+
+    def discounts(self, n_places: int) -> Floats:
+        return -np.arange(1.0, n_places + 1)
+
+    def offset(self, gains: Floats, queries: Queries) -> Floats:
+        # A relevant row at position p has r - p rows below it. Summed over the n relevant rows that
+        # is n r - sum p, and n (n - 1) / 2 of these pairs consist of two relevant rows.
+        positive = queries.sum(gains)
+        return positive * (queries.sizes - (positive - 1) / 2)
+
+
+# ---------------------------------------------------------------- graded relevance
+
+
+class ERU(GainLoss):
+    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - sigma(i)) / (half_life - 1)).
+
+    sigma(i) is the place of document i in the ranking.
+
+    Parameters
+    ----------
+    neutral : float, default=0
+        Neutral relevance. A document adds to the measure only if its relevance is larger.
+    half_life : float, default=5
+        Viewing half-life: the place whose discount is one half. It must be larger than 1.
+
+    Notes
+    -----
+    The targets are max(y_i - neutral, 0) (Ramaswamy et al., 2013, section 5).
+    """
+
+    def __init__(self, neutral: float = 0.0, half_life: float = 5.0) -> None:
+        self.neutral = neutral
+        self.half_life = half_life
+
+    def check(self, labels: Floats) -> None:
+        check_real("half_life", self.half_life)
+        if not self.half_life > 1:
+            raise ValueError(f"half_life must be finite and > 1; got {self.half_life!r}.")
+        check_real("neutral", self.neutral)
+        check_range(np.array([self.neutral], dtype=np.float64), "neutral")
+
+    def gains(self, relevance: Floats) -> Floats:
+        return np.maximum(relevance - self.neutral, 0.0)
+
+    def discounts(self, n_places: int) -> Floats:
+        return np.exp2(-np.arange(n_places) / (self.half_life - 1))
+
+
+# ---------------------------------------------------------------- the order of labels
+
+
+def position_scale(sizes: Any) -> Any:
+    """r times the standard deviation of the positions 1 .. r of a query of r documents.
+
+    For r = 1, where Spearman's rho is undefined, it is 1.
+    """
+    return np.where(np.asarray(sizes) > 1, sizes * np.sqrt((np.square(sizes) - 1) / 12), 1.0)
 
 
 class Spearman(PositionalLoss):
@@ -229,16 +332,42 @@ class Spearman(PositionalLoss):
     constant of the size of the query. It is undefined for a query in which all labels are equal.
     """
 
-    _measure = "spearman"
-
     def encode(self, relevance: Floats, queries: Queries) -> Floats:
         """Compute (mean - midrank_i) / standard deviation, which has variance 1 in each query."""
-        midranks: Floats = self.measure.standardized_midranks(relevance, queries)
-        return midranks
+        return self.standardized_midranks(relevance, queries)
 
     def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
         # The utilities are the targets divided by `position_scale`, so the constant is divided too.
         return super().discount_constant(n_documents, p) / float(position_scale(n_documents))
+
+    def standardized_midranks(self, relevance: Floats, queries: Queries) -> Floats:
+        """(mean - midrank_i) / standard deviation for every row i, over the midranks of its query.
+
+        These numbers are 0 in a query in which all labels are equal.
+        """
+        ranking = Ranking.from_scores(relevance, queries)
+        middle = queries.repeat((queries.sizes - 1) / 2)
+        if ranking.start is None or ranking.stop is None:
+            above = middle - queries.place.astype(np.float64)
+        else:
+            above = middle - (ranking.start + ranking.stop - 1) / 2
+        deviation = np.sqrt(ranking.sum(above**2) / queries.sizes)
+        values = np.empty(queries.n_rows)
+        values[ranking.order] = above / queries.repeat(np.where(deviation > 0, deviation, 1.0))
+        return values
+
+    def utilities(self, relevance: Floats, queries: Queries) -> Floats:
+        midranks = self.standardized_midranks(relevance, queries)
+        return midranks / queries.broadcast(position_scale(queries.sizes))
+
+    def discounts(self, n_places: int) -> Floats:
+        return -np.arange(1.0, n_places + 1)
+
+    def defined(self, labels: Floats, queries: Queries) -> NDArray[np.bool_]:
+        return queries.max(labels) > queries.min(labels)
+
+
+# ---------------------------------------------------------------- utility and discount of the user
 
 
 class Positional(PositionalLoss):
@@ -278,6 +407,48 @@ class Positional(PositionalLoss):
         self.utility = utility
         self.discount = discount
 
-    @property
-    def measure(self) -> Any:
-        return PositionalByUser(utility=self.utility, discount=self.discount)
+    def check(self, labels: Floats) -> None:
+        super().check(labels)
+        self.discounts(1)
+
+    def utilities(self, relevance: Floats, queries: Queries) -> Floats:
+        if self.utility is None:
+            return relevance
+        # a copy: a function that writes into its argument must not change the labels
+        try:
+            made = self.utility(relevance.copy(), queries)
+        except TypeError as error:
+            raise TypeError(
+                f"utility is called as utility(relevance, queries), and raised: {error}. A "
+                "function of the labels alone is passed as "
+                "utility=lambda relevance, queries: numpy.sqrt(relevance)."
+            ) from error
+        values = read_numbers(made, "what utility returned")
+        if values.shape != relevance.shape or not np.isfinite(values).all():
+            raise ValueError(
+                f"utility must return one finite number per document, shape {relevance.shape}; "
+                f"got shape {values.shape}"
+                + ("." if values.shape != relevance.shape else ", with NaN or infinity.")
+            )
+        check_range(values, "what utility returned")
+        return values
+
+    def discounts(self, n_places: int) -> Floats:
+        places = np.arange(1.0, n_places + 1)
+        if self.discount is None:
+            phi = 1 / np.log2(1 + places)
+        elif callable(self.discount):
+            phi = read_numbers(self.discount(places), "what discount returned")
+        else:
+            given = read_numbers(self.discount, "discount")
+            phi = np.zeros(max(n_places, given.size))
+            phi[: given.size] = given.ravel()
+        if phi.ndim != 1 or len(phi) < n_places:
+            raise ValueError(f"discount must give one value per place; got shape {phi.shape}.")
+        if not (np.abs(phi) <= LARGEST).all() or (np.diff(phi) > 0).any():
+            raise ValueError(
+                f"discount must be finite, at most {LARGEST:g} in absolute value, and must not "
+                "increase with the place, because only then sorting is optimal. It starts with "
+                f"{phi[:5].tolist()}."
+            )
+        return phi[:n_places]

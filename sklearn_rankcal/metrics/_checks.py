@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
-from sklearn_rankcal.measures import Measure
-from sklearn_rankcal.measures._pairs import PairwiseAgreement
+from sklearn_rankcal.losses import Measure
+from sklearn_rankcal.losses._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, check_weight
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import warn_of_other_order

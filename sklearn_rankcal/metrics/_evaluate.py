@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.measures._registry import get_measures
+from sklearn_rankcal.losses._registry import get_measures
 from sklearn_rankcal.metrics._bootstrap import Comparison, interval_of_mean, paired_bootstrap
 from sklearn_rankcal.metrics._checks import (
     Ties,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import content_ranks
-from sklearn_rankcal.measures import Measure
-from sklearn_rankcal.measures._registry import MEASURES, find_measure, get_measures, parameters_of
+from sklearn_rankcal.losses import Measure
+from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
 from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
@@ -335,7 +335,7 @@ def _evaluate(
         values: dict[str, NDArray[Any]] = {"query": np.array(judged.listed.queries, dtype=object)}
         for metric, measure in zip(names, measures, strict=True):
             measure.check(judged.relevance)
-            measure = measure.resolve(judged.relevance)
+            measure = measure.for_labels(judged.relevance)
             of_queries = fill_undefined(measure.per_query(ranking, rows.relevance), zero_division)
             if missing == "skip":
                 of_queries = np.where(rows.missing, np.nan, of_queries)

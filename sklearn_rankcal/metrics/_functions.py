@@ -9,9 +9,9 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels._rankings import PairWeight
-from sklearn_rankcal.measures import MEASURES
-from sklearn_rankcal.measures._cascade import Discount
-from sklearn_rankcal.measures._positional import Gain
+from sklearn_rankcal.losses import MEASURES
+from sklearn_rankcal.losses._cascade import Discount
+from sklearn_rankcal.losses._gains import Gain
 from sklearn_rankcal.metrics._checks import (
     Ties,
     ZeroDivision,

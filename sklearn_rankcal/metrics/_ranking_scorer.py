@@ -13,7 +13,7 @@ from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
-from sklearn_rankcal.measures import MEASURES, Measure, get_measure
+from sklearn_rankcal.losses import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores

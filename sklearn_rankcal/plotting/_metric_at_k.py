@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.measures import MEASURES, Measure, get_measure
-from sklearn_rankcal.measures._registry import find_measure, parameters_of
+from sklearn_rankcal.losses import MEASURES, Measure, get_measure
+from sklearn_rankcal.losses._registry import find_measure, parameters_of
 from sklearn_rankcal.metrics._bootstrap import interval_of_mean
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking

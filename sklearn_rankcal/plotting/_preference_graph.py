@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.measures._base import check_cutoff
+from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.plotting._axes import make_axes, settle, shorten
 from sklearn_rankcal.plotting._matrix import read_matrix
 from sklearn_rankcal.utils._typing import Floats, Ints

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.measures import get_measure
+from sklearn_rankcal.losses import get_measure
 from sklearn_rankcal.metrics import Comparison, paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_compared
 from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten

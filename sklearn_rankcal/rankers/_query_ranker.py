@@ -108,7 +108,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            tags.target_tags.positive_only = get_loss(self.loss).measure.non_negative
+            tags.target_tags.positive_only = get_loss(self.loss).non_negative
         except (TypeError, ValueError):
             pass  # a bad loss is reported by fit; tags must not raise
         return tags

@@ -24,7 +24,7 @@ from sklearn_rankcal.decoders._rules_of_queries import pairs_of_queries
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.measures._pairs import PairwiseAgreement
+from sklearn_rankcal.losses._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
@@ -200,10 +200,9 @@ def decode_under(ranker: Any, X: Any, queries: Queries, rules: Rules) -> DecodeR
 
 def _discounts(loss: Any) -> Callable[[int], NDArray[np.float64]]:
     """The discounts of the places, by which a ranking under rules is measured."""
-    measure = loss.measure
-    if hasattr(measure, "discounts"):
-        return measure.discounts
-    if loss.space == PAIRS or isinstance(measure, PairwiseAgreement):
+    if hasattr(loss, "discounts"):
+        return loss.discounts
+    if loss.space == PAIRS or isinstance(loss, PairwiseAgreement):
         # Where the preferences are differences of scores, the contradicted weight of a ranking is
         # the sum over documents of score times place, up to factors and constants. Where they are
         # not, `exact_under_rules` of the loss is False.

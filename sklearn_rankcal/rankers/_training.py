@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.measures._positional import LINEAR_GAIN
+from sklearn_rankcal.losses._gains import LINEAR_GAIN
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
 from sklearn_rankcal.targets import PAIRS

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.measures import GainMeasure
+from sklearn_rankcal.losses import GainLoss, Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._typing import Floats
@@ -308,13 +307,12 @@ class ListwiseSurrogate(Surrogate):
 
 def gains(loss: Loss, labels: Floats) -> Floats:
     """Return the gains of a loss, which nothing normalizes."""
-    if not isinstance(loss.measure, GainMeasure):
+    if not isinstance(loss, GainLoss):
         raise ValueError(
             f"normalization='own' needs the gains of a document, but {type(loss).__name__} has "
             "none. Use loss='ndcg' or 'dcg'."
         )
-    of_rows: Floats = loss.measure.gains(labels)
-    return of_rows
+    return loss.gains(labels)
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso, Ridge
 
 from sklearn_rankcal import CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.measures import MEASURES
+from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.metrics import evaluate_rankings
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
+class Measure(BaseEstimator):
     """Base class of measures: what a ranking is worth, query by query.
 
-    A subclass is a frozen dataclass whose fields are the parameters of the measure. It implements
-    `per_query`. If the measure is undefined for some queries, it also implements `defined`. A
-    measure of the package, as `ReciprocalRank`, is added to ``MEASURES``, and so has a scorer.
+    A subclass implements `per_query`. If the measure is undefined for some queries, it also
+    implements `defined`. A `Loss` is a measure with targets. Others, as `ReciprocalRank`, have a
+    scorer if they are in `MEASURES`.
 
     Attributes
     ----------
@@ -31,16 +30,24 @@ class Measure:
         Whether labels must not be negative.
     """
 
-    greater_is_better: ClassVar[bool] = True
-    takes_preferences: ClassVar[bool] = False
-    non_negative: ClassVar[bool] = False
+    greater_is_better: bool = True
+    takes_preferences: bool = False
+    non_negative: bool = False
+    # parameters of a loss that its measure does not have
+    _of_targets: tuple[str, ...] = ()
 
     def per_query(self, ranking: Ranking, labels: Any) -> Floats:
         """The value of every query, NaN where the measure is undefined, of shape (n_queries,).
 
         Where the ranking has ties, the value is the mean over all orders that the ties allow.
         """
-        raise NotImplementedError
+        raise self._lacks("a method per_query(ranking, labels), which returns a value per query")
+
+    def _lacks(self, what: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} has to define {what}. See the documentation of "
+            "losses.Loss; estimator_checks.check_loss(loss) tests a loss."
+        )
 
     def defined(self, labels: Any, queries: Queries) -> Bools:
         """Whether the measure is defined for each query, an array of shape (n_queries,)."""
@@ -56,19 +63,21 @@ class Measure:
                 "by loss='spearman', 'pd_by_scores' or 'pd'."
             )
 
-    def resolve(self, labels: Any) -> Self:
-        """A copy whose parameters that depend on data, as `max_relevance` of ERR, are set."""
+    def for_labels(self, labels: Any) -> Self:
+        """A copy whose parameters that depend on data, as `max_relevance` of ERR, are set.
+
+        A measure without such parameters returns itself.
+        """
         return self
 
 
-@dataclass(frozen=True, kw_only=True)
 class BinaryMeasure(Measure):
-    """Base class of measures of binary relevance.
+    """Base class of measures of binary relevance, with a parameter `threshold`.
 
     A document is relevant if its label is at least `threshold`. None: labels must be 0 or 1.
     """
 
-    threshold: float | None = None
+    threshold: float | None
 
     def relevant(self, relevance: Floats) -> Bools:
         """Whether each row is relevant, an array of shape (n_rows,)."""
@@ -91,6 +100,7 @@ class BinaryMeasure(Measure):
         return self.relevant(relevance).astype(np.float64)
 
     def check(self, labels: Floats) -> None:
+        super().check(labels)
         self.relevant(labels)
 
 
