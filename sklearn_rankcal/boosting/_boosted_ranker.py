@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.boosting._boosted_model import LIBRARIES, BoostedModel, boosted_regressor
 from sklearn_rankcal.labels import Preferences
@@ -229,11 +228,6 @@ class BoostedRanker(QueryRanker):
             return -float(np.average(of_queries, weights=per_query))
 
         return value
-
-    def _needs_queries(self) -> bool:
-        check_is_fitted(self)
-        context = self.model_.context
-        return self.grouped_ and (context == "auto" or bool(check_context(context)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -40,6 +40,16 @@ class ContextTableMixin:
     #: The dtype of tables with context columns; None keeps float32 and converts others to float64.
     _dtype: Any = None
 
+    @property
+    def needs_queries(self) -> bool:
+        """Whether the score of a document depends on the other documents of its query."""
+        return self._auto or bool(check_context(self.context))
+
+    @property
+    def needs_dense(self) -> bool:
+        """Whether the regressor is one of this package that takes only dense tables of numbers."""
+        return self.regressor is None
+
     def _choose_columns(self, X: Any, queries: Queries) -> None:
         """Choose the columns that context columns describe, and set `context_`."""
         judged, others = self.candidates(X)

@@ -179,6 +179,11 @@ class DistilledModel(DocumentModel):
         print_progress(self, f"fitted the teacher {type(teacher).__name__}", started)
         return self.learn(lambda table: teacher.predict(table, queries), X, queries, sample_weight)
 
+    @property
+    def needs_dense(self) -> bool:
+        """Whether the teacher takes only dense tables of numbers."""
+        return self.teacher is None or getattr(self.teacher, "needs_dense", False)
+
     def _check(self) -> None:
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):

@@ -370,6 +370,15 @@ class StackedModel(_BaseComposition):
         return self.members is None or any(loss is None for _, loss, _ in self.members)
 
     @property
+    def needs_queries(self) -> bool:
+        """True, because scores are centred in each query."""
+        return True
+
+    def own_importances(self) -> Floats:
+        """Return `feature_importances_`, as models of one regressor do."""
+        return self.feature_importances_
+
+    @property
     def feature_importances_(self) -> Floats:
         """Importances per column of X: the mean over the members, weighted by `shares_`.
 

@@ -7,16 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import (
-    DistilledModel,
     DocumentModel,
     StackedModel,
     default_regressor,
 )
-from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.rankers._choose_model import NAMES, is_large, make_model
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
@@ -243,24 +240,12 @@ class CalibratedRanker(QueryRanker):
 
     def _needs_dense(self) -> bool:
         """Whether the model is one of this package that takes only dense tables of numbers."""
-        regressor = self.regressor
-        if isinstance(regressor, DistilledModel):
-            regressor = regressor.teacher
-        if isinstance(regressor, DocumentModel):
-            regressor = regressor.regressor
-        if regressor is None or isinstance(regressor, str) or get_loss(self.loss).space != "scores":
-            return getattr(regressor, "feature_map", None) is None
-        return False
+        if self._has_default() or get_loss(self.loss).space.is_pairwise:
+            return True
+        return getattr(self.regressor, "needs_dense", False)
 
     def _needs_held_out(self, data: TrainingData) -> bool:
         return self.regressor in (None, "boosting") and is_large(self, data)
-
-    def _needs_queries(self) -> bool:
-        check_is_fitted(self)
-        if isinstance(self.model_, StackedModel):
-            return self.grouped_  # its scores are centred in each query
-        context = getattr(self.model_, "context", None)
-        return self.grouped_ and (context == "auto" or bool(check_context(context)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -269,7 +254,7 @@ class CalibratedRanker(QueryRanker):
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
         if loss.space.is_pairwise:  # models of pairs take finite numbers
-            tags.input_tags.sparse = self._needs_dense()  # a sparse table is made dense
+            tags.input_tags.sparse = True  # a sparse table is made dense
             return tags
         regressor, context = self.regressor, self.context
         if isinstance(regressor, DocumentModel):

@@ -10,7 +10,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models import BoostingCV
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
 from sklearn_rankcal.rankers._input import read_labelled
@@ -104,7 +103,7 @@ def fit_model(
     ranker.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
     fitted = getattr(ranker.model_, "regressor_", ranker.model_)
     kept = "" if validation is None else f" with {counted(validation.n_iter, 'iteration')}"
-    if isinstance(ranker.model_, BoostingCV):
+    if hasattr(ranker.model_, "summary"):
         kept = f": {ranker.model_.summary()}"
     print_progress(ranker, f"fitted {type(fitted).__name__}{kept}", started)
     keep_validation(ranker, validation)

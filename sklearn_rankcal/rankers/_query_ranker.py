@@ -123,7 +123,8 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
-        return False
+        check_is_fitted(self)
+        return self.grouped_ and getattr(self.model_, "needs_queries", False)
 
     def _steady_value(self, targets: Any, data: TrainingData) -> Callable[[Any], float]:
         """Return a function of scores that varies less over few queries than the measure.
@@ -312,9 +313,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         """The regressor's importances per column of X, context columns folded in."""
         check_is_fitted(self)
         model = self.model_
-        stacked = isinstance(model, StackedModel)
-        values = model.feature_importances_ if stacked else model.own_importances()
-        return self._with_group_column(values)
+        return self._with_group_column(model.own_importances())
 
     @property
     def coef_(self) -> NDArray[np.float64]:

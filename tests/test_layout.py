@@ -1,0 +1,123 @@
+"""The package is one line of folders, and wings that stand on it: imports go to the left only.
+
+``python tests/test_layout.py`` prints how many lines a reader of `CalibratedRanker` can reach.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import sklearn_rankcal
+
+PACKAGE = Path(sklearn_rankcal.__file__).parent
+
+#: A folder of the line imports those before it.
+LINE = ("utils", "queries", "labels", "targets", "losses", "models", "decoders", "rankers")
+#: Of each wing: the last folder of the line that it imports, and the other wings.
+WINGS = {
+    "metrics": ("losses", ()),
+    "surrogates": ("losses", ()),
+    "clicks": ("labels", ()),
+    "plotting": ("losses", ("metrics",)),
+    "consistency": ("decoders", ("surrogates", "plotting")),
+    "aggregation": ("decoders", ("clicks", "plotting")),
+    "linear": ("rankers", ("surrogates",)),
+    "boosting": ("rankers", ("surrogates",)),
+    "label_ranking": ("rankers", ()),
+    "cutoffs": ("rankers", ()),
+    "cost_sensitive": ("models", ("label_ranking",)),
+    "datasets": ("decoders", ("clicks",)),
+    "dask": ("rankers", ("linear", "metrics")),
+    "estimator_checks": ("rankers", ("consistency", "datasets", "metrics")),
+    "inspection": ("losses", ()),
+    "model_selection": ("rankers", ()),
+}
+#: What every folder may import: compiled loops with their twins, warnings, and the version.
+COMMON = ("_kernels", "exceptions", "_version")
+#: The files that nothing else holds: a ranker that is fitted to a table reaches no more lines.
+MOST_LINES = 21_500
+
+
+@cache
+def modules():
+    """Every module of the package by its name, with the names of those that it imports."""
+    paths = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        paths[".".join(part for part in parts if part != "__init__")] = path
+    return {name: (path, sorted(imported(path, paths))) for name, path in paths.items()}
+
+
+def imported(path, paths):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn_rankcal"):
+            for one in node.names:
+                for name in (f"{node.module}.{one.name}", node.module):
+                    if name in paths:  # a compiled module is in none
+                        yield name
+                        break
+
+
+def folder(name):
+    return (*name.split("."), "")[1]
+
+
+def reached(start):
+    """All modules that a module imports, directly or by others, and itself."""
+    found, left = {start}, [start]
+    while left:
+        new = set(modules()[left.pop()][1]) - found
+        found |= new
+        left += new
+    return found
+
+
+def n_lines(names):
+    return sum(len(modules()[name][0].read_text(encoding="utf-8").splitlines()) for name in names)
+
+
+def allowed(name):
+    if name in LINE:
+        return {*COMMON, *LINE[: LINE.index(name)]}
+    last, wings = WINGS[name]
+    return {*COMMON, *LINE[: LINE.index(last) + 1], *wings}
+
+
+def test_every_folder_has_a_place():
+    assert {folder(name) for name in modules()} == {"", *COMMON, *LINE, *WINGS}
+
+
+@pytest.mark.parametrize("name", [*LINE, *WINGS])
+def test_imports_go_to_the_left(name):
+    others = {
+        (module, folder(other))
+        for module, (_, imports) in modules().items()
+        for other in imports
+        if folder(module) == name and folder(other) != name
+    }
+    assert {pair for pair in others if pair[1] not in allowed(name)} == set()
+
+
+def test_a_ranker_of_tables_reaches_the_line_alone():
+    found = reached("sklearn_rankcal.rankers._calibrated")
+    assert {folder(name) for name in found} <= {"", *COMMON, *LINE}
+    assert n_lines(found) <= MOST_LINES
+
+
+def test_no_module_imports_itself():
+    circles = {
+        frozenset((name, other))
+        for name in modules()
+        for other in reached(name) - {name}
+        if name in reached(other)
+    }
+    assert circles == set()
+
+
+if __name__ == "__main__":
+    names = reached("sklearn_rankcal.rankers._calibrated")
+    print(f"CalibratedRanker: {len(names)} modules, {n_lines(names)} lines")
+    for place in sorted({folder(name) for name in names}):
+        print(f"  {place:10}", n_lines({name for name in names if folder(name) == place}))
