@@ -33,8 +33,8 @@ from sklearn_rankcal.consistency._distributions import all_targets, as_queries
 from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import (
     DECODERS,
-    LocalSearchAveragePrecision,
-    LocalSearchPreferences,
+    AveragePrecisionDecoder,
+    PreferenceDecoder,
     decode_preferences,
     get_decoder,
 )
@@ -252,8 +252,8 @@ def test_a_loss_is_calibrated_inside_the_condition_of_its_decoder(
 #: For some pairs the loss, the decoder and the number of documents with which they fail outside.
 FAILURES = {
     ("pd", "greedy_dag"): (PD(), "greedy_dag", 4),  # deleting from a cycle of three is exact
-    ("pd", "local_search"): (PD(), LocalSearchPreferences(n_perturbations=0), 5),
-    ("map", "local_search"): (MAP(), LocalSearchAveragePrecision(n_perturbations=0), 6),
+    ("pd", "local_search"): (PD(), PreferenceDecoder("local_search", n_perturbations=0), 5),
+    ("map", "local_search"): (MAP(), AveragePrecisionDecoder("local_search", n_perturbations=0), 6),
 }
 
 

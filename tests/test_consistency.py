@@ -21,7 +21,7 @@ from sklearn_rankcal.consistency import (
     satisfies_score_condition,
 )
 from sklearn_rankcal.consistency._rankings import all_ranks, ranking_numbers
-from sklearn_rankcal.decoders import ExactPreferences, decode_preferences
+from sklearn_rankcal.decoders import PreferenceDecoder, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, NDCG, MAPByScores, PDByScores
 
 from . import oracles
@@ -351,7 +351,7 @@ def test_unusual_arguments_of_find_counterexample():
     )
     assert found is not None and found.distribution.labels.any(axis=1).all()
     with pytest.raises(TypeError, match="not the class"):
-        find_counterexample("pd", ExactPreferences)
+        find_counterexample("pd", PreferenceDecoder)
     with pytest.raises(ValueError, match=r"whole number >= 1; got 10\.5"):
         find_counterexample("pd", n_trials=10.5)
     with pytest.raises(TypeError, match="condition must be a function"):

@@ -243,7 +243,8 @@ def test_registered_names():
         assert names | {"auto"} == set(known)
         for name in names:
             decoder = get_decoder(name, space)
-            assert type(decoder) is DECODERS[space, name] and decoder.space == space
+            assert repr(decoder) == repr(DECODERS[space, name]()) and decoder.space == space
+            assert decoder.method == name
         with pytest.raises(ValueError, match="Unknown decoder"):
             get_decoder("nope", space)
         with pytest.raises(ValueError, match="scores"):

@@ -15,9 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_rankcal import CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import (
-    ExactAveragePrecision,
-    ExactPreferences,
-    LocalSearchPreferences,
+    AveragePrecisionDecoder,
+    PreferenceDecoder,
     Quota,
     Rules,
     decode_average_precision,
@@ -349,7 +348,8 @@ def test_expected_targets_lead_to_the_best_permitted_ranking(name):
             matrices = [t.matrices(every, all_valid)[0] for t in targets]
             u = sum(c * m for c, m in zip(chance, matrices, strict=True))
             u = u[np.triu_indices(r, 1 if name == "pd" else 0)]
-            decoder = ExactPreferences() if name == "pd" else ExactAveragePrecision()
+            kind = PreferenceDecoder if name == "pd" else AveragePrecisionDecoder
+            decoder = kind("exact")
             ranks = decoder.decode(u, queries, rules=rules).ranks
         assert quality(ranks) == pytest.approx(max(map(quality, permitted)), abs=1e-9)
 
@@ -853,7 +853,7 @@ def test_rules_of_preferences_name_the_rows_of_the_user():
         ranker.predict(X, groups=groups, rules=Rules(place=place))
     assert sorted(error.value.rules) == sorted([f"row {a} at place 2", f"row {b} at place 2"])
     assert error.value.query == 7
-    decoder = LocalSearchPreferences()
+    decoder = PreferenceDecoder("local_search")
     with pytest.raises(ContradictoryRulesError):
         decoder.decode(np.ones(1), Queries.single(2), rules=Rules(place=[2, 2]))
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.decoders import DECODERS, Borda, GreedyDAG, Rules, Sort
+from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Rules, Sort
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, ResidualPairModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
@@ -59,12 +59,12 @@ def test_scores_explain_the_predictions(model):
 
 @pytest.mark.parametrize(
     "decoder",
-    [kind for (space, _), kind in DECODERS.items() if space == PAIRS],
-    ids=lambda kind: kind.__name__,
+    [make() for (space, _), make in DECODERS.items() if space == PAIRS],
+    ids=repr,
 )
 @pytest.mark.parametrize("model", [PairwiseRidge(), Ridge()], ids=repr)
 def test_a_sort_gives_the_positions_of_every_decoder(model, decoder):
-    ranker = CalibratedRanker(model, loss="pd", decoder=decoder()).fit(X, Y, groups=G)
+    ranker = CalibratedRanker(model, loss="pd", decoder=decoder).fit(X, Y, groups=G)
     weights = np.array([4.0, 2.0, 1.0])  # exact scores, among which are ties
     if isinstance(model, Ridge):
         ranker.model_.regressor_.coef_ = np.concatenate([weights, -weights])
@@ -97,21 +97,21 @@ def test_a_decoder_of_the_user_gets_the_pairs():
         space = PAIRS
 
         def decode(self, u, queries, tie_breakers=None, n_jobs=None):
-            return Borda().decode(-u, queries, tie_breakers, n_jobs)
+            return PreferenceDecoder("borda").decode(-u, queries, tie_breakers, n_jobs)
 
     plain = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, Y, groups=G)
     turned = CalibratedRanker(PairwiseRidge(), loss="pd", decoder=Reversed()).fit(X, Y, groups=G)
     assert (turned.predict(X, groups=G) != plain.predict(X, groups=G)).any()
 
 
-class Turned(GreedyDAG):
+class Turned(PreferenceDecoder):
     """A decoder of this package with another `decode`."""
 
     def decode(self, u, queries, tie_breakers=None, n_jobs=None, rules=None):
         return super().decode(-u, queries, tie_breakers, n_jobs, rules)
 
 
-class TurnedMatrices(GreedyDAG):
+class TurnedMatrices(PreferenceDecoder):
     """A decoder of this package with another step of `decode`."""
 
     def _decode(self, matrices, options):
@@ -123,13 +123,14 @@ def test_a_decoder_that_overrides_decode_is_used(kind):
     table = np.random.default_rng(1).normal(size=(len(G), 3))  # no ties
     for model in (PairwiseRidge(), Ridge()):
         plain = CalibratedRanker(model, loss="pd", decoder="greedy_dag").fit(table, Y, groups=G)
-        turned = CalibratedRanker(model, loss="pd", decoder=kind()).fit(table, Y, groups=G)
+        decoder = kind("greedy_dag")
+        turned = CalibratedRanker(model, loss="pd", decoder=decoder).fit(table, Y, groups=G)
         sizes = Queries.from_groups(G).repeat(np.bincount(G))
         ranks = turned.predict(table, groups=G)
         np.testing.assert_array_equal(ranks, sizes + 1 - plain.predict(table, groups=G))
     data = make_label_ranking(80, 5, random_state=0)
     plain = CalibratedLabelRanker(decoder="greedy_dag", random_state=0).fit(data.X, data.Y)
-    turned = CalibratedLabelRanker(decoder=kind(), random_state=0).fit(data.X, data.Y)
+    turned = CalibratedLabelRanker(decoder=kind("greedy_dag"), random_state=0).fit(data.X, data.Y)
     for ranker in (plain, turned):
         ranker.cyclic_weight_ = 0.0
     np.testing.assert_array_equal(turned.predict(data.X), 6 - plain.predict(data.X))

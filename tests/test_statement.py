@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.decoders import Borda, Tiers
+from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Tiers
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import DistilledModel, DocumentModel
 from sklearn_rankcal.rankers._statement import calibrated_over
@@ -105,7 +105,7 @@ def test_medians_of_targets_are_not_enough():
         ("auto", "every distribution, decoded exactly (Ramaswamy et al., 2013, theorem 3), which"),
         ("local_search", "no distributions in general: a local search"),
         ("borda", "no distributions in general: decoder='borda'"),
-        (Borda(), "no distributions in general: decoder='borda'"),
+        (PreferenceDecoder("borda"), "no distributions in general: decoder='borda'"),
         ("copeland", "the distributions whose expected preferences have no cycle and no tie"),
         ("sort", "the distributions whose expected preferences have no cycle and no tie"),
         ("greedy_dag", "the distributions whose expected preferences have no cycle (Ramaswamy"),
@@ -133,10 +133,10 @@ def test_a_decoder_of_average_precision_changes_the_sentence(decoder, words):
 
 
 def test_every_decoder_has_a_sentence():
-    from sklearn_rankcal.decoders._registry import DECODERS
     from sklearn_rankcal.rankers._statement import _DECODED
 
-    assert set(DECODERS.values()) | {Tiers} == set(_DECODED)
+    decoders = [make() for make in DECODERS.values()] + [Tiers(1.0)]
+    assert {(type(one), getattr(one, "method", None)) for one in decoders} == set(_DECODED)
 
 
 class Own(BaseEstimator):

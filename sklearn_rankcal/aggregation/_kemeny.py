@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure
-from sklearn_rankcal.decoders import DECODERS, DecodeResult
-from sklearn_rankcal.decoders._search import check_options
+from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
@@ -21,7 +20,6 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 MAX_TOGETHER = 10
 #: Up to this number of items that ties and cycles connect, all best rankings are considered.
 MAX_CONNECTED = 16
-_METHODS = {name: decoder for (space, name), decoder in DECODERS.items() if space == PAIRS}
 
 
 class BestRankings(NamedTuple):
@@ -88,7 +86,10 @@ class Kemeny(ComparisonStructure):
 
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""
-        check_options(self.method, _METHODS, 0, self.time_limit, 0)
+        self._decoder()._options()
+
+    def _decoder(self) -> PreferenceDecoder:
+        return PreferenceDecoder(self.method, time_limit=self.time_limit)
 
     def _decode(
         self, preferences: Preferences, n_jobs: int | None = None, place: Ints | None = None
@@ -97,16 +98,12 @@ class Kemeny(ComparisonStructure):
 
         Where several rankings are equally good, the items in ascending order of `place` decide.
         """
-        self.check()
         queries = preferences.queries
         queries.check_pairs_fit()
         winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
         won, lost, margin = _of_each_pair(preferences)
         key = _by_net_wins(preferences) if place is None else place
-        decoder = _METHODS[self.method]()
-        if "time_limit" in decoder.get_params():
-            decoder.set_params(time_limit=self.time_limit)
-        result: DecodeResult = decoder.decode(margin, queries, lambda rows: key[rows], n_jobs)
+        result = self._decoder().decode(margin, queries, lambda rows: key[rows], n_jobs)
         # Of each pair, every ranking contradicts the smaller weight of the two directions.
         owner = PAIRS.owners(queries)
         unavoidable = np.bincount(owner, np.minimum(won, lost), queries.n_queries)

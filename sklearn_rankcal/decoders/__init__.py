@@ -1,7 +1,7 @@
 """Decoders convert the surrogate predictions of every query to a ranking.
 
 The functions `decode_scores`, `decode_preferences` and `decode_average_precision` take arrays. The
-classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name) to the classes.
+classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name) to what makes one.
 `KERNELS` is ``"compiled"`` or ``"numpy"`` and says which inner loops run.
 """
 
@@ -10,19 +10,7 @@ from sklearn_rankcal.decoders._decode_average_precision import decode_average_pr
 from sklearn_rankcal.decoders._decode_preferences import decode_preferences
 from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
 from sklearn_rankcal.decoders._exposure import ExposurePolicy, exposure_policy
-from sklearn_rankcal.decoders._pair_decoders import (
-    AutoAveragePrecision,
-    AutoPreferences,
-    Borda,
-    Copeland,
-    DiagonalSort,
-    ExactAveragePrecision,
-    ExactPreferences,
-    GreedyDAG,
-    InsertionSort,
-    LocalSearchAveragePrecision,
-    LocalSearchPreferences,
-)
+from sklearn_rankcal.decoders._pair_decoders import AveragePrecisionDecoder, PreferenceDecoder
 from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
 from sklearn_rankcal.decoders._result import DecodeResult
 from sklearn_rankcal.decoders._rules import Quota, Rules
@@ -31,19 +19,10 @@ from sklearn_rankcal.decoders._tiers import Tiers, decode_tiers
 __all__ = [
     "DECODERS",
     "KERNELS",
-    "AutoAveragePrecision",
-    "AutoPreferences",
-    "Borda",
-    "Copeland",
+    "AveragePrecisionDecoder",
     "DecodeResult",
-    "DiagonalSort",
-    "ExactAveragePrecision",
-    "ExactPreferences",
     "ExposurePolicy",
-    "GreedyDAG",
-    "InsertionSort",
-    "LocalSearchAveragePrecision",
-    "LocalSearchPreferences",
+    "PreferenceDecoder",
     "Quota",
     "Rules",
     "Sort",

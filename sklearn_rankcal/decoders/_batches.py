@@ -117,6 +117,8 @@ class MatrixInput:
             str(result.method[0]),
             int(result.n_iter[0]),
             None if result.threshold is None else float(result.threshold[0]),
+            None if result.broken is None else result.broken[0],
+            None if result.violation is None else result.violation[0],
         )
 
 
@@ -136,6 +138,7 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> 
 
     Warns if ``"exact"`` was asked for and some rankings are not proved optimal.
     """
+    one = decoded[0][1]
     result = DecodeResult(
         ranks,
         np.empty(n),
@@ -143,7 +146,9 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> 
         np.empty(n, dtype=bool),
         np.empty(n, dtype=object),
         np.zeros(n, dtype=np.int64),
-        None if decoded[0][1].threshold is None else np.zeros(n),
+        None if one.threshold is None else np.zeros(n),
+        None if one.broken is None else [[] for _ in range(n)],
+        None if one.violation is None else np.zeros(n, dtype=np.int64),
     )
     for which, part in decoded:
         result.objective[which] = part.objective
@@ -153,6 +158,10 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> 
         result.n_iter[which] = part.n_iter
         if part.threshold is not None:
             result.threshold[which] = part.threshold
+        if part.broken is not None:
+            result.violation[which] = part.violation
+            for q, texts in zip(which, part.broken, strict=True):
+                result.broken[q] = texts
     unproved = (result.method == "exact") & ~result.optimal
     if unproved.any():
         warn(

@@ -126,15 +126,11 @@ def decode_average_precision(
     options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
     solve = partial(_decode_matrices, method=method, options=options)
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
-    if rules is None:
-        return matrices.result(decoded)
-    broken, violation = keep_rules_of_matrices(
-        decoded, matrices.sizes, matrices.batch, AveragePrecision, rules, method, options
-    )
-    result = matrices.result(decoded)
-    one = matrices.form == "one"
-    result.broken, result.violation = (broken[0], violation[0]) if one else (broken, violation)
-    return result
+    if rules is not None:
+        keep_rules_of_matrices(
+            decoded, matrices.sizes, matrices.batch, AveragePrecision, rules, method, options
+        )
+    return matrices.result(decoded)
 
 
 def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:

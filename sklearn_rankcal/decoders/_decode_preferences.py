@@ -158,19 +158,15 @@ def decode_preferences(
     check_order(order)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
-    if rules is None:
-        return matrices.result(decoded)
+    if rules is not None:
 
-    def differences(which: Ints, r: int) -> Floats:
-        return kernels.differences(matrices.batch(which, r))[0]
+        def differences(which: Ints, r: int) -> Floats:
+            return kernels.differences(matrices.batch(which, r))[0]
 
-    broken, violation = keep_rules_of_matrices(
-        decoded, matrices.sizes, differences, Disagreement, rules, method, options
-    )
-    result = matrices.result(decoded)
-    one = matrices.form == "one"
-    result.broken, result.violation = (broken[0], violation[0]) if one else (broken, violation)
-    return result
+        keep_rules_of_matrices(
+            decoded, matrices.sizes, differences, Disagreement, rules, method, options
+        )
+    return matrices.result(decoded)
 
 
 def check_order(order: str) -> None:

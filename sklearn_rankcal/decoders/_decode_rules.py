@@ -117,17 +117,17 @@ def keep_rules(
     method: str,
     options: SearchOptions,
     ids: Any,
-) -> tuple[list[list[str]], Ints]:
-    """Replace, in place, decoded rankings of pairs that break rules; return what is still broken.
+) -> None:
+    """Replace, in place, decoded rankings of pairs that break rules, and say what they still break.
 
     ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are numbered
     as in the orders and in the rules. Up to 16 documents are decoded by subset dynamic programming,
     and more by a local search that keeps the rules, or for ``"exact"`` and preferences by the
     linear ordering program.
     """
-    broken: list[list[str]] = [[] for _ in rules]
-    violation = np.zeros(len(rules), dtype=np.int64)
     for which, part in decoded:
+        part.broken = [[] for _ in which]
+        part.violation = np.zeros(len(which), dtype=np.int64)
         binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
         matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
         # a loop over queries: the rules of each are its own
@@ -139,15 +139,14 @@ def keep_rules(
             if found is None:
                 raise _contradiction(own, ids[which[k]])
             amounts = own.broken(found.order) if soft is not None else []
-            broken[which[k]] = _texts(amounts)
-            violation[which[k]] = sum(n for _, n in amounts)
+            part.broken[k] = _texts(amounts)
+            part.violation[k] = sum(n for _, n in amounts)
             value = objective.value(found.order) + (soft or 0.0) * sum(n for _, n in amounts)
             part.order[k] = found.order
             part.objective[k] = offset + value
             part.lower_bound[k] = offset + (value if found.proved else min(found.bound, value))
             part.optimal[k] = found.proved
             part.method[k] = found.method
-    return broken, violation
 
 
 def _texts(broken: list[tuple[str, int]]) -> list[str]:
@@ -163,11 +162,11 @@ def keep_rules_of_matrices(
     rules: Rules,
     method: str,
     options: SearchOptions,
-) -> tuple[list[list[str]], Ints]:
+) -> None:
     """`keep_rules` where the rows of the rules are the documents of one matrix after the other."""
     queries = Queries.from_groups(np.repeat(np.arange(len(sizes)), sizes))
     own = [one.with_blocked() for one in rules_of_queries(rules, queries)]
-    return keep_rules(decoded, matrices_of, kind, own, rules.soft, method, options, queries.ids)
+    keep_rules(decoded, matrices_of, kind, own, rules.soft, method, options, queries.ids)
 
 
 def _decode_query(

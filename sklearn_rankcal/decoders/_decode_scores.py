@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
 from sklearn_rankcal.utils._typing import Floats
 
-TieBreakers = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+TieBreakers = Callable[[NDArray[np.int64]], NDArray[Any]]
 
 
 def decode_scores(

@@ -1,14 +1,13 @@
-"""The decoders of pairs as objects: a class for each method of the two decoding functions.
+"""The decoders of pairs as objects: a class for each of the two decoding functions.
 
 The algorithms are the entries of ``METHODS`` in `_decode_preferences` and
-`_decode_average_precision`, and the names of the classes are in `_registry`.
+`_decode_average_precision`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,14 +39,13 @@ def _format_sizes(sizes: Ints) -> str:
 class MatrixDecoder(BaseEstimator):
     """Base class of the decoders whose predictions are a matrix for each query.
 
-    Its direct subclasses, one for each space, define `space`, `methods` and `_decode`; theirs
-    define `method`.
+    A subclass defines `space`, `_options` and `_decode`.
     """
 
     space: Space
     method: str
-    methods: Any  # the methods that the decoding function of this space knows
-    _objective: Callable[[Floats], Objective]  # what it minimises, for a matrix
+    # What it minimises, for a matrix; None if it does not decode under rules.
+    _objective: Callable[[Floats], Objective] | None = None
 
     def decode(
         self,
@@ -83,13 +81,7 @@ class MatrixDecoder(BaseEstimator):
             one entry for each query. For `targets.PAIRS`, the objective is the weight of the
             differences that the ranking contradicts.
         """
-        options = check_options(
-            self.method,
-            self.methods,
-            getattr(self, "n_perturbations", 0),
-            getattr(self, "time_limit", None),
-            getattr(self, "random_state", 0),
-        )
+        options = self._options()
         sizes, offsets = queries.sizes, queries.offsets
         n_entries = self.space.n_entries(sizes)
         starts = np.cumsum(n_entries) - n_entries
@@ -123,21 +115,22 @@ class MatrixDecoder(BaseEstimator):
             ]
 
         decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
-        broken = violation = None
         if rules is not None:
-            if not hasattr(self, "_objective"):
+            if self._objective is None:
                 raise TypeError(f"{type(self).__name__} does not decode under rules.")
-            own = list(rules_of_queries(rules, queries))
+            own = [one.with_blocked() for one in rules_of_queries(rules, queries)]
             if number is not None:
                 parts = np.split(number, offsets[1:-1])
-                own = [
-                    one.with_blocked().permuted(part) for one, part in zip(own, parts, strict=True)
-                ]
-            else:
-                own = [one.with_blocked() for one in own]
-            kind, soft, ids = self._objective, rules.soft, queries.ids
-            broken, violation = keep_rules(
-                decoded, make_batch, kind, own, soft, self.method, options, ids
+                own = [one.permuted(part) for one, part in zip(own, parts, strict=True)]
+            keep_rules(
+                decoded,
+                make_batch,
+                self._objective,
+                own,
+                rules.soft,
+                self.method,
+                options,
+                queries.ids,
             )
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for which, part in decoded:
@@ -145,9 +138,11 @@ class MatrixDecoder(BaseEstimator):
             if number is not None:
                 places = offsets[which][:, None] + number[places]
             ranks[rows[places]] = part.positions
-        result = collect_results(decoded, queries.n_queries, ranks)
-        result.broken, result.violation = broken, violation
-        return result
+        return collect_results(decoded, queries.n_queries, ranks)
+
+    def _options(self) -> SearchOptions:
+        """Check the parameters, and return those of the search."""
+        raise NotImplementedError
 
     def _matrices(self, flat: Floats, r: int) -> Floats:
         """Convert the predictions (m, n_entries) of queries of equal size to matrices (m, r, r)."""
@@ -159,230 +154,121 @@ class MatrixDecoder(BaseEstimator):
 
 
 class PreferenceDecoder(MatrixDecoder):
-    """Base class of the decoders of preferences: matrices of differences u_ij - u_ji."""
+    """Decode preferences, as `decode_preferences` does, inside a ranker of a loss on pairs.
+
+    Most methods are not exact: `decode_preferences` says what each of them promises.
+
+    Parameters
+    ----------
+    method : str, default="auto"
+        A method of `decode_preferences`, such as ``"exact"`` or ``"greedy_dag"``.
+    order : {"ranked_pairs", "topological"}, default="ranked_pairs"
+        Which topological order ``"greedy_dag"`` returns.
+    n_perturbations : int, default=400
+        Number of random steps of a local search.
+    time_limit : float, default=None
+        Seconds for each query, for ``"exact"`` and local searches. By default there is no limit.
+    random_state : int, RandomState instance or None, default=0
+        Determines the random steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.decoders import PreferenceDecoder
+    >>> d = np.array([1.0, -1.0, 2.0])  # d_01, d_02 and d_12: the cycle 0 -> 1 -> 2 -> 0
+    >>> PreferenceDecoder("greedy_dag").decode(d, Queries.single(3)).ranks.tolist()
+    [3, 1, 2]
+    """
 
     space = PAIRS
-    methods = _decode_preferences.METHODS
     _objective = Disagreement
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        order: str = "ranked_pairs",
+        n_perturbations: int = _decode_preferences.N_PERTURBATIONS,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.method = method
+        self.order = order
+        self.n_perturbations = n_perturbations
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def _options(self) -> SearchOptions:
+        _decode_preferences.check_order(self.order)
+        return check_options(
+            self.method,
+            _decode_preferences.METHODS,
+            self.n_perturbations,
+            self.time_limit,
+            self.random_state,
+        )
 
     def _matrices(self, flat: Floats, r: int) -> Floats:
         return kernels.from_upper_triangle(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
-        order = getattr(self, "order", "ranked_pairs")
-        _decode_preferences.check_order(order)
         unavoidable = np.zeros(len(matrices))  # not known, because only differences are given
         return _decode_preferences.decode_differences(
-            matrices, unavoidable, self.method, order, options
+            matrices, unavoidable, self.method, self.order, options
         )
 
 
-class GreedyDAG(PreferenceDecoder):
-    """Delete the lightest preference until no cycle is left (Ramaswamy et al., 2013, Algorithm 1).
+class AveragePrecisionDecoder(MatrixDecoder):
+    """Decode average precision, as `decode_average_precision` does, inside a ranker.
 
-    This decoder is not exact. On cyclic preferences it can contradict more weight than necessary;
-    `decode_preferences` shows an example.
+    Not all methods are exact: `decode_average_precision` says what each of them promises.
 
     Parameters
     ----------
-    order : {"ranked_pairs", "topological"}, default="ranked_pairs"
-        Which topological order of the remaining preferences is returned; see `decode_preferences`.
+    method : str, default="auto"
+        A method of `decode_average_precision`, such as ``"exact"`` or ``"diagonal"``.
+    n_perturbations : int, default=60
+        Number of random perturbations of a local search.
+    time_limit : float, default=None
+        Seconds for each query, for local searches. By default there is no limit.
+    random_state : int, RandomState instance or None, default=0
+        Determines the perturbations.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.decoders import GreedyDAG
-    >>> d = np.array([1.0, -1.0, 2.0])  # d_01, d_02 and d_12: the cycle 0 -> 1 -> 2 -> 0
-    >>> GreedyDAG().decode(d, Queries.single(3)).ranks.tolist()
+    >>> from sklearn_rankcal.decoders import AveragePrecisionDecoder
+    >>> u = np.array([0.2, 0.1, 0.0, 0.5, 0.2, 0.3])  # u_00, u_01, u_02, u_11, u_12, u_22
+    >>> AveragePrecisionDecoder("exact").decode(u, Queries.single(3)).ranks.tolist()
     [3, 1, 2]
     """
-
-    method = "greedy_dag"
-
-    def __init__(self, *, order: str = "ranked_pairs") -> None:
-        self.order = order
-
-
-class LocalSearchPreferences(PreferenceDecoder):
-    """Local search by insertion, from perturbed and combined orders, with a lower bound.
-
-    This decoder is not exact. The `gap` of its result is the largest possible distance from the
-    optimum.
-
-    Parameters
-    ----------
-    n_perturbations : int, default=400
-        Number of random steps. Each one perturbs an order or combines two, and a descent follows.
-        More steps never end with a worse order, up to rounding.
-    time_limit : float, default=None
-        Seconds for each query. By default there is no limit.
-    random_state : int, RandomState instance or None, default=0
-        Determines the perturbations.
-    """
-
-    method = "local_search"
-
-    def __init__(
-        self,
-        *,
-        n_perturbations: int = _decode_preferences.N_PERTURBATIONS,
-        time_limit: float | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_perturbations = n_perturbations
-        self.time_limit = time_limit
-        self.random_state = random_state
-
-
-class ExactPreferences(LocalSearchPreferences):
-    """Find the ranking that contradicts the least weight, and prove that no other is better.
-
-    This is the minimum feedback arc set. If `time_limit` ends the search, the result is the best
-    ranking found, with a lower bound.
-
-    Parameters
-    ----------
-    n_perturbations : int, default=400
-        Number of random steps in the local search that the exact search starts from.
-    time_limit : float, default=None
-        Seconds for each query. By default there is no limit, and a query in which more than 100
-        documents form one strongly connected component raises an error.
-    random_state : int, RandomState instance or None, default=0
-        Determines the perturbations.
-    """
-
-    method = "exact"
-
-
-class AutoPreferences(LocalSearchPreferences):
-    """Choose the method by the cycles of the preferences.
-
-    If there is no cycle, the ranking is a topological order, which is exact. If no strongly
-    connected component has more than 16 documents, decoding is exact, too. Otherwise it is the
-    local search of `LocalSearchPreferences`, which is not exact.
-
-    Parameters
-    ----------
-    n_perturbations : int, default=400
-        Number of random steps of the local search, where cycles connect more than 16 documents.
-    time_limit : float, default=None
-        Seconds for each query. By default there is no limit.
-    random_state : int, RandomState instance or None, default=0
-        Determines the perturbations.
-    """
-
-    method = "auto"
-
-
-class Borda(PreferenceDecoder):
-    """Sort by the row sums of the differences.
-
-    This decoder is not exact, not even if the preferences have no cycle.
-    """
-
-    method = "borda"
-
-
-class Copeland(PreferenceDecoder):
-    """Sort by the number of preferences won minus the number lost.
-
-    This decoder is exact if no pair is tied and the preferences have no cycle.
-    """
-
-    method = "copeland"
-
-
-class InsertionSort(PreferenceDecoder):
-    """Binary insertion sort that compares two documents at a time.
-
-    This decoder is exact if no pair is tied and the preferences have no cycle.
-    """
-
-    method = "sort"
-
-
-class _AveragePrecisionDecoder(MatrixDecoder):
-    """Base class of the decoders of average precision: symmetric matrices."""
 
     space = SYMMETRIC_PAIRS
-    methods = _decode_average_precision.METHODS
     _objective = AveragePrecision
 
-    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
-        return _decode_average_precision.decode_symmetric(matrices, self.method, options)
-
-
-class ExactAveragePrecision(_AveragePrecisionDecoder):
-    """Exact decoding by subset dynamic programming, for up to 24 documents in a query.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.decoders import ExactAveragePrecision
-    >>> u = np.array([0.2, 0.1, 0.0, 0.5, 0.2, 0.3])  # u_00, u_01, u_02, u_11, u_12, u_22
-    >>> ExactAveragePrecision().decode(u, Queries.single(3)).ranks.tolist()
-    [3, 1, 2]
-    """
-
-    method = "exact"
-
-
-class LocalSearchAveragePrecision(_AveragePrecisionDecoder):
-    """Iterated local search by insertion from three starts, with a lower bound.
-
-    This decoder is not exact. The `gap` of its result is the largest possible distance from the
-    optimum.
-
-    Parameters
-    ----------
-    n_perturbations : int, default=60
-        Number of random perturbations of the best order, each followed by a local search.
-    time_limit : float, default=None
-        Seconds for each query. By default there is no limit.
-    random_state : int, RandomState instance or None, default=0
-        Determines the perturbations.
-    """
-
-    method = "local_search"
-
-    # scikit-learn reads the defaults from the signature, so that another default needs another one
     def __init__(
         self,
+        method: str = "auto",
         *,
         n_perturbations: int = _decode_average_precision.N_PERTURBATIONS,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
+        self.method = method
         self.n_perturbations = n_perturbations
         self.time_limit = time_limit
         self.random_state = random_state
 
+    def _options(self) -> SearchOptions:
+        return check_options(
+            self.method,
+            _decode_average_precision.METHODS,
+            self.n_perturbations,
+            self.time_limit,
+            self.random_state,
+        )
 
-class AutoAveragePrecision(LocalSearchAveragePrecision):
-    """Exact decoding for up to 16 documents in a query, and local search for more documents.
-
-    The local search is that of `LocalSearchAveragePrecision`, which is not exact.
-
-    Parameters
-    ----------
-    n_perturbations : int, default=60
-        Number of perturbations of the local search.
-    time_limit : float, default=None
-        Seconds for each query. By default there is no limit.
-    random_state : int, RandomState instance or None, default=0
-        Determines the perturbations.
-    """
-
-    method = "auto"
-
-
-class DiagonalSort(_AveragePrecisionDecoder):
-    """Sort by the diagonal u_ii (Ramaswamy et al., 2013, theorem 4).
-
-    This decoder is exact if the labels satisfy the condition P_reinforce, but not in general;
-    `decode_average_precision` shows an example.
-    """
-
-    method = "diagonal"
+    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+        return _decode_average_precision.decode_symmetric(matrices, self.method, options)

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from sklearn.base import BaseEstimator
 
+from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._decode_scores import Sort
-from sklearn_rankcal.decoders._pair_decoders import (
-    AutoAveragePrecision,
-    AutoPreferences,
-    Borda,
-    Copeland,
-    DiagonalSort,
-    ExactAveragePrecision,
-    ExactPreferences,
-    GreedyDAG,
-    InsertionSort,
-    LocalSearchAveragePrecision,
-    LocalSearchPreferences,
-)
+from sklearn_rankcal.decoders._pair_decoders import AveragePrecisionDecoder, PreferenceDecoder
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import get_space
 from sklearn_rankcal.utils._names import did_you_mean
 
-#: The decoders by the space of the predictions that they take and their name.
-DECODERS: dict[tuple[str, str], type[BaseEstimator]] = {
+#: What makes a decoder, by the space of the predictions that it takes and its name.
+DECODERS: dict[tuple[str, str], Callable[..., BaseEstimator]] = {
     (SCORES, "sort"): Sort,
-    (PAIRS, "auto"): AutoPreferences,
-    (PAIRS, "borda"): Borda,
-    (PAIRS, "copeland"): Copeland,
-    (PAIRS, "exact"): ExactPreferences,
-    (PAIRS, "greedy_dag"): GreedyDAG,
-    (PAIRS, "local_search"): LocalSearchPreferences,
-    (PAIRS, "sort"): InsertionSort,
-    (SYMMETRIC_PAIRS, "auto"): AutoAveragePrecision,
-    (SYMMETRIC_PAIRS, "diagonal"): DiagonalSort,
-    (SYMMETRIC_PAIRS, "exact"): ExactAveragePrecision,
-    (SYMMETRIC_PAIRS, "local_search"): LocalSearchAveragePrecision,
+    **{
+        (PAIRS, method): partial(PreferenceDecoder, method)
+        for method in _decode_preferences.METHODS
+    },
+    **{
+        (SYMMETRIC_PAIRS, method): partial(AveragePrecisionDecoder, method)
+        for method in _decode_average_precision.METHODS
+    },
 }
 
 
@@ -44,8 +33,7 @@ def sorts_scores(decoder: object) -> bool:
 
     A subclass may override any step, and is not known to do so.
     """
-    kinds = [kind for (space, _), kind in DECODERS.items() if space in (SCORES, PAIRS)]
-    return type(decoder) in kinds
+    return type(decoder) in (Sort, PreferenceDecoder)
 
 
 def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:

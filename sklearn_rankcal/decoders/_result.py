@@ -88,6 +88,9 @@ class Decoded:
     threshold: NDArray[np.float64] | None = None
     # (m, r): the position, from 1, of the document at each place; None: 1, 2, ..., r
     first: NDArray[np.int64] | None = None
+    # under rules: what each ranking breaks, and by how much
+    broken: list[list[str]] | None = None
+    violation: NDArray[np.int64] | None = None
 
     @property
     def positions(self) -> NDArray[np.int64]:

@@ -23,7 +23,6 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 #: Up to so many documents, dynamic programming over pairs of sets takes O(3^r) time, about 20 ms.
 _EXACT_SIZE = 10
 _N_PERTURBATIONS = 20
-_METHODS = ("auto",)
 
 
 def decode_tiers(
@@ -77,8 +76,7 @@ def decode_tiers(
     ([1, 2, 3], [1, 1, 3])
     """
     matrices = MatrixInput(u, sizes)
-    options = check_options("auto", _METHODS, 0, None, random_state)
-    _check_margin(margin)
+    options = _check_parameters(margin, random_state)
 
     def solve(batch: Floats) -> Decoded:
         return _decode(kernels.differences(batch)[0], float(margin), options)
@@ -110,8 +108,6 @@ class Tiers(MatrixDecoder):
     """
 
     space = PAIRS
-    method = "auto"
-    methods = _METHODS
 
     def __init__(
         self, margin: float, *, random_state: int | np.random.RandomState | None = 0
@@ -119,16 +115,21 @@ class Tiers(MatrixDecoder):
         self.margin = margin
         self.random_state = random_state
 
+    def _options(self) -> SearchOptions:
+        return _check_parameters(self.margin, self.random_state)
+
     def _matrices(self, flat: Floats, r: int) -> Floats:
         return kernels.from_upper_triangle(flat, r)
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
-        _check_margin(self.margin)
         return _decode(matrices, float(self.margin), options)
 
 
-def _check_margin(margin: Any) -> None:
+def _check_parameters(
+    margin: Any, random_state: int | np.random.RandomState | None
+) -> SearchOptions:
     check_number(margin, "margin", positive=False)
+    return check_options("auto", ("auto",), 0, None, random_state)
 
 
 # ------------------------------------------------------------------ one batch of queries

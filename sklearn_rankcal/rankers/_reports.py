@@ -15,7 +15,7 @@ from sklearn_rankcal.consistency._diagnosis import (
     scores_suffice,
     squared_errors,
 )
-from sklearn_rankcal.decoders import DecodeResult, GreedyDAG, Rules, Sort
+from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder, Rules, Sort
 from sklearn_rankcal.decoders._decode_rules import decode_scores_under
 from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
 from sklearn_rankcal.decoders._registry import sorts_scores
@@ -162,7 +162,8 @@ def decode_report(
         if ranker.loss_.space == PAIRS:
             threshold = result.threshold
             if threshold is None:
-                threshold = GreedyDAG(order="topological").decode(u, part).threshold
+                greedy = PreferenceDecoder("greedy_dag", order="topological")
+                threshold = greedy.decode(u, part).threshold
             columns["cyclic"] = threshold > rounding_slack(u, part, PAIRS)
         for name, column in (columns | (more(rows, part, u) if more else {})).items():
             parts.setdefault(name, []).append(column)

@@ -12,21 +12,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from sklearn_rankcal.decoders import (
-    AutoAveragePrecision,
-    AutoPreferences,
-    Borda,
-    Copeland,
-    DiagonalSort,
-    ExactAveragePrecision,
-    ExactPreferences,
-    GreedyDAG,
-    InsertionSort,
-    LocalSearchAveragePrecision,
-    LocalSearchPreferences,
-    Sort,
-    Tiers,
-)
+from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder, Sort, Tiers
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models import DistilledModel
 
@@ -35,23 +21,35 @@ NOT_LEARNED = (
 )
 _NO_CYCLE = "the distributions whose expected preferences have no cycle"
 _LOCAL = "no distributions in general: a local search can miss the best ranking of the predictions"
-#: What holds with each decoder; "{}" is the sentence of the loss.
+#: What holds with each class and method; "{}" is the sentence of the loss.
 _DECODED = {
-    Sort: "{}",
-    ExactPreferences: "{}",
-    ExactAveragePrecision: "{}",
-    AutoPreferences: "{}, which decoder='auto' does unless more than 16 documents form cycles",
-    AutoAveragePrecision: "{}, which decoder='auto' does for up to 16 documents",
-    LocalSearchPreferences: _LOCAL,
-    LocalSearchAveragePrecision: _LOCAL,
-    GreedyDAG: f"{_NO_CYCLE} (Ramaswamy et al., 2013, theorem 7), by decoder='greedy_dag'",
-    Copeland: f"{_NO_CYCLE} and no tie, as decoder='copeland' is exact only there",
-    InsertionSort: f"{_NO_CYCLE} and no tie, as decoder='sort' is exact only there",
-    Borda: "no distributions in general: decoder='borda' is not exact, even without cycles",
-    DiagonalSort: "the distributions of P_reinforce (Ramaswamy et al., 2013, theorem 4), by "
-    "decoder='diagonal'",
-    Tiers: "no distributions for rankings: Tiers minimises another loss, in which documents can "
-    "share a position",
+    (Sort, None): "{}",
+    (PreferenceDecoder, "exact"): "{}",
+    (PreferenceDecoder, "auto"): (
+        "{}, which decoder='auto' does unless more than 16 documents form cycles"
+    ),
+    (PreferenceDecoder, "local_search"): _LOCAL,
+    (PreferenceDecoder, "greedy_dag"): (
+        f"{_NO_CYCLE} (Ramaswamy et al., 2013, theorem 7), by decoder='greedy_dag'"
+    ),
+    (PreferenceDecoder, "copeland"): (
+        f"{_NO_CYCLE} and no tie, as decoder='copeland' is exact only there"
+    ),
+    (PreferenceDecoder, "sort"): f"{_NO_CYCLE} and no tie, as decoder='sort' is exact only there",
+    (PreferenceDecoder, "borda"): (
+        "no distributions in general: decoder='borda' is not exact, even without cycles"
+    ),
+    (AveragePrecisionDecoder, "exact"): "{}",
+    (AveragePrecisionDecoder, "auto"): "{}, which decoder='auto' does for up to 16 documents",
+    (AveragePrecisionDecoder, "local_search"): _LOCAL,
+    (AveragePrecisionDecoder, "diagonal"): (
+        "the distributions of P_reinforce (Ramaswamy et al., 2013, theorem 4), by "
+        "decoder='diagonal'"
+    ),
+    (Tiers, None): (
+        "no distributions for rankings: Tiers minimises another loss, in which documents can "
+        "share a position"
+    ),
 }
 
 #: Parameters that name the loss of a regressor, and the values with which the conditional mean has
@@ -80,7 +78,7 @@ def calibrated_over(loss: Loss, decoder: Any, model: Any) -> str:
     for part in _regressors(model):
         if wrong := _estimates_no_mean(part):
             return f"no distributions in general: {wrong} does not estimate expected targets"
-    sentence = _DECODED.get(type(decoder))
+    sentence = _DECODED.get((type(decoder), getattr(decoder, "method", None)))
     if sentence is None:
         return f"{loss.calibrated_over}, if {type(decoder).__name__} finds the best ranking"
     shrunken = getattr(loss, "_as_shrunken", str)

@@ -282,10 +282,13 @@ def objects(case):
 
 
 COVERS_OBJECTS = (
-    "DECODERS", "get_decoder", "Sort", "AutoPreferences", "ExactPreferences", "GreedyDAG",
-    "LocalSearchPreferences", "Borda", "Copeland", "InsertionSort", "AutoAveragePrecision",
-    "ExactAveragePrecision", "LocalSearchAveragePrecision", "DiagonalSort", "KERNELS",
-)  # fmt: skip
+    "DECODERS",
+    "get_decoder",
+    "Sort",
+    "PreferenceDecoder",
+    "AveragePrecisionDecoder",
+    "KERNELS",
+)
 
 
 def rules(case):
