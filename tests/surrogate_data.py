@@ -12,9 +12,7 @@ from sklearn_rankcal.surrogates import (
     Cosine,
     DuchiMackeyJordan,
     PairwiseMargin,
-    PointwiseSmoothHinge,
-    PointwiseSquaredHinge,
-    RequiredMargin,
+    PointwiseMargin,
     Softmax,
     WeightedComparisons,
 )
@@ -27,24 +25,29 @@ def itakura_saito():
     return Bregman(lambda x: -np.log(x), lambda x: -1 / x, lambda x: x**-2.0, np.exp, np.exp)
 
 
+def required_margin(margin):
+    """Equation (13) of Duchi et al. (2013): pairs require the difference of their utilities."""
+    return WeightedComparisons(margin, "binary", "difference")
+
+
 #: One of each class, and others whose parameters lead to other formulas.
 EVERY = (
     [kind() for kind in SURROGATES.values()]
     + [PairwiseMargin(margin) for margin in MARGINS]
     + [WeightedComparisons(margin) for margin in MARGINS]
-    + [RequiredMargin(margin) for margin in MARGINS]
+    + [required_margin(margin) for margin in MARGINS]
     + [
         itakura_saito(),
         DuchiMackeyJordan("cosh", nu=2.0),
         DuchiMackeyJordan("quartic"),
-        PointwiseSmoothHinge(width=0.3),
-        PointwiseSmoothHinge(width=1.7),
-        PointwiseSquaredHinge(t=2.5),
+        PointwiseMargin("smooth_hinge", t=1 / 0.3),
+        PointwiseMargin("smooth_hinge", t=1 / 1.7),
+        PointwiseMargin("squared_hinge", t=2.5),
         Softmax("own"),
         Cosine("own"),
         WeightedComparisons("squared_hinge", np.sqrt),
-        RequiredMargin("logistic", "binary"),
-        RequiredMargin("exponential", np.square),
+        WeightedComparisons("logistic", "binary", "binary"),
+        WeightedComparisons("exponential", "binary", np.square),
     ]
 )
 

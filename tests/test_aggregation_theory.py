@@ -2,7 +2,8 @@
 
 Duchi, Mackey and Jordan (2013), section 5.3: the surrogate (23), `DifferenceGraph`, is consistent
 for pairwise disagreement at the mean graph of a query, if that is acyclic. The surrogates (12) and
-(13), `WeightedComparisons` and `RequiredMargin`, and (23) itself for single judgements, are not.
+(13), `WeightedComparisons` with weights and with required margins, and (23) itself for single
+judgements, are not.
 tests/test_surrogate_calibration.py has their counterexamples of low noise.
 """
 
@@ -29,17 +30,15 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
     DifferenceGraph,
-    RankNet,
-    RequiredMargin,
     WeightedComparisons,
     get_surrogate,
 )
-from sklearn_rankcal.surrogates._margins import find_margin
+from sklearn_rankcal.surrogates._margins import MARGINS as PHI
 
 from . import oracles
 from .covering import covering
 from .label_distributions import single_edges
-from .surrogate_data import MARGINS, name_of
+from .surrogate_data import MARGINS, name_of, required_margin
 
 #: Inside the condition of acyclic mean preferences, but outside low noise: the mean graph is
 #: 1 > 2 > 3 with net weights .10, .14 and .36, and document 2 has the largest net score.
@@ -93,7 +92,7 @@ def test_net_preferences_are_consistent_at_acyclic_mean_graphs(margin):
     increase.
     """
     rng = np.random.default_rng(0)
-    at_zero = float(find_margin(margin).value(np.zeros(1))[0])
+    at_zero = float(PHI[margin].value(np.zeros(1))[0])
     assert at_zero > 0
     for r in (3, 3, 3, 3, 4):
         distribution = aggregated(draw_mean_graph(rng, r, acyclic=True))
@@ -194,7 +193,7 @@ def test_net_preferences_of_single_judgements_are_comparisons(margin):
     covering(
         [
             (kind(margin),)
-            for kind in (WeightedComparisons, RequiredMargin, DifferenceGraph)
+            for kind in (WeightedComparisons, required_margin, DifferenceGraph)
             for margin in MARGINS
         ],
         lambda surrogate: (type(surrogate), surrogate.margin),
@@ -261,8 +260,9 @@ def test_structures_are_consistent_for_their_limiting_scores_and_not_for_disagre
         assert ranks.tolist() == ([1, 2, 3] if name in right else [2, 1, 3]), name
         regret = ranking_regret(ranks, distribution, "pd")
         assert regret == pytest.approx(0.0 if name in right else 0.1)
+    ranknet = get_surrogate("ranknet")
     # RankNet, the logistic margin of binary comparisons, is as wrong as the latter
-    problem = ExpectedSurrogates.of_distribution(distribution, get_loss("pd"), RankNet())
+    problem = ExpectedSurrogates.of_distribution(distribution, get_loss("pd"), ranknet)
     assert np.argsort(-minimizers(problem)[0]).tolist() == [1, 0, 2]
 
 

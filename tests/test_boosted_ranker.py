@@ -30,7 +30,7 @@ from sklearn_rankcal.losses import MAP, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import PointwiseLogistic
+from sklearn_rankcal.surrogates import PointwiseMargin
 
 from .boosting_tools import regressor
 
@@ -130,7 +130,7 @@ def test_the_surrogate_is_resolved():
     one = ranker("lightgbm", "pointwise_logistic").fit(X, Y, groups=G)
     assert one.surrogate_.eta == one.model_.surrogate_.eta > 0
     with pytest.raises(ValueError, match="utilities of at most eta"):
-        ranker("lightgbm", PointwiseLogistic(eta=1e-3)).fit(X, Y, groups=G)
+        ranker("lightgbm", PointwiseMargin("logistic", eta=1e-3)).fit(X, Y, groups=G)
 
 
 def test_preferences_as_labels():

@@ -22,7 +22,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
     Bregman,
-    PointwiseSmoothHinge,
+    PointwiseMargin,
     Softmax,
     get_surrogate,
 )
@@ -252,7 +252,7 @@ def test_other_errors():
         xgboost_objective()(DATA.y, SCORES)
     with pytest.raises(ValueError, match="There are 5 weights"):
         xgboost_objective(groups=DATA.groups)(DATA.y, SCORES, np.ones(5))
-    hinge = lightgbm_objective(PointwiseSmoothHinge(eta=1e-6))
+    hinge = lightgbm_objective(PointwiseMargin("smooth_hinge", eta=1e-6))
     with pytest.raises(ValueError, match="utilities of at most eta"):
         hinge(DATA.y, SCORES, None, SIZES)
 

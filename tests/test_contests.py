@@ -537,7 +537,7 @@ def test_surrogates_that_leave_out_weights_or_ties_say_so():
 
     frame, X = make_votes(300, 2, 1, seed=1, ties=0.4, position=0.0)
     rows, y = ranker_data(frame, X.to_numpy())
-    with pytest.warns(UserWarning, match="RankNet counts each preferred pair once"):
+    with pytest.warns(UserWarning, match="counts each preferred pair once"):
         LinearRanker("ranknet", loss="pd_by_scores").fit(rows, y)
     with pytest.warns(UserWarning, match="the same weight in both directions"):
         LinearRanker("difference_graph", loss="pd_by_scores").fit(rows, y)

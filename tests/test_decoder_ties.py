@@ -15,7 +15,7 @@ from sklearn_rankcal.decoders import (
 from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import PDByScores
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import DifferenceGraph, PointwiseSmoothHinge
+from sklearn_rankcal.surrogates import DifferenceGraph, PointwiseMargin
 from sklearn_rankcal.utils._rounding import tie
 
 UNITS = [0.1, 0.3, 0.7, 1e-12, 1e12]
@@ -106,11 +106,11 @@ def test_weights_that_are_equal_but_for_rounding_are_ties():
 
 
 def test_the_smooth_hinge_gives_equal_utilities_equal_scores():
-    surrogate = PointwiseSmoothHinge(eta=0.6, width=0.2)
+    surrogate = PointwiseMargin("smooth_hinge", eta=0.6, t=5.0)
     expected = np.array([0.1 + 0.2, 0.3, 0.3 - 2**-54, 0.2, 0.4])
     score = surrogate.minimizer(expected, Queries.single(5))
-    assert score[:3].tolist() == [0.5, 0.5, 0.5]
-    assert score[3] == pytest.approx(1 - score[4])
+    assert score[:3].tolist() == [2.5, 2.5, 2.5]
+    assert score[3] == pytest.approx(5 - score[4])
 
 
 def test_a_symmetric_loss_matrix_is_factored_alike_in_each_unit():

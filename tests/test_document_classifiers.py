@@ -35,7 +35,7 @@ from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import NDCG, Positional, get_loss
 from sklearn_rankcal.models import DocumentModel, StackedModel
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import PointwiseLogistic, PointwiseSquaredHinge
+from sklearn_rankcal.surrogates import PointwiseMargin
 
 from .ranker_data import G, X, Y
 
@@ -151,7 +151,7 @@ def least(value_and_gradient, n):
 def test_logistic_regression_minimises_the_logistic_surrogate():
     model = DocumentModel(LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000))
     model.fit(X[RELEVANT], V, QUERIES)
-    surrogate = PointwiseLogistic(eta=V.max())
+    surrogate = PointwiseMargin("logistic", eta=V.max())
     table = X[RELEVANT]
 
     def objective(w):
@@ -171,7 +171,7 @@ def test_logistic_regression_minimises_the_logistic_surrogate():
 def test_a_linear_svm_minimises_the_squared_hinge_surrogate():
     svm = LinearSVC(C=0.5, fit_intercept=False, dual=False, tol=1e-10, max_iter=10_000)
     model = DocumentModel(svm).fit(X[RELEVANT], V, QUERIES)
-    surrogate, table = PointwiseSquaredHinge(eta=V.max()), X[RELEVANT]
+    surrogate, table = PointwiseMargin("squared_hinge", eta=V.max()), X[RELEVANT]
 
     def objective(w):  # the scores of the surrogate are (1 + s) / 2
         found = surrogate.evaluate(V, (1 + table @ w) / 2, QUERIES, derivatives=1)

@@ -11,15 +11,12 @@ from sklearn_rankcal import LinearRanker
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
-    PairwiseLogistic,
-    RankNet,
-    RankSVM,
-    WeightedComparisons,
+    PairwiseMargin,
     _level_sums,
+    _margins,
     _pair_sums,
     get_surrogate,
 )
-from sklearn_rankcal.surrogates._margins import find_margin
 
 from .surrogate_data import MARGINS, name_of
 
@@ -130,15 +127,14 @@ def test_surrogates_of_large_queries_are_finite_and_right(name, n, spread):
 def test_a_query_of_alternating_labels_does_not_overflow():
     """Products of terms of pairs are taken in parts, also if every second pair is left out."""
     y = np.arange(3000) % 2
-    for surrogate in (RankNet(), WeightedComparisons("logistic", weight="binary")):
-        for n_rows in (1200, 3000):
-            labels, queries = y[:n_rows], Queries.single(n_rows)
-            value = surrogate.value(labels, np.zeros(n_rows), queries)
-            assert value[0] == pytest.approx((n_rows // 2) ** 2 * np.log(2), rel=1e-12)
+    for n_rows in (1200, 3000):
+        labels, queries = y[:n_rows], Queries.single(n_rows)
+        value = get_surrogate("ranknet").value(labels, np.zeros(n_rows), queries)
+        assert value[0] == pytest.approx((n_rows // 2) ** 2 * np.log(2), rel=1e-12)
     if _pair_sums.kernels.pair_sums is not None:  # the kernel, for which the query is too short
         v, queries = y.astype(float), Queries.single(3000)
         sums = _pair_sums._add_pairs(
-            v, np.zeros(3000), queries, find_margin("logistic"), "binary", None, None
+            v, np.zeros(3000), queries, _margins.MARGINS["logistic"], "binary", None, None
         )
         assert sums[0][0] == pytest.approx(1500**2 * np.log(2), rel=1e-12)
     X = np.column_stack([y + np.sin(np.arange(3000)), np.cos(np.arange(3000))])
@@ -163,10 +159,9 @@ def test_sums_by_level_are_sums_over_pairs(margin, spread, weight, required):
     # Some scores are equal, and some are exactly 1 apart.
     s = spread * np.round(4 * random.normal(size=n)) / 4
     functions = _pair_sums.function_of(weight), _pair_sums.function_of(required)
-    pairs = _pair_sums._add_pairs(
-        v, s, Queries.single(n), find_margin(margin), weight, required, None
-    )
-    levels = _level_sums.level_sums(v, s, find_margin(margin), *functions)
+    phi = _margins.MARGINS[margin]
+    pairs = _pair_sums._add_pairs(v, s, Queries.single(n), phi, weight, required, None)
+    levels = _level_sums.level_sums(v, s, phi, *functions)
     for one, other in zip(pairs, levels, strict=True):
         scale = max(np.abs(one).max(), 1e-9)
         np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
@@ -183,14 +178,19 @@ def test_large_scores_keep_their_digits(margin, size, scores):
     s = {"equal": np.full(n, size), "spread": size * s, "outlier": np.append(s[1:], size)}[scores]
     queries = Queries.single(n)
     with np.errstate(over="ignore"):
-        pairs = _pair_sums._add_pairs(v, s, queries, find_margin(margin), "binary", None, None)
-        sums = _pair_sums.pair_sums(v, s, queries, find_margin(margin), weight="binary")
+        phi = _margins.MARGINS[margin]
+        pairs = _pair_sums._add_pairs(v, s, queries, phi, "binary", None, None)
+        sums = _pair_sums.pair_sums(v, s, queries, phi, weight="binary")
     for one, other in zip(pairs, sums, strict=True):
         scale = np.abs(one).max()
         np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
 
 
-@pytest.mark.parametrize("surrogate", [RankNet(), RankSVM(), PairwiseLogistic()], ids=name_of)
+@pytest.mark.parametrize(
+    "surrogate",
+    [get_surrogate("ranknet"), get_surrogate("ranksvm"), PairwiseMargin("logistic")],
+    ids=name_of,
+)
 def test_a_large_query_among_small_ones(surrogate):
     random = np.random.default_rng(4)
     sizes = [3, 12_000, 1, 40, 9000, 2]
@@ -211,10 +211,10 @@ def test_quadratic_work_says_what_it_costs(monkeypatch):
     n = 2000
     v, s, queries = random.normal(size=n), random.normal(size=n), Queries.single(n)
     with warnings.catch_warnings(record=True) as nothing:
-        RankNet().value(v, s, queries)
+        get_surrogate("ranknet").value(v, s, queries)
     assert not nothing
     monkeypatch.setattr(_pair_sums, "_LONG", 0.01)
     with pytest.warns(UserWarning, match="4,000,000 pairs of documents takes about .* 'softmax'"):
-        RankNet().value(v, s, queries)
+        get_surrogate("ranknet").value(v, s, queries)
     # Few levels need no pairs.
-    RankSVM().value(np.round(v), s, queries)
+    get_surrogate("ranksvm").value(np.round(v), s, queries)

@@ -30,7 +30,7 @@ from sklearn_rankcal.surrogates import (
     SURROGATES,
     Bregman,
     Cosine,
-    PointwiseLogistic,
+    PointwiseMargin,
     Softmax,
     Surrogate,
     WeightedComparisons,
@@ -364,7 +364,7 @@ def test_what_it_is_calibrated_over():
         ({"step_size": "linear"}, "'step_size' parameter of LinearRanker must be a str among"),
         ({"surrogate": "softmx"}, "Unknown surrogate 'softmx'. Did you mean 'softmax'?"),
         ({"surrogate": "listnet"}, "There is no 'listnet' here; the nearest is 'softmax'"),
-        ({"surrogate": PointwiseLogistic(-1.0)}, "eta must be a positive finite number"),
+        ({"surrogate": PointwiseMargin("logistic", -1.0)}, "eta must be a finite number > 0"),
         ({"loss": "spearman"}, "Softmax needs utilities >= 0"),
         ({"loss": "pd"}, "Softmax is a function of scores, but PD learns pairs of documents"),
         ({"max_iter": 0}, "'max_iter' parameter of LinearRanker must be"),
@@ -378,9 +378,9 @@ def test_bad_parameters(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": True}, "alpha must be a positive finite number; got True"),
-        ({"tol": 0.0}, "tol must be a positive finite number"),
-        ({"largest_step": np.nan}, "largest_step must be a positive finite number"),
+        ({"alpha": True}, "alpha must be a finite number > 0; got True"),
+        ({"tol": 0.0}, "tol must be a finite number > 0"),
+        ({"largest_step": np.nan}, "largest_step must be a finite number > 0"),
         ({"solver": "sdg"}, "Unknown solver 'sdg'. Did you mean 'sgd'? Known: lbfgs, sgd."),
         ({"step_size": None}, "Unknown step_size None. Known: sqrt, inverse."),
         ({"batch_size": 0}, "batch_size must be a whole number >= 1"),
@@ -432,7 +432,7 @@ def test_search_over_surrogates_and_pipelines():
     assert len(search.cv_results_["mean_test_score"]) == 8
     assert 0.5 < search.best_score_ < 1
     assert len(set(search.cv_results_["mean_test_score"])) > 2
-    one = LinearRanker(PointwiseLogistic(), loss=NDCG(k=5)).set_params(surrogate__eta=3.0)
+    one = LinearRanker(PointwiseMargin("logistic"), loss=NDCG(k=5)).set_params(surrogate__eta=3.0)
     assert one.fit(X, labels).surrogate_.eta == 3.0
 
 

@@ -20,14 +20,11 @@ from sklearn_rankcal.losses import NDCG, get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     Bregman,
-    DifferenceGraph,
     PointwiseSquared,
-    RankNet,
-    RankSVM,
-    RequiredMargin,
     Softmax,
     Surrogate,
     WeightedComparisons,
+    get_surrogate,
 )
 
 from .ranking_lemmas import OrderPreservingMap
@@ -69,7 +66,8 @@ def test_risks_of_preferences_are_means_over_labels():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 3, (5, 3, 3)) * ~np.eye(3, dtype=bool)
     p, s, queries = rng.dirichlet(np.ones(5)), rng.normal(size=3), Queries.single(3)
-    for surrogate in (RankSVM(), WeightedComparisons(), RequiredMargin(), DifferenceGraph()):
+    for name in ("ranksvm", "weighted_comparisons", "required_margin", "difference_graph"):
+        surrogate = get_surrogate(name)
         wanted = 0.0
         for chance, y in zip(p, labels, strict=True):
             i, j = np.nonzero(y)
@@ -155,7 +153,11 @@ def hinge_oracle(surrogate, distribution, top):
 
 @pytest.mark.parametrize(
     ("surrogate", "top"),
-    [(RankSVM(), 2), (WeightedComparisons("hinge"), 2), (RequiredMargin("hinge", "binary"), 4)],
+    [
+        (WeightedComparisons("hinge", "binary"), 2),
+        (WeightedComparisons("hinge"), 2),
+        (WeightedComparisons("hinge", "binary", "binary"), 4),
+    ],
     ids=name_of,
 )
 def test_suboptimality_of_hinges_equals_an_enumeration(surrogate, top):
@@ -204,7 +206,7 @@ def test_the_nearest_decreasing_rows():
 def test_infima_that_are_not_attained():
     """Scores go to infinity where all labels agree, or where a document has no utility."""
     certain = ([[2, 1, 0]], [1.0])
-    for surrogate in (RankNet(), "rankboost", "weighted_comparisons"):
+    for surrogate in ("ranknet", "rankboost", "weighted_comparisons"):
         assert surrogate_regret([60.0, 0.0, -60.0], certain, "dcg", surrogate) < 1e-9
         risk = surrogate_risk([2.0, 1.0, 0.0], certain, "dcg", surrogate)
         assert surrogate_regret([2.0, 1.0, 0.0], certain, "dcg", surrogate) == pytest.approx(risk)
@@ -245,7 +247,7 @@ def test_a_bregman_divergence_of_a_user_is_minimised_numerically():
 def test_a_minimum_that_is_missed_warns(monkeypatch):
     monkeypatch.setattr(minima, "STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="was not minimised: a derivative of"):
-        surrogate_regret([0.0, 0.0, 1.0], ([[2, 1, 0], [0, 2, 1]], [0.6, 0.4]), "dcg", RankNet())
+        surrogate_regret([0.0, 0.0, 1.0], ([[2, 1, 0], [0, 2, 1]], [0.6, 0.4]), "dcg", "ranknet")
 
 
 @pytest.mark.parametrize(

@@ -30,36 +30,35 @@ from sklearn_rankcal.surrogates import (
     DuchiMackeyJordan,
     PairwiseMargin,
     PairwiseSquared,
-    PointwiseExponential,
-    PointwiseLogistic,
-    PointwiseSmoothHinge,
+    PointwiseMargin,
     PointwiseSquared,
-    PointwiseSquaredHinge,
-    RankNet,
-    RankSVM,
-    RequiredMargin,
     Softmax,
     WeightedComparisons,
+    get_surrogate,
 )
 
 from .covering import covering
 from .label_distributions import single_edges
-from .surrogate_data import EVERY, MARGINS, name_of, surrogate_risk
+from .surrogate_data import EVERY, MARGINS, name_of, required_margin, surrogate_risk
 
 GOOD = [surrogate for surrogate in EVERY if surrogate.order_preserving]
 BAD = [one for one in EVERY if not one.order_preserving] + [PointwiseSquared("own")]
 #: The margins of theorem 2 of Duchi et al. with weights, and of theorem 3 with required margins.
 COMPARISONS = [
-    kind(margin, function)
-    for kind in (WeightedComparisons, RequiredMargin)
+    WeightedComparisons(margin, *functions)
     for margin in MARGINS
-    for function in ("difference", "binary")
+    for functions in (
+        ("difference",),
+        ("binary",),
+        ("binary", "difference"),
+        ("binary", "binary"),
+    )
 ]
 
 
 def test_every_surrogate_is_in_one_of_the_lists():
     listed = {type(surrogate) for surrogate in GOOD + BAD}
-    assert listed == set(SURROGATES.values())
+    assert listed == {type(make()) for make in SURROGATES.values()}
 
 
 # ------------------------------------------------------------------ minimisers
@@ -155,13 +154,13 @@ def with_extreme_parameters():
     for size in (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4):
         for penalty in ("squared", "quartic", "cosh"):
             yield DuchiMackeyJordan(penalty, nu=size)
-        yield PointwiseSquaredHinge(t=size)
-        yield PointwiseSmoothHinge(width=size)
+        yield PointwiseMargin("squared_hinge", t=size)
+        yield PointwiseMargin("smooth_hinge", t=1 / size)
         if size >= 10:
-            for kind in (PointwiseLogistic, PointwiseExponential):
-                yield kind(eta=size)
-            yield PointwiseSquaredHinge(eta=size, t=1 / size)
-            yield PointwiseSmoothHinge(eta=size, width=1 / size)
+            for margin in ("logistic", "exponential"):
+                yield PointwiseMargin(margin, eta=size)
+            yield PointwiseMargin("squared_hinge", eta=size, t=1 / size)
+            yield PointwiseMargin("smooth_hinge", eta=size, t=size)
 
 
 @pytest.mark.parametrize("surrogate", with_extreme_parameters(), ids=name_of)
@@ -175,10 +174,13 @@ def test_nothing_is_found_at_extreme_parameters(surrogate):
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
-@pytest.mark.parametrize("kind", [RankNet, RankSVM, PairwiseMargin])
-def test_failures_are_found_in_every_unit_of_the_labels(kind, unit):
+@pytest.mark.parametrize(
+    "surrogate",
+    [get_surrogate("ranknet"), get_surrogate("ranksvm"), PairwiseMargin("hinge")],
+    ids=name_of,
+)
+def test_failures_are_found_in_every_unit_of_the_labels(surrogate, unit):
     """The least notable difference follows the unit, so that no failure hides in a small one."""
-    surrogate = kind("hinge") if kind is PairwiseMargin else kind()
     labels = unit * np.array(list(itertools.product(range(4), repeat=3)))
     found = find_counterexample(
         DCG(gain="linear"), surrogate, labels=labels, n_trials=600, random_state=0
@@ -235,7 +237,7 @@ def test_the_example_of_theorem_3():
     regret = ranking_regret([1, 3, 2], distribution, "pd")
     assert regret == pytest.approx(0.01)
     for margin in MARGINS:
-        for surrogate in (RequiredMargin(margin), WeightedComparisons(margin)):
+        for surrogate in (required_margin(margin), WeightedComparisons(margin)):
             assert suboptimality(regret / 2, distribution, "pd", surrogate) < 1e-9
 
 
@@ -278,11 +280,11 @@ def test_proposition_7_of_ravikumar_et_al(surrogate, p, ndcg, own):
 
 def test_arguments_of_find_counterexample():
     by_name = find_counterexample("dcg", "ranknet", n_trials=300, random_state=0)
-    by_object = find_counterexample("dcg", RankNet(), n_trials=300, random_state=0)
+    by_object = find_counterexample("dcg", get_surrogate("ranknet"), n_trials=300, random_state=0)
     assert by_name.regret == by_object.regret
     np.testing.assert_array_equal(by_name.u, by_object.u)
     with pytest.raises(TypeError, match="decoder or surrogate object and not the class"):
-        find_counterexample("dcg", RankNet)
+        find_counterexample("dcg", WeightedComparisons)
     with pytest.raises(ValueError, match="Use loss='pd_by_scores' or 'map_by_scores'"):
         find_counterexample("pd", Softmax())
     with pytest.raises(ValueError, match="needs utilities >= 0"):
@@ -309,8 +311,8 @@ def test_arguments_of_find_counterexample():
                 if not hasattr(surrogate, "normalization")
             ),
             *((kind("own"), "ndcg", None) for kind in (PointwiseSquared, Cosine, Softmax)),
-            (RankSVM(), "auc", None),
-            (RankNet(), "precision@1", None),
+            (get_surrogate("ranksvm"), "auc", None),
+            (get_surrogate("ranknet"), "precision@1", None),
             (Softmax(), "err", None),
             (PointwiseSquared(), "err", None),
             (PointwiseSquared(), "map_by_scores", None),

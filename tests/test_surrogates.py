@@ -17,25 +17,17 @@ from sklearn_rankcal.surrogates import (
     Cosine,
     DifferenceGraph,
     DuchiMackeyJordan,
-    PairwiseLogistic,
     PairwiseMargin,
-    PointwiseExponential,
-    PointwiseLogistic,
-    PointwiseSmoothHinge,
+    PointwiseMargin,
     PointwiseSquared,
-    PointwiseSquaredHinge,
-    RankBoost,
-    RankNet,
-    RankSVM,
-    RequiredMargin,
     Softmax,
     WeightedComparisons,
     _pair_sums,
     get_surrogate,
 )
-from sklearn_rankcal.surrogates._margins import find_margin
+from sklearn_rankcal.surrogates._margins import MARGINS as _MARGINS
 
-from .surrogate_data import EVERY, MARGINS, draw, itakura_saito, name_of
+from .surrogate_data import EVERY, MARGINS, draw, itakura_saito, name_of, required_margin
 
 PHI = {
     "logistic": lambda d: np.log(1 + np.exp(-d)),
@@ -46,8 +38,8 @@ PHI = {
 }
 
 
-def smooth(x, a):
-    return 0.0 if x <= 0 else x * x / (2 * a) if x <= a else x - a / 2
+def smooth(x):
+    return 0.0 if x <= 0 else x * x / 2 if x <= 1 else x - 1 / 2
 
 
 def pairs(v, s, weight, phi):
@@ -58,15 +50,15 @@ def pairs(v, s, weight, phi):
 #: The formulas of the docstrings for a single query, written out.
 FORMULAS = {
     PointwiseSquared(): lambda v, s: ((v - s) ** 2).sum(),
-    PointwiseLogistic(3.0): lambda v, s: (
+    PointwiseMargin("logistic", 3.0): lambda v, s: (
         v * np.log(1 + np.exp(-s)) + (3 - v) * np.log(1 + np.exp(s))
     ).sum(),
-    PointwiseExponential(3.0): lambda v, s: (v * np.exp(-s) + (3 - v) * np.exp(s)).sum(),
-    PointwiseSquaredHinge(3.0, 2.0): lambda v, s: sum(
+    PointwiseMargin("exponential", 3.0): lambda v, s: (v * np.exp(-s) + (3 - v) * np.exp(s)).sum(),
+    PointwiseMargin("squared_hinge", 3.0, 2.0): lambda v, s: sum(
         a * max(0, 2 - b) ** 2 + (3 - a) * max(0, b) ** 2 for a, b in zip(v, s, strict=True)
     ),
-    PointwiseSmoothHinge(3.0, 0.4): lambda v, s: sum(
-        a * smooth(1 - b, 0.4) + (3 - a) * smooth(b, 0.4) for a, b in zip(v, s, strict=True)
+    PointwiseMargin("smooth_hinge", 3.0, 0.4): lambda v, s: sum(
+        a * smooth(0.4 - b) + (3 - a) * smooth(b) for a, b in zip(v, s, strict=True)
     ),
     get_surrogate("pairwise_squared"): lambda v, s: pairs(
         v, s, lambda a, b: 0.5, lambda d, y: (y - d) ** 2
@@ -78,9 +70,15 @@ FORMULAS = {
     ).sum(),
     get_surrogate("duchi_mackey_jordan"): lambda v, s: (-v * s + 0.5 * s**2).sum(),
     Bregman(): lambda v, s: ((v - s) ** 2).sum(),
-    RankSVM(): lambda v, s: pairs(v, s, lambda a, b: a > b, lambda d, y: PHI["hinge"](d)),
-    RankNet(): lambda v, s: pairs(v, s, lambda a, b: a > b, lambda d, y: PHI["logistic"](d)),
-    RankBoost(): lambda v, s: pairs(v, s, lambda a, b: a > b, lambda d, y: PHI["exponential"](d)),
+    get_surrogate("ranksvm"): lambda v, s: pairs(
+        v, s, lambda a, b: a > b, lambda d, y: PHI["hinge"](d)
+    ),
+    get_surrogate("ranknet"): lambda v, s: pairs(
+        v, s, lambda a, b: a > b, lambda d, y: PHI["logistic"](d)
+    ),
+    get_surrogate("rankboost"): lambda v, s: pairs(
+        v, s, lambda a, b: a > b, lambda d, y: PHI["exponential"](d)
+    ),
 } | {
     kind(margin): formula(PHI[margin])
     for margin in MARGINS
@@ -92,7 +90,7 @@ FORMULAS = {
         DifferenceGraph: lambda phi: (
             lambda v, s: pairs(v, s, lambda a, b: max(a - b, 0), lambda d, y: phi(d))
         ),
-        RequiredMargin: lambda phi: (
+        required_margin: lambda phi: (
             lambda v, s: pairs(v, s, lambda a, b: a > b, lambda d, y: phi(d - y))
         ),
     }.items()
@@ -215,7 +213,7 @@ def test_logistic_margins_far_apart():
     """The fast sum takes exponentials of scores, which must not lose pairs that are far apart."""
     queries = Queries.single(3)
     for far in (400.0, 599.0, 601.0, 2000.0):
-        result = PairwiseLogistic().evaluate([1.0, 2.0, 0.0], [0.0, 0.5, far], queries)
+        result = PairwiseMargin("logistic").evaluate([1.0, 2.0, 0.0], [0.0, 0.5, far], queries)
         near = 1 * np.log1p(np.exp(0.5)) + 2 * np.log1p(np.exp(-0.5))
         assert result.value[0] == pytest.approx(near + far + 2 * (far - 0.5), rel=1e-14)
         assert result.gradient[2] == pytest.approx(3.0)
@@ -227,8 +225,8 @@ def test_products_of_long_queries_do_not_overflow(r):
     random = np.random.default_rng(r)
     v, s = random.integers(0, 3, r) / 2, random.normal(size=r)
     for surrogate, weights in (
-        (PairwiseLogistic(), np.where(np.eye(r), 0.0, v[:, None])),
-        (RankNet(), (v[:, None] > v).astype(float)),
+        (PairwiseMargin("logistic"), np.where(np.eye(r), 0.0, v[:, None])),
+        (get_surrogate("ranknet"), (v[:, None] > v).astype(float)),
         (WeightedComparisons(), np.maximum(v[:, None] - v, 0)),
     ):
         losses = weights * np.logaddexp(0, s - s[:, None])
@@ -245,7 +243,7 @@ def test_products_of_long_queries_do_not_overflow(r):
 def test_kernel_and_its_twin_agree(monkeypatch, margin, weight, required):
     random = np.random.default_rng(4)
     v, s, queries = draw(random, sizes=(1, 2, 3, 40, 7, 7), interleaved=False)
-    arguments = v, s, queries, find_margin(margin)
+    arguments = v, s, queries, _MARGINS[margin]
     fast = _pair_sums.pair_sums(*arguments, weight=weight, required=required)
     shared = _pair_sums.pair_sums(*arguments, weight=weight, required=required, n_jobs=2)
     monkeypatch.setattr(_pair_sums.kernels, "pair_sums", None)
@@ -259,8 +257,8 @@ def test_threads_share_the_queries(monkeypatch):
     monkeypatch.setattr(_pair_sums, "_PAIRS_PER_THREAD", 10)
     random = np.random.default_rng(5)
     v, s, queries = draw(random, sizes=(5,) * 30)
-    one = PairwiseLogistic().evaluate(v, s, queries)
-    several = PairwiseLogistic().evaluate(v, s, queries, n_jobs=3)
+    one = PairwiseMargin("logistic").evaluate(v, s, queries)
+    several = PairwiseMargin("logistic").evaluate(v, s, queries, n_jobs=3)
     for a, b in zip(one, several, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -283,12 +281,12 @@ def test_numpy_sums_of_long_queries_take_little_memory(monkeypatch, working_memo
 @pytest.mark.parametrize(
     "surrogate",
     [
-        RankSVM(),
-        RankNet(),
-        RankBoost(),
+        get_surrogate("ranksvm"),
+        get_surrogate("ranknet"),
+        get_surrogate("rankboost"),
         WeightedComparisons("squared_hinge"),
-        RequiredMargin("logistic"),
-        RequiredMargin("exponential"),
+        WeightedComparisons("logistic", "binary", "difference"),
+        WeightedComparisons("exponential", "binary", "difference"),
         DifferenceGraph("smooth_hinge"),
     ],
     ids=name_of,
@@ -345,33 +343,32 @@ def test_invariances_hold_as_stated(surrogate):
 def test_bad_input_is_refused():
     queries = Queries.single(2)
     with pytest.raises(ValueError, match="utilities of at most eta=1"):
-        PointwiseLogistic(1.0).value([2.0, 0.0], [0.0, 0.0], queries)
+        PointwiseMargin("logistic", 1.0).value([2.0, 0.0], [0.0, 0.0], queries)
     for eta in (0.0, -1.0, np.inf, np.nan, True, "two"):
-        with pytest.raises(ValueError, match="eta must be a positive finite number"):
-            PointwiseExponential(eta).value([1.0, 0.0], [0.0, 0.0], queries)
-    for name, kind in SURROGATES.items():
-        surrogate = kind()
+        with pytest.raises(ValueError, match="eta must be a finite number > 0"):
+            PointwiseMargin("exponential", eta).value([1.0, 0.0], [0.0, 0.0], queries)
+    for name in SURROGATES:
+        surrogate = get_surrogate(name)
         if surrogate.takes_negative:
             surrogate.value([-1.0, 1.0], [0.0, 0.0], queries)
         else:
-            with pytest.raises(ValueError, match=f"{kind.__name__} needs utilities >= 0; got -1"):
+            with pytest.raises(ValueError, match=r"\w+ needs utilities >= 0; got -1"):
                 surrogate.value([-1.0, 1.0], [0.0, 0.0], queries)
         with pytest.raises(ValueError, match="scores contains NaN"):
             surrogate.value([1.0, 1.0], [0.0, np.nan], queries)
         with pytest.raises(ValueError, match="one number for each of the 2"):
             surrogate.value([1.0], [0.0, 0.0], queries)
-        assert type(get_surrogate(name)) is kind
     for bad, match in (
-        (PairwiseMargin("squared"), "margin must be one of"),
+        (PairwiseMargin("squared"), "Did you mean 'squared_hinge'"),
         (WeightedComparisons(weight="differences"), "Did you mean 'difference'"),
-        (RequiredMargin(required=3), "required must be a function"),
-        (Softmax("ndcg"), "normalization must be"),
-        (PointwiseSquaredHinge(t=0), "t must be a positive"),
-        (PointwiseSmoothHinge(width=-1), "width must be a positive"),
+        (WeightedComparisons(required=3), "Unknown required 3"),
+        (Softmax("ndcg"), "Unknown normalization"),
+        (PointwiseMargin("squared_hinge", t=0), "t must be a finite number > 0"),
+        (PointwiseMargin("hinge"), "Unknown margin 'hinge'"),
         (get_surrogate("duchi_mackey_jordan", penalty="square"), "Did you mean 'squared'"),
-        (get_surrogate("duchi_mackey_jordan", nu=0), "nu must be a positive"),
+        (get_surrogate("duchi_mackey_jordan", nu=0), "nu must be a finite number > 0"),
         (Bregman(np.square), "must all be functions"),
-        (Bregman(strong_convexity=0), "strong_convexity must be a positive"),
+        (Bregman(strong_convexity=0), "strong_convexity must be a finite number > 0"),
     ):
         with pytest.raises(ValueError, match=match):
             bad.value([1.0, 0.0], [0.0, 0.0], queries)
@@ -381,7 +378,7 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="does not take preferences"):
         Softmax().value(preferences, [0.0, 0.0], queries)
     with pytest.raises(ValueError, match="documents of other queries"):
-        RankNet().value(preferences, [0.0, 0.0], Queries.from_groups([0, 1]))
+        get_surrogate("ranknet").value(preferences, [0.0, 0.0], Queries.from_groups([0, 1]))
 
 
 def test_names():
@@ -392,6 +389,9 @@ def test_names():
         get_surrogate(own, normalization="own")
     with pytest.raises(TypeError, match="has no parameter 'eta'"):
         get_surrogate("ranknet", eta=1)
+    with pytest.raises(TypeError, match="has no parameter 'margin'"):
+        get_surrogate("ranknet", margin="hinge")  # which would be another surrogate
+    assert get_surrogate("required_margin", margin="logistic").margin == "logistic"
     with pytest.raises(TypeError, match="must be a name or a Surrogate object"):
         get_surrogate(3)
     with pytest.raises(ValueError, match="the nearest is 'softmax'"):
@@ -451,8 +451,8 @@ def test_targets_are_those_of_the_loss():
 
 
 def test_eta_follows_the_data():
-    surrogate = PointwiseLogistic().resolve(np.array([0.0, 3.0]))
-    assert surrogate.eta == 6.0 and PointwiseLogistic().resolve(np.zeros(2)).eta == 1.0
+    surrogate = PointwiseMargin("logistic").resolve(np.array([0.0, 3.0]))
+    assert surrogate.eta == 6.0 and PointwiseMargin("logistic").resolve(np.zeros(2)).eta == 1.0
     queries = Queries.single(2)
-    alone = PointwiseLogistic().value([0.0, 3.0], [1.0, -1.0], queries)
+    alone = PointwiseMargin("logistic").value([0.0, 3.0], [1.0, -1.0], queries)
     assert alone == surrogate.value([0.0, 3.0], [1.0, -1.0], queries)

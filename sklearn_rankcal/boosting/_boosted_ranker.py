@@ -43,7 +43,7 @@ class BoostedRanker(QueryRanker):
     ----------
     surrogate : str or Surrogate, default="softmax"
         What is minimised: a key of `surrogates.SURROGATES` or an object, such as
-        ``PointwiseLogistic(eta=2.0)``. :ref:`bench-boosted` compares them.
+        ``PointwiseMargin(eta=2.0)``. :ref:`bench-boosted` compares them.
     loss : str or Loss, default="ndcg"
         The loss, whose utilities the surrogate is a function of. On validation queries, training
         stops when neither its measure nor the surrogate improves. It must be a loss on scores, as

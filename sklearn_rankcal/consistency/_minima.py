@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.consistency._expected import ExpectedSurrogates
-from sklearn_rankcal.surrogates import ComparisonSurrogate, DifferenceGraph, PairwiseMargin
-from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS
+from sklearn_rankcal.surrogates import DifferenceGraph, PairwiseMargin, WeightedComparisons
+from sklearn_rankcal.surrogates._pair_sums import function_of
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -73,7 +73,7 @@ def decreasing_fit(values: Floats) -> Floats:
 def is_piecewise_linear(problems: ExpectedSurrogates) -> bool:
     """Whether the surrogate is a sum of hinges."""
     surrogate = problems.surrogate
-    return isinstance(surrogate, PairwiseMargin | ComparisonSurrogate) and (
+    return isinstance(surrogate, PairwiseMargin | WeightedComparisons) and (
         surrogate.margin == "hinge"
     )
 
@@ -251,23 +251,23 @@ def _hinges(problems: ExpectedSurrogates) -> tuple[Ints, Ints, Ints, Floats, Flo
         weights = np.where(np.eye(r, dtype=bool), 0.0, problems.expected[:, :, None])
         at, i, j = np.nonzero(weights > 0)
         return at, i, j, weights[at, i, j], np.ones(len(at))
-    assert isinstance(surrogate, ComparisonSurrogate)
-    weight, required = surrogate._functions()
+    assert isinstance(surrogate, WeightedComparisons)
+    weight, required = function_of(surrogate.weight), function_of(surrogate.required)
+    assert weight is not None
     y = targets
     if targets.ndim == 2:
         y = np.maximum(targets[:, :, None] - targets[:, None, :], 0.0)
     elif isinstance(surrogate, DifferenceGraph):
         y = np.maximum(targets - targets.transpose(0, 2, 1), 0.0)
     some = y > 0
-    weights, needed = np.zeros(y.shape), np.ones(y.shape)
-    weights[some] = (FUNCTIONS[weight] if isinstance(weight, str) else weight)(y[some])
-    if required is not None:
-        function = FUNCTIONS[required] if isinstance(required, str) else required
-        needed[some] += function(y[some])
+    weights = np.zeros(y.shape)
+    weights[some] = weight(y[some])
     if required is None:
         mean = np.einsum("nk,nkij->nij", problems.chance, weights[problems.labels])
         at, i, j = np.nonzero(mean > 0)
         return at, i, j, mean[at, i, j], np.ones(len(at))
+    needed = np.ones(y.shape)
+    needed[some] += required(y[some])
     each = problems.chance[:, :, None, None] * weights[problems.labels]
     at, k, i, j = np.nonzero(each > 0)
     return at, i, j, each[at, k, i, j], needed[problems.labels[at, k], i, j]

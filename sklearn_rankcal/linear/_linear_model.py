@@ -26,12 +26,11 @@ from sklearn_rankcal.linear._stochastic import (
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
-from sklearn_rankcal.surrogates._base import check_positive
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range
 
@@ -202,10 +201,10 @@ class LinearModel(BaseEstimator):
         """Check the parameters, and return the surrogate for these targets."""
         values = targets.values if isinstance(targets, RedrawnTargets) else targets
         surrogate = get_surrogate(self.surrogate).resolve(values)
-        check_positive("alpha", self.alpha)
-        check_positive("tol", self.tol)
+        check_number(self.alpha, "alpha")
+        check_number(self.tol, "tol")
         if self.largest_step is not None:
-            check_positive("largest_step", self.largest_step)
+            check_number(self.largest_step, "largest_step")
         check_count(self.max_iter, "max_iter", or_none=True)
         check_count(self.batch_size, "batch_size")
         check_flag(self.warm_start, "warm_start")

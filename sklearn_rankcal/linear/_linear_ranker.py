@@ -49,7 +49,7 @@ class LinearRanker(QueryRanker):
     ----------
     surrogate : str or Surrogate, default="softmax"
         What is minimised: a name in `surrogates.SURROGATES`, or an object such as
-        ``PointwiseLogistic(eta=2)``. ``"ranksvm"``, ``"ranknet"`` and ``Softmax("own")``, the
+        ``PointwiseMargin(eta=2)``. ``"ranksvm"``, ``"ranknet"`` and ``Softmax("own")``, the
         linear ListNet, are the usual linear rankers, which are not calibrated.
     loss : str or Loss, default="ndcg"
         The loss whose utilities are learned, such as ``"ndcg@10"``, ``"dcg"``, ``"err"`` or

@@ -19,15 +19,7 @@ References
 """
 
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._comparisons import (
-    ComparisonSurrogate,
-    DifferenceGraph,
-    RankBoost,
-    RankNet,
-    RankSVM,
-    RequiredMargin,
-    WeightedComparisons,
-)
+from sklearn_rankcal.surrogates._comparisons import DifferenceGraph, WeightedComparisons
 from sklearn_rankcal.surrogates._listwise import (
     Bregman,
     Cosine,
@@ -35,43 +27,22 @@ from sklearn_rankcal.surrogates._listwise import (
     GeneralizedKullbackLeibler,
     Softmax,
 )
-from sklearn_rankcal.surrogates._pairwise import (
-    PairwiseExponential,
-    PairwiseLogistic,
-    PairwiseMargin,
-    PairwiseSquared,
-)
-from sklearn_rankcal.surrogates._pointwise import (
-    PointwiseExponential,
-    PointwiseLogistic,
-    PointwiseSmoothHinge,
-    PointwiseSquared,
-    PointwiseSquaredHinge,
-)
+from sklearn_rankcal.surrogates._pairwise import PairwiseMargin, PairwiseSquared
+from sklearn_rankcal.surrogates._pointwise import PointwiseMargin, PointwiseSquared
 from sklearn_rankcal.surrogates._registry import SURROGATES, get_surrogate
 
 __all__ = [
     "SURROGATES",
     "Bregman",
-    "ComparisonSurrogate",
     "Cosine",
     "DifferenceGraph",
     "DuchiMackeyJordan",
     "Evaluation",
     "GeneralizedKullbackLeibler",
-    "PairwiseExponential",
-    "PairwiseLogistic",
     "PairwiseMargin",
     "PairwiseSquared",
-    "PointwiseExponential",
-    "PointwiseLogistic",
-    "PointwiseSmoothHinge",
+    "PointwiseMargin",
     "PointwiseSquared",
-    "PointwiseSquaredHinge",
-    "RankBoost",
-    "RankNet",
-    "RankSVM",
-    "RequiredMargin",
     "Softmax",
     "Surrogate",
     "WeightedComparisons",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import GainLoss, Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats
 
 
@@ -135,7 +135,7 @@ class Surrogate(BaseEstimator):
     def resolve(self, targets: Any) -> Self:
         """Return a copy of the surrogate, whose parameters that depend on data follow `targets`."""
         self.check(targets)
-        return clone(self)
+        return clone(self._with_defaults(targets))
 
     def check(self, targets: Any) -> None:
         """Raise ValueError unless the parameters are valid and the surrogate takes the targets."""
@@ -290,8 +290,7 @@ class ListwiseSurrogate(Surrogate):
         )
 
     def _check_parameters(self) -> None:
-        if self.normalization not in ("loss", "own"):
-            raise ValueError(f"normalization must be 'loss' or 'own'; got {self.normalization!r}.")
+        check_choice(self.normalization, "normalization", ("loss", "own"))
 
     def _from_loss(self, loss: Loss, labels: Any, queries: Queries) -> Floats:
         if self.normalization == "loss":
@@ -313,13 +312,6 @@ def gains(loss: Loss, labels: Floats) -> Floats:
             "none. Use loss='ndcg' or 'dcg'."
         )
     return loss.gains(labels)
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise an error unless `value` is a positive finite number."""
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
 
 
 def _row_numbers(values: ArrayLike, name: str, queries: Queries) -> Floats:

@@ -12,62 +12,19 @@ import numpy as np
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._margins import Margin, capped_exp, find_margin, straightened_exp
+from sklearn_rankcal.surrogates._margins import MARGINS, Margin, capped_exp, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-_INCONSISTENT = (
-    "not order preserving: with labels that contradict each other it can put documents in the "
-    "wrong order even where preferences reinforce each other (Duchi et al., 2013, theorem {}; "
-    "Calauzènes et al., 2013, remark 2)"
-)
 
-
-class ComparisonSurrogate(Surrogate):
-    """Base class of sums over pairs (i, j) that the labels prefer: y_ij > 0.
+class WeightedComparisons(Surrogate):
+    """Comparisons: sum over preferred pairs of h(y_ij) phi(s_i - s_j - m(y_ij)).
 
     If v is a utility of each document, y_ij = v_i - v_j for the pairs with v_i > v_j. If v is
     `Preferences`, y_ij are their weights.
-    """
-
-    margin: str
-    takes_negative = True
-    takes_preferences = True
-    shift_invariant = True
-    order_preserving = False
-    affine = False
-    theorem = _INCONSISTENT.format(2)
-
-    def _check_parameters(self) -> None:
-        find_margin(self.margin)
-
-    def _functions(self) -> tuple[Function, Function | None]:
-        """Return the functions of y_ij that are the weight of a pair and its required margin."""
-        raise NotImplementedError
-
-    def _pairs(self, preferences: Preferences) -> Preferences:
-        """Return the pairs that are added up."""
-        return preferences
-
-    def _evaluate(
-        self, v: Any, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
-    ) -> Evaluation:
-        margin = find_margin(self.margin)
-        weight, required = self._functions()
-        if isinstance(v, Preferences):
-            return _add_pairs(self._pairs(v), s, queries, margin, weight, required)
-        if margin.name == "exponential" and weight == "binary" and required is None:
-            return _rank_boost(v, s, queries)
-        return Evaluation(
-            *pair_sums(v, s, queries, margin, weight=weight, required=required, n_jobs=n_jobs)
-        )
-
-
-class WeightedComparisons(ComparisonSurrogate):
-    """Weighted comparisons: sum over preferred pairs of h(y_ij) phi(s_i - s_j).
 
     Parameters
     ----------
@@ -77,10 +34,17 @@ class WeightedComparisons(ComparisonSurrogate):
     weight : {"difference", "binary"} or callable, default="difference"
         The function h of y_ij > 0: y_ij itself, 1, or a function of an array of such numbers that
         returns weights >= 0.
+    required : {"difference", "binary"} or callable, default=None
+        The function m of y_ij > 0: the margin that a pair requires. None means 0.
 
     Notes
     -----
-    This is equation (12) of Duchi et al. (2013), which their theorem 2 shows to be inconsistent.
+    With weights, this is equation (12) of Duchi et al. (2013), and with required margins equation
+    (13). Their theorems 2 and 3 show that neither is consistent.
+
+    With binary weights, it is known as RankSVM (hinges; Joachims, 2002), RankNet (logistic; Burges
+    et al., 2005) and RankBoost (exponential; Freund et al., 2003).
+
     The time is O(r^2) for a query of r documents with utilities, O(r log r) for exponential margins
     with binary weights and for large queries with few different utilities, and linear in the number
     of preferences.
@@ -94,49 +58,56 @@ class WeightedComparisons(ComparisonSurrogate):
     [1.0]
     """
 
-    def __init__(self, margin: str = "logistic", weight: Function = "difference") -> None:
+    takes_negative = True
+    takes_preferences = True
+    shift_invariant = True
+    order_preserving = False
+    affine = False
+
+    def __init__(
+        self,
+        margin: str = "logistic",
+        weight: Function = "difference",
+        required: Function | None = None,
+    ) -> None:
         self.margin = margin
         self.weight = weight
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_function("weight", self.weight)
-
-    def _functions(self) -> tuple[Function, Function | None]:
-        return self.weight, None
-
-
-class RequiredMargin(ComparisonSurrogate):
-    """Required margins: sum over preferred pairs of phi(s_i - s_j - h(y_ij)).
-
-    Parameters
-    ----------
-    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
-            default="hinge"
-        The function phi of the margin, as in `PairwiseMargin`.
-    required : {"difference", "binary"} or callable, default="difference"
-        The function h of y_ij > 0: y_ij itself, 1, or a function of an array of such numbers.
-
-    Notes
-    -----
-    This is equation (13) of Duchi et al. (2013), which their theorem 3 shows to be inconsistent.
-    """
-
-    theorem = _INCONSISTENT.format(3)
-
-    def __init__(self, margin: str = "hinge", required: Function = "difference") -> None:
-        self.margin = margin
         self.required = required
 
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        number = 2 if self.required is None else 3
+        return (
+            "not order preserving: with labels that contradict each other it can put documents in "
+            "the wrong order even where preferences reinforce each other (Duchi et al., 2013, "
+            f"theorem {number}; Calauzènes et al., 2013, remark 2)"
+        )
+
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_function("required", self.required)
+        check_choice(self.margin, "margin", MARGINS)
+        if not callable(self.weight):
+            check_choice(self.weight, "weight", FUNCTIONS)
+        if self.required is not None and not callable(self.required):
+            check_choice(self.required, "required", FUNCTIONS)
 
-    def _functions(self) -> tuple[Function, Function | None]:
-        return "binary", self.required
+    def _pairs(self, preferences: Preferences) -> Preferences:
+        """Return the pairs that are added up."""
+        return preferences
+
+    def _evaluate(
+        self, v: Any, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        margin, weight, required = MARGINS[self.margin], self.weight, self.required
+        if isinstance(v, Preferences):
+            return _add_pairs(self._pairs(v), s, queries, margin, weight, required)
+        if margin.name == "exponential" and weight == "binary" and required is None:
+            return _rank_boost(v, s, queries)
+        return Evaluation(
+            *pair_sums(v, s, queries, margin, weight=weight, required=required, n_jobs=n_jobs)
+        )
 
 
-class DifferenceGraph(ComparisonSurrogate):
+class DifferenceGraph(WeightedComparisons):
     """Margins weighted by net preferences: sum over pairs of (y_ij - y_ji)_+ phi(s_i - s_j).
 
     Parameters
@@ -166,6 +137,8 @@ class DifferenceGraph(ComparisonSurrogate):
     [2.0]
     """
 
+    weight = "difference"
+    required = None
     theorem = (
         "consistent for pairwise disagreement if the expected preferences are acyclic and all "
         "judgements of a query are aggregated first (Duchi et al., 2013, section 5.3, equation "
@@ -174,9 +147,6 @@ class DifferenceGraph(ComparisonSurrogate):
 
     def __init__(self, margin: str = "logistic") -> None:
         self.margin = margin
-
-    def _functions(self) -> tuple[Function, Function | None]:
-        return "difference", None
 
     def _pairs(self, preferences: Preferences) -> Preferences:
         winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
@@ -198,44 +168,17 @@ class DifferenceGraph(ComparisonSurrogate):
         )
 
 
-class RankSVM(WeightedComparisons):
-    """Hinges of comparisons, as in RankSVM (Joachims, 2002): max(0, 1 - d_ij) over v_i > v_j."""
-
-    margin, weight = "hinge", "binary"
-
-    def __init__(self) -> None:
-        pass
-
-
-class RankNet(WeightedComparisons):
-    """Logistic comparisons of RankNet (Burges et al., 2005): log(1 + e^-d_ij) over v_i > v_j."""
-
-    margin, weight = "logistic", "binary"
-
-    def __init__(self) -> None:
-        pass
-
-
-class RankBoost(WeightedComparisons):
-    """Exponential comparisons, as in RankBoost (Freund et al., 2003): e^-d_ij over v_i > v_j."""
-
-    margin, weight = "exponential", "binary"
-
-    def __init__(self) -> None:
-        pass
-
-
 def warn_of_unused_weights(surrogate: Any, labels: Any) -> None:
     """Warn if a surrogate of comparisons leaves out what is in the weights of preferences."""
-    if not isinstance(labels, Preferences) or not isinstance(surrogate, ComparisonSurrogate):
+    if not isinstance(labels, Preferences) or not isinstance(surrogate, WeightedComparisons):
         return
     weight = labels.weight[labels.weight > 0]
-    kind, required = surrogate._functions()
     advice = "WeightedComparisons() uses them, and counts a tie as half a win for each."
-    if kind == "binary" and required is None and len(weight) and (weight != weight[0]).any():
+    counts_pairs = surrogate.weight == "binary" and surrogate.required is None
+    if counts_pairs and len(weight) and (weight != weight[0]).any():
         warn(
-            f"{type(surrogate).__name__} counts each preferred pair once, but the weights of these "
-            f"preferences differ. {advice}"
+            f"{surrogate!r} counts each preferred pair once, but the weights of these preferences "
+            f"differ. {advice}"
         )
     if isinstance(surrogate, DifferenceGraph):
         low = np.minimum(labels.winner, labels.loser)
@@ -247,16 +190,6 @@ def warn_of_unused_weights(surrogate: Any, labels: Any) -> None:
                 f"{lost:,} of {n_pairs:,} compared pairs have the same weight in both directions, "
                 f"and DifferenceGraph learns nothing from them. {advice}"
             )
-
-
-def _check_function(name: str, value: Any) -> None:
-    if callable(value) or (isinstance(value, str) and value in FUNCTIONS):
-        return
-    hint = did_you_mean(value, FUNCTIONS) if isinstance(value, str) else ""
-    raise ValueError(
-        f"{name} must be a function or one of {', '.join(map(repr, FUNCTIONS))}; got {value!r}."
-        f"{hint}"
-    )
 
 
 def _add_pairs(

@@ -8,15 +8,10 @@ import numpy as np
 
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates._base import (
-    Evaluation,
-    ListwiseSurrogate,
-    check_positive,
-    gains,
-)
+from sklearn_rankcal.surrogates._base import Evaluation, ListwiseSurrogate, gains
 from sklearn_rankcal.surrogates._pairwise import log_sum_exp
 from sklearn_rankcal.surrogates._pointwise import PointwiseSurrogate
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._parameters import check_choice, check_number
 from sklearn_rankcal.utils._typing import Floats
 
 Function = Callable[[Floats], Floats]
@@ -213,7 +208,7 @@ class Bregman(PointwiseSurrogate):
 
     def _check_parameters(self) -> None:
         if self.strong_convexity is not None:
-            check_positive("strong_convexity", self.strong_convexity)
+            check_number(self.strong_convexity, "strong_convexity")
         names = ("potential", "potential_slope", "potential_curvature", "link", "link_slope")
         given = {name: getattr(self, name) for name in names}
         if all(function is None for function in given.values()):
@@ -333,13 +328,8 @@ class DuchiMackeyJordan(PointwiseSurrogate):
         self.nu = nu
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.penalty, str) or self.penalty not in _PENALTIES:
-            hint = did_you_mean(self.penalty, _PENALTIES) if isinstance(self.penalty, str) else ""
-            raise ValueError(
-                f"penalty must be one of {', '.join(map(repr, _PENALTIES))}; got "
-                f"{self.penalty!r}.{hint}"
-            )
-        check_positive("nu", self.nu)
+        check_choice(self.penalty, "penalty", _PENALTIES)
+        check_number(self.nu, "nu")
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
         value, slope, curvature, _ = _PENALTIES[self.penalty]

@@ -9,24 +9,33 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._typing import Floats
 
 
 @dataclass(frozen=True)
 class Margin:
-    """A function phi of the margin d, with its first two derivatives.
+    """A function phi of the margin d, with its first two derivatives: phi(d) = f(end - d).
 
-    `code` is the number by which the compiled kernels know it. Where phi has a corner, so that it
-    is not `differentiable`, the slope is that to the right of it, and the curvature is 0.
+    `code` is the number by which the compiled kernels know phi. f increases and is convex, and `f`,
+    `f_slope` and `f_curvature` are f and its derivatives. A hinge is 0 from the margin `end` on. At
+    the corner of "hinge", the slope of phi is that to the right of it, and the curvature is 0.
     """
 
     name: str
     code: int
-    value: Callable[[Floats], Any]
-    slope: Callable[[Floats], Any]
-    curvature: Callable[[Floats], Any]
-    differentiable: bool = True
+    end: float
+    f: Callable[[Floats], Any]
+    f_slope: Callable[[Floats], Any]
+    f_curvature: Callable[[Floats], Any]
+
+    def value(self, d: Floats) -> Any:
+        return self.f(self.end - d)
+
+    def slope(self, d: Floats) -> Any:
+        return -self.f_slope(self.end - d)
+
+    def curvature(self, d: Floats) -> Any:
+        return self.f_curvature(self.end - d)
 
 
 _LARGEST_EXPONENT = 400.0
@@ -42,14 +51,13 @@ def straightened_exp(x: Floats) -> Floats:
     return capped_exp(x) * (1.0 + np.maximum(x - _LARGEST_EXPONENT, 0.0))
 
 
-def _falling(d: Floats) -> Floats:
-    """1 - d where this is positive, and 0 elsewhere."""
-    return np.maximum(1.0 - d, 0.0)
+def _positive_part(x: Floats) -> Floats:
+    return np.maximum(x, 0.0)
 
 
-def _smooth_hinge(d: Floats) -> Floats:
-    short = _falling(d)
-    return np.where(short <= 1.0, short * short / 2, short - 0.5)
+def _smooth_hinge(x: Floats) -> Floats:
+    x = _positive_part(x)
+    return np.where(x <= 1.0, x * x / 2, x - 0.5)
 
 
 #: "logistic" is log(1 + e^-d), "exponential" e^-d (a straight line below d = -400), "hinge"
@@ -61,48 +69,35 @@ MARGINS = {
         Margin(
             "logistic",
             0,
-            lambda d: np.logaddexp(0.0, -d),
-            lambda d: -expit(-d),
-            lambda d: expit(d) * expit(-d),
+            0.0,
+            lambda x: np.logaddexp(0.0, x),
+            expit,
+            lambda x: expit(x) * expit(-x),
         ),
-        Margin(
-            "exponential",
-            1,
-            lambda d: straightened_exp(-d),
-            lambda d: -capped_exp(-d),
-            lambda d: capped_exp(-d),
-        ),
+        Margin("exponential", 1, 0.0, straightened_exp, capped_exp, capped_exp),
         Margin(
             "hinge",
             2,
-            _falling,
-            lambda d: -(d < 1).astype(np.float64),
-            lambda d: np.zeros(d.shape),
-            differentiable=False,
+            1.0,
+            _positive_part,
+            lambda x: (x > 0).astype(np.float64),
+            lambda x: np.zeros(x.shape),
         ),
         Margin(
             "squared_hinge",
             3,
-            lambda d: np.square(_falling(d)),
-            lambda d: -2 * _falling(d),
-            lambda d: 2.0 * (d < 1),
+            1.0,
+            lambda x: np.square(_positive_part(x)),
+            lambda x: 2 * _positive_part(x),
+            lambda x: 2.0 * (x > 0),
         ),
         Margin(
             "smooth_hinge",
             4,
+            1.0,
             _smooth_hinge,
-            lambda d: -np.minimum(_falling(d), 1.0),
-            lambda d: ((d > 0) & (d < 1)).astype(np.float64),
+            lambda x: np.clip(x, 0.0, 1.0),
+            lambda x: ((x > 0) & (x < 1)).astype(np.float64),
         ),
     )
 }
-
-
-def find_margin(name: Any) -> Margin:
-    """Return the margin function of a name, or raise an error."""
-    if not isinstance(name, str) or name not in MARGINS:
-        hint = did_you_mean(name, MARGINS) if isinstance(name, str) else ""
-        raise ValueError(
-            f"margin must be one of {', '.join(map(repr, MARGINS))}; got {name!r}.{hint}"
-        )
-    return MARGINS[name]

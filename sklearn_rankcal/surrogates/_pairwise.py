@@ -6,8 +6,9 @@ import numpy as np
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._margins import capped_exp, find_margin, straightened_exp
+from sklearn_rankcal.surrogates._margins import MARGINS, capped_exp, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import pair_sums
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats
 
 #: The minimiser is this factor times the logarithm of the expected utility.
@@ -68,9 +69,12 @@ class PairwiseMargin(Surrogate):
     -----
     This is the template of Zhang (2004, theorem 5), which Duchi et al. (2013), section 3.3, use for
     NDCG and ERR: it is order preserving if phi decreases, is convex and differentiable, and
-    phi'(0) < 0. Other than in `RankNet`, every pair counts in both directions, each with the
-    utility of one document. The time is O(r^2) for a query of r documents, O(r log r) for a large
-    query, and O(r) with exponential margins.
+    phi'(0) < 0. Other than in `WeightedComparisons`, every pair counts in both directions, each
+    with the utility of one document. The time is O(r^2) for a query of r documents, O(r log r) for
+    a large query, and O(r) with exponential margins, which are (sum_i v_i e^-s_i) (sum_j e^s_j) -
+    sum_i v_i. The minimiser is log E[v] for logistic margins, and half of it for exponential ones;
+    the constant of the regret bound is 2 sqrt(max_i E[v_i]) for both (Calauzènes et al., 2013,
+    table 2).
 
     References
     ----------
@@ -91,11 +95,12 @@ class PairwiseMargin(Surrogate):
         self.margin = margin
 
     def _check_parameters(self) -> None:
-        find_margin(self.margin)
+        check_choice(self.margin, "margin", MARGINS)
 
     @property
     def order_preserving(self) -> bool:  # type: ignore[override]
-        return find_margin(self.margin).differentiable
+        self._check_parameters()
+        return self.margin != "hinge"  # it alone has a corner, where phi'(d) jumps
 
     @property
     def theorem(self) -> str:  # type: ignore[override]
@@ -114,7 +119,7 @@ class PairwiseMargin(Surrogate):
     ) -> Evaluation:
         if self.margin == "exponential":
             return _exponential(v, s, queries)
-        return Evaluation(*pair_sums(v, s, queries, find_margin(self.margin), n_jobs=n_jobs))
+        return Evaluation(*pair_sums(v, s, queries, MARGINS[self.margin], n_jobs=n_jobs))
 
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
         if self.margin not in _FACTORS:
@@ -126,37 +131,6 @@ class PairwiseMargin(Surrogate):
     ) -> float | None:
         """Return 2 sqrt(largest) for logistic and exponential margins, None for others."""
         return float(2 * np.sqrt(largest)) if self.margin in _FACTORS else None
-
-
-class PairwiseLogistic(PairwiseMargin):
-    """`PairwiseMargin` with the logistic margin log(1 + e^-d).
-
-    Notes
-    -----
-    The minimiser is log E[v], and the constant of the regret bound is 2 sqrt(max_i E[v_i])
-    (Calauzènes et al., 2013, table 2). It takes one exponential for each document.
-    """
-
-    margin = "logistic"
-
-    def __init__(self) -> None:
-        pass
-
-
-class PairwiseExponential(PairwiseMargin):
-    """`PairwiseMargin` with the exponential margin e^-d.
-
-    Notes
-    -----
-    The sum is (sum_i v_i e^-s_i) (sum_j e^s_j) - sum_i v_i, in O(r) time. The minimiser is
-    log(E[v]) / 2, and the constant of the regret bound is 2 sqrt(max_i E[v_i]) (Calauzènes et al.,
-    2013, table 2).
-    """
-
-    margin = "exponential"
-
-    def __init__(self) -> None:
-        pass
 
 
 def _exponential(v: Floats, s: Floats, queries: Queries) -> Evaluation:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import clone
 
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates._base import (
-    Evaluation,
-    ListwiseSurrogate,
-    Surrogate,
-    check_positive,
-    gains,
-)
-from sklearn_rankcal.surrogates._margins import capped_exp, straightened_exp
+from sklearn_rankcal.surrogates._base import Evaluation, ListwiseSurrogate, Surrogate, gains
+from sklearn_rankcal.surrogates._margins import MARGINS
+from sklearn_rankcal.utils._parameters import check_choice, check_number
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
-
-_CONVEX_SUM = (
-    "order preserving (Calauzènes et al., 2013, table 2): the expected value is least at a "
-    "strictly increasing function of E[v_i], as long as 0 < E[v_i] < eta"
-)
 
 
 class PointwiseSurrogate(Surrogate):
@@ -72,15 +62,87 @@ class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
         return gains(loss, labels)
 
 
-class _BoundedPointwise(PointwiseSurrogate):
-    """Base class of v phi(s) + (eta - v) phi(-s), where eta is above every utility."""
+def _smooth_hinge_minimizer(u: Floats, eta: float, t: float) -> Floats:
+    # The least of the expected value lies between 0 and t, and documents with utilities u and
+    # eta - u have scores s and t - s. With a utility of at most eta / 2, the upper hinge has
+    # slope 1 if s <= t - 1; otherwise both hinges are in their quadratic part.
+    low = np.minimum(u, eta - u)
+    linear = low / (eta - low)
+    score = np.where(linear <= t - 1.0, linear, t * low / eta)
+    if t > 2:  # every score from 1 to t - 1 is a minimiser of utility eta / 2
+        score = np.where(exceeds(eta, 2 * low, eta), score, t / 2)
+    return np.where(exceeds(2 * u, eta, eta), t - score, score)
 
-    eta: float | None
-    theorem = _CONVEX_SUM
+
+#: The scores with the least expected value, from the expected utilities, eta and t.
+_MINIMIZERS: dict[str, Callable[[Floats, float, float], Floats]] = {
+    "logistic": lambda u, eta, t: np.log(u) - np.log(eta - u),
+    "exponential": lambda u, eta, t: (np.log(u) - np.log(eta - u)) / 2,
+    "squared_hinge": lambda u, eta, t: t * u / eta,
+    "smooth_hinge": _smooth_hinge_minimizer,
+}
+#: The constant of the regret bound, from eta and t.
+_CONSTANTS: dict[str, Callable[[float, float], Any]] = {
+    "logistic": lambda eta, t: np.sqrt(eta),
+    "exponential": lambda eta, t: np.sqrt(eta),
+    "squared_hinge": lambda eta, t: np.sqrt(2 * eta) / t,
+    "smooth_hinge": lambda eta, t: 2 * np.sqrt(eta) / min(t, 1.0),
+}
+
+
+class PointwiseMargin(PointwiseSurrogate):
+    """Convex margins of documents: a document is relevant with weight v_i, or not with eta - v_i.
+
+    For logistic and exponential margins, it is sum_i v_i phi(s_i) + (eta - v_i) phi(-s_i). Hinges
+    are 0 from t on and for negative scores: sum_i v_i h(t - s_i) + (eta - v_i) h(s_i).
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "squared_hinge", "smooth_hinge"}, default="logistic"
+        phi(d) is log(1 + e^-d) or e^-d. h(x) is max(0, x)^2 or, for ``"smooth_hinge"``, 0 for
+        x <= 0, x^2 / 2 up to x = 1, and x - 1/2 above.
+    eta : float, default=None
+        A number that no utility exceeds. It must be larger than every expected utility, or the best
+        score of logistic and exponential margins is infinite. None means twice the largest utility
+        of the data.
+    t : float, default=1.0
+        For hinges, the largest score that is worth something, a positive number.
+
+    Notes
+    -----
+    ``CalibratedRanker(LogisticRegression(), loss="ndcg")`` minimises logistic margins, and
+    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` the squared hinge, with the decision function
+    2 s / t - 1, both with the largest utility as eta (`models.DocumentModel`). The constants of the
+    regret bound (Calauzènes et al., 2013, table 2) are sqrt(eta), sqrt(eta), sqrt(2 eta) / t and
+    2 sqrt(eta) / min(t, 1). The paper's smooth hinge of width a is that with t = 1 / a, of s / a
+    and times a; for a above 2, the regret can exceed the constant 4 sqrt(eta / a) that it states.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PointwiseMargin
+    >>> queries = Queries.single(2)
+    >>> PointwiseMargin(eta=1.0).minimizer([0.5, 0.25], queries).round(3).tolist()
+    [0.0, -1.099]
+    >>> PointwiseMargin("squared_hinge", eta=2.0).minimizer([1.0, 0.5], queries).tolist()
+    [0.5, 0.25]
+    """
+
+    theorem = (
+        "order preserving (Calauzènes et al., 2013, table 2): the expected value is least at a "
+        "strictly increasing function of E[v_i], as long as 0 < E[v_i] < eta"
+    )
+
+    def __init__(self, margin: str = "logistic", eta: float | None = None, t: float = 1.0) -> None:
+        self.margin = margin
+        self.eta = eta
+        self.t = t
 
     def _check_parameters(self) -> None:
+        check_choice(self.margin, "margin", _MINIMIZERS)
+        check_number(self.t, "t")
         if self.eta is not None:
-            check_positive("eta", self.eta)
+            check_number(self.eta, "eta")
 
     def check(self, targets: Any) -> None:
         """Check the parameters, and that 0 <= v <= eta; see `Surrogate.check`."""
@@ -91,195 +153,30 @@ class _BoundedPointwise(PointwiseSurrogate):
                 f"{targets.max():g}. Pass a larger eta, or None, which follows the data."
             )
 
-    def resolve(self, targets: Any) -> Self:
-        """Return a copy in which `eta` is set; see `Surrogate.resolve`."""
-        return super().resolve(targets)._with_defaults(targets)
-
     def _with_defaults(self, targets: Any) -> Self:
         if self.eta is not None:
             return self
         # Twice the largest utility keeps the best scores finite.
-        eta = self._eta_of(float(targets.max(initial=0.0)))
-        return clone(self).set_params(eta=eta if eta > 0 else 1.0)
-
-    def _eta_of(self, largest: float) -> float:
-        return 2 * largest if self.eta is None else self.eta
+        return clone(self).set_params(eta=2 * float(targets.max(initial=0.0)) or 1.0)
 
     @property
     def _eta(self) -> float:
-        assert self.eta is not None
+        assert self.eta is not None  # `_with_defaults` came before
         return float(self.eta)
 
-
-class PointwiseLogistic(_BoundedPointwise):
-    """Logistic regression: sum_i v_i log(1 + e^-s_i) + (eta - v_i) log(1 + e^s_i).
-
-    Parameters
-    ----------
-    eta : float, default=None
-        A number that no utility exceeds. It must be larger than every expected utility, or the best
-        score is infinite. None means twice the largest utility of the data.
-
-    Notes
-    -----
-    ``CalibratedRanker(LogisticRegression(), loss="ndcg")`` minimises it, with the largest utility
-    as eta (`models.DocumentModel`). The minimiser is log(E[v] / (eta - E[v])), and the constant of
-    the regret bound is sqrt(eta) (Calauzènes et al., 2013, table 2).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PointwiseLogistic
-    >>> PointwiseLogistic(eta=1.0).minimizer([0.5, 0.25], Queries.single(2)).round(3).tolist()
-    [0.0, -1.099]
-    """
-
-    def __init__(self, eta: float | None = None) -> None:
-        self.eta = eta
-
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-        eta, high = self._eta, expit(s)
-        value = v * np.logaddexp(0.0, -s) + (eta - v) * np.logaddexp(0.0, s)
-        return value, eta * high - v, eta * high * expit(-s)
-
-    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
-        return np.log(expected) - np.log(self._eta - expected)
-
-    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(eta)."""
-        return float(np.sqrt(self._eta_of(largest)))
-
-
-class PointwiseExponential(_BoundedPointwise):
-    """Exponential: sum_i v_i e^-s_i + (eta - v_i) e^s_i.
-
-    Parameters
-    ----------
-    eta : float, default=None
-        As in `PointwiseLogistic`.
-
-    Notes
-    -----
-    The minimiser is log(E[v] / (eta - E[v])) / 2, and the constant of the regret bound is sqrt(eta)
-    (Calauzènes et al., 2013, table 2).
-    """
-
-    def __init__(self, eta: float | None = None) -> None:
-        self.eta = eta
-
-    def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-        w = self._eta - v
-        up, down = v * capped_exp(-s), w * capped_exp(s)
-        value = v * straightened_exp(-s) + w * straightened_exp(s)
-        return value, down - up, up + down
-
-    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
-        return (np.log(expected) - np.log(self._eta - expected)) / 2
-
-    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(eta)."""
-        return float(np.sqrt(self._eta_of(largest)))
-
-
-class PointwiseSquaredHinge(_BoundedPointwise):
-    """Squared hinge: sum_i v_i max(0, t - s_i)^2 + (eta - v_i) max(0, s_i)^2.
-
-    Parameters
-    ----------
-    eta : float, default=None
-        As in `PointwiseLogistic`.
-    t : float, default=1.0
-        The largest score that is worth something, a positive number.
-
-    Notes
-    -----
-    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` minimises it, with the largest utility as eta,
-    and the decision function 2 s / t - 1. The minimiser is t E[v] / eta, and the constant of the
-    regret bound is sqrt(2 eta) / t (Calauzènes et al., 2013, table 2).
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.surrogates import PointwiseSquaredHinge
-    >>> PointwiseSquaredHinge(eta=2.0).minimizer([1.0, 0.5], Queries.single(2)).tolist()
-    [0.5, 0.25]
-    """
-
-    def __init__(self, eta: float | None = None, t: float = 1.0) -> None:
-        self.eta = eta
-        self.t = t
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("t", self.t)
-
-    def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-        rest = self._eta - v
-        below, above = np.maximum(self.t - s, 0.0), np.maximum(s, 0.0)
-        value = v * np.square(below) + rest * np.square(above)
-        return value, 2 * (rest * above - v * below), 2 * (v * (s < self.t) + rest * (s > 0))
-
-    def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
-        return self.t * expected / self._eta
-
-    def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(2 eta) / t."""
-        return float(np.sqrt(2 * self._eta_of(largest)) / self.t)
-
-
-class PointwiseSmoothHinge(_BoundedPointwise):
-    """Differentiable hinge: sum_i v_i phi(1 - s_i) + (eta - v_i) phi(s_i).
-
-    phi(x) is 0 for x <= 0, x^2 / (2 width) up to x = width, and x - width / 2 above.
-
-    Parameters
-    ----------
-    eta : float, default=None
-        As in `PointwiseLogistic`.
-    width : float, default=1.0
-        The length on which the corner of the hinge is rounded off, a positive number.
-
-    Notes
-    -----
-    The constant of the regret bound is 2 sqrt(eta max(width, 1 / width)). Calauzènes et al. (2013),
-    table 2, state 4 sqrt(eta / width), which the regret can exceed for a width above 2.
-    """
-
-    def __init__(self, eta: float | None = None, width: float = 1.0) -> None:
-        self.eta = eta
-        self.width = width
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("width", self.width)
-
-    def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-        rest = self._eta - v
-        up, up_slope, up_curvature = self._hinge(1.0 - s)
-        down, down_slope, down_curvature = self._hinge(s)
+        margin, rest = MARGINS[self.margin], self._eta - v
+        short, over = self.t * margin.end - s, s
         return (
-            v * up + rest * down,
-            rest * down_slope - v * up_slope,
-            rest * down_curvature + v * up_curvature,
+            v * margin.f(short) + rest * margin.f(over),
+            rest * margin.f_slope(over) - v * margin.f_slope(short),
+            v * margin.f_curvature(short) + rest * margin.f_curvature(over),
         )
 
-    def _hinge(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        slope = np.clip(x / self.width, 0.0, 1.0)
-        value = slope * (x - self.width * slope / 2)
-        return value, slope, ((x > 0) & (x < self.width)) / self.width
-
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
-        # The least of the expected value lies between 0 and 1, and documents with utilities u and
-        # eta - u have scores s and 1 - s. With a utility of at most eta / 2, the upper hinge has
-        # slope 1 if s <= 1 - width; otherwise both hinges are in their quadratic part.
-        eta, width = self._eta, self.width
-        low = np.minimum(expected, eta - expected)
-        linear = width * low / (eta - low)
-        score = np.where(linear <= 1.0 - width, linear, low / eta)
-        if width < 0.5:  # every score from width to 1 - width is a minimiser of utility eta / 2
-            score = np.where(exceeds(eta, 2 * low, eta), score, 0.5)
-        return np.where(exceeds(2 * expected, eta, eta), 1.0 - score, score)
+        return _MINIMIZERS[self.margin](expected, self._eta, self.t)
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return 2 sqrt(eta max(width, 1 / width))."""
-        return float(2 * np.sqrt(self._eta_of(largest) * max(self.width, 1 / self.width)))
+        """Return the constant that the notes of the class state."""
+        eta = 2 * largest if self.eta is None else self.eta
+        return float(_CONSTANTS[self.margin](eta, self.t))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn_rankcal.surrogates._base import Surrogate
-from sklearn_rankcal.surrogates._comparisons import (
-    DifferenceGraph,
-    RankBoost,
-    RankNet,
-    RankSVM,
-    RequiredMargin,
-    WeightedComparisons,
-)
+from sklearn_rankcal.surrogates._comparisons import DifferenceGraph, WeightedComparisons
 from sklearn_rankcal.surrogates._listwise import (
     Bregman,
     Cosine,
@@ -21,31 +16,21 @@ from sklearn_rankcal.surrogates._listwise import (
     GeneralizedKullbackLeibler,
     Softmax,
 )
-from sklearn_rankcal.surrogates._pairwise import (
-    PairwiseExponential,
-    PairwiseLogistic,
-    PairwiseMargin,
-    PairwiseSquared,
-)
-from sklearn_rankcal.surrogates._pointwise import (
-    PointwiseExponential,
-    PointwiseLogistic,
-    PointwiseSmoothHinge,
-    PointwiseSquared,
-    PointwiseSquaredHinge,
-)
+from sklearn_rankcal.surrogates._pairwise import PairwiseMargin, PairwiseSquared
+from sklearn_rankcal.surrogates._pointwise import PointwiseMargin, PointwiseSquared
 from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
-#: The surrogates by name.
-SURROGATES: dict[str, type[Surrogate]] = {
+#: What makes a surrogate, by its name. Parameters that are set by position belong to the name;
+#: those that are set by keyword are defaults.
+SURROGATES: dict[str, Callable[..., Surrogate]] = {
     "pointwise_squared": PointwiseSquared,
-    "pointwise_logistic": PointwiseLogistic,
-    "pointwise_exponential": PointwiseExponential,
-    "pointwise_squared_hinge": PointwiseSquaredHinge,
-    "pointwise_smooth_hinge": PointwiseSmoothHinge,
+    "pointwise_logistic": partial(PointwiseMargin, "logistic"),
+    "pointwise_exponential": partial(PointwiseMargin, "exponential"),
+    "pointwise_squared_hinge": partial(PointwiseMargin, "squared_hinge"),
+    "pointwise_smooth_hinge": partial(PointwiseMargin, "smooth_hinge"),
     "pairwise_squared": PairwiseSquared,
-    "pairwise_logistic": PairwiseLogistic,
-    "pairwise_exponential": PairwiseExponential,
+    "pairwise_logistic": partial(PairwiseMargin, "logistic"),
+    "pairwise_exponential": partial(PairwiseMargin, "exponential"),
     "pairwise_margin": PairwiseMargin,
     "softmax": Softmax,
     "cosine": Cosine,
@@ -54,10 +39,12 @@ SURROGATES: dict[str, type[Surrogate]] = {
     "duchi_mackey_jordan": DuchiMackeyJordan,
     "difference_graph": DifferenceGraph,
     "weighted_comparisons": WeightedComparisons,
-    "required_margin": RequiredMargin,
-    "ranksvm": RankSVM,
-    "ranknet": RankNet,
-    "rankboost": RankBoost,
+    "required_margin": partial(
+        WeightedComparisons, margin="hinge", weight="binary", required="difference"
+    ),
+    "ranksvm": partial(WeightedComparisons, "hinge", "binary", None),
+    "ranknet": partial(WeightedComparisons, "logistic", "binary", None),
+    "rankboost": partial(WeightedComparisons, "exponential", "binary", None),
 }
 
 #: Names that others use, and the nearest name in `SURROGATES`.
@@ -102,7 +89,9 @@ def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
     --------
     >>> from sklearn_rankcal.surrogates import get_surrogate
     >>> get_surrogate("pointwise_logistic", eta=1.0)
-    PointwiseLogistic(eta=1.0)
+    PointwiseMargin(eta=1.0)
+    >>> get_surrogate("ranksvm")
+    WeightedComparisons(margin='hinge', weight='binary')
     """
     if isinstance(surrogate, Surrogate):
         if parameters:

@@ -10,7 +10,7 @@ from .values import draw_codes
 
 _C, _SURROGATES = public.consistency, public.surrogates.SURROGATES
 COVERS = ("LinearRanker", "LinearModel", "get_surrogate", "SURROGATES",
-          *(kind.__name__ for kind in _SURROGATES.values()))  # fmt: skip
+          *{type(make()).__name__ for make in _SURROGATES.values()})  # fmt: skip
 
 COVERS_REGRETS = ("surrogate_regret", "suboptimality")
 COVERS_OBJECTIVES = ("lightgbm_objective", "lightgbm_metric", "xgboost_objective",

@@ -153,7 +153,6 @@ EXEMPT = {
     "NormalizedLoss": _BASE,
     "PositionalLoss": _BASE,
     "Surrogate": "a base class for surrogates of a user's own: tests/test_linear_ranker.py",
-    "ComparisonSurrogate": "the base class of surrogates that are drawn",
     "Evaluation": "what surrogates return",
     **dict.fromkeys(
         (name for name in public.aggregation.__all__ if name not in _DRAWN),
