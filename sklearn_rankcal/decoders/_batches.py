@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole
@@ -29,9 +29,9 @@ class MatrixInput:
         self.matrices: Any  # (n, r, r), or a list
         if isinstance(u, (list, tuple)) and (len(u) == 0 or np.ndim(u[0]) == 2):
             self.form = "list"
-            self.matrices = [_numbers(matrix, f"u[{q}]") for q, matrix in enumerate(u)]
+            self.matrices = [read_numbers(matrix, f"u[{q}]") for q, matrix in enumerate(u)]
         else:
-            whole = _numbers(u, "u")
+            whole = read_numbers(u, "u")
             if whole.ndim == 2:
                 self.form, whole = "one", whole[None]
             if whole.ndim != 3:
@@ -52,6 +52,11 @@ class MatrixInput:
             if len(matrix) == 0:
                 raise ValueError(f"{name} has no documents (r = 0).")
         self.sizes = self._check_sizes(sizes)
+
+    @property
+    def queries(self) -> Queries:
+        """The documents of one matrix after the other, as the rows of queries."""
+        return Queries.from_groups(np.repeat(np.arange(len(self.sizes)), self.sizes))
 
     def _check_sizes(self, sizes: ArrayLike | None) -> Ints:
         if sizes is None:
@@ -120,17 +125,6 @@ class MatrixInput:
             None if result.broken is None else result.broken[0],
             None if result.violation is None else result.violation[0],
         )
-
-
-def _numbers(matrix: Any, name: str) -> Floats:
-    if issparse(matrix):
-        raise ValueError(f"{name} must be a dense matrix; it is sparse. Call toarray() first.")
-    if np.ma.is_masked(matrix):
-        raise ValueError(
-            f"{name} has masked entries. Every pair needs a weight; fill them with 0 for no "
-            "preference."
-        )
-    return read_numbers(matrix, name)
 
 
 def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._decode_rules import keep_rules_of_matrices
+from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.decoders._rules_orders import AveragePrecision
@@ -127,8 +127,8 @@ def decode_average_precision(
     solve = partial(_decode_matrices, method=method, options=options)
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is not None:
-        keep_rules_of_matrices(
-            decoded, matrices.sizes, matrices.batch, AveragePrecision, rules, method, options
+        keep_rules(
+            decoded, matrices.batch, AveragePrecision, rules, matrices.queries, method, options
         )
     return matrices.result(decoded)
 

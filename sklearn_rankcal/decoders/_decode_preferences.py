@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._decode_rules import keep_rules_of_matrices
-from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
+from sklearn_rankcal.decoders._decode_rules import keep_rules
+from sklearn_rankcal.decoders._linear_ordering import power_of_2, solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.decoders._rules_orders import Disagreement
@@ -24,7 +24,6 @@ from sklearn_rankcal.decoders._search import (
     search_preferences,
     warn_if_slow,
 )
-from sklearn_rankcal.decoders._weight_units import power_of_2
 from sklearn_rankcal.utils._rounding import tie
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -163,9 +162,7 @@ def decode_preferences(
         def differences(which: Ints, r: int) -> Floats:
             return kernels.differences(matrices.batch(which, r))[0]
 
-        keep_rules_of_matrices(
-            decoded, matrices.sizes, differences, Disagreement, rules, method, options
-        )
+        keep_rules(decoded, differences, Disagreement, rules, matrices.queries, method, options)
     return matrices.result(decoded)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rankcal.decoders._batches import collect_results
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.decoders._rules_of_queries import QueryRules, rules_of_queries
@@ -35,38 +36,6 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 _N_PERTURBATIONS = 20
 
 
-class _Collected:
-    """The results of the queries, one after the other."""
-
-    def __init__(self, queries: Queries) -> None:
-        n = queries.n_queries
-        self.queries = queries
-        self.order = np.empty(queries.n_rows, dtype=np.int64)
-        self.result = DecodeResult(
-            None, np.empty(n), np.empty(n), np.empty(n, bool), np.empty(n, object), np.zeros(n, int)
-        )
-        self.result.broken = [[] for _ in range(n)]
-        self.result.violation = np.zeros(n, dtype=np.int64)
-
-    def add(
-        self, q: int, order: Ints, value: float, bound: float, proved: bool, method: str
-    ) -> None:
-        """Keep the order of query q, as numbers of its documents, and what is known about it."""
-        begin, end = self.queries.offsets[q : q + 2]
-        rows = (
-            np.arange(begin, end) if self.queries.order is None else self.queries.order[begin:end]
-        )
-        self.order[begin:end] = rows[order]
-        self.result.objective[q] = value
-        self.result.lower_bound[q] = value if proved else min(bound, value)
-        self.result.optimal[q] = proved
-        self.result.method[q] = method
-
-    def finish(self) -> DecodeResult:
-        self.result.ranks = self.queries.rank(self.order)
-        return self.result
-
-
 def decode_scores_under(
     rules: Rules,
     scores: Floats,
@@ -80,18 +49,18 @@ def decode_scores_under(
     Documents with equal scores are ordered by their keys. The objective is minus that sum. Shown
     documents come first and blocked ones after them, each in the best order.
     """
-    collected = _Collected(queries)
+    decoded: list[tuple[Ints, Decoded]] = []
+    grouped = np.empty(queries.n_rows, dtype=np.int64)
     scores = queries.gather(scores)
     if keys is not None:
         keys = queries.gather(keys)
     for q, own in enumerate(rules_of_queries(rules, queries)):
-        u = scores[queries.offsets[q] : queries.offsets[q + 1]]
-        r = len(u)
-        number = np.arange(r)
-        if keys is not None:
-            number = np.lexsort((number, keys[queries.offsets[q] : queries.offsets[q + 1]]))
+        part = slice(*queries.offsets[q : q + 2])
+        u, r = scores[part], int(queries.sizes[q])
         phi = np.asarray(discounts(r), dtype=np.float64)
-        by_key = np.argsort(number)  # the place of each document among the keys
+        by_key = np.arange(r)  # the place of each document among the keys
+        if keys is not None:
+            by_key = np.argsort(np.argsort(keys[part], kind="stable"))
         shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
         ruled = own.permuted(np.searchsorted(own.shown, shown))
         found = best_places(u[shown], phi[: own.n], ruled, rules.soft, time_limit)
@@ -101,43 +70,59 @@ def decode_scores_under(
         order = np.concatenate([shown[found.order], last])
         of_last = -float(u[last] @ phi[own.n :])
         broken = ruled.broken(found.order) if rules.soft is not None else []
-        value = -float(u[order] @ phi) + (rules.soft or 0.0) * sum(n for _, n in broken)
-        collected.add(q, order, value, found.bound + of_last, found.proved, found.method)
-        collected.result.broken[q] = _texts(broken)
-        collected.result.violation[q] = sum(n for _, n in broken)
-    return collected.finish()
+        violation = sum(n for _, n in broken)
+        value = -float(u[order] @ phi) + (rules.soft or 0.0) * violation
+        bound = value if found.proved else min(found.bound + of_last, value)
+        one = Decoded(
+            order[None],
+            np.array([value]),
+            np.array([bound]),
+            np.array([found.proved]),
+            [found.method],
+            np.zeros(1, dtype=np.int64),
+            broken=[_texts(broken)],
+            violation=np.array([violation]),
+        )
+        decoded.append((np.array([q]), one))
+        grouped[queries.offsets[q] + order] = np.arange(1, r + 1)
+    return collect_results(decoded, queries.n_queries, queries.scatter(grouped))
 
 
 def keep_rules(
     decoded: list[tuple[Ints, Decoded]],
     matrices_of: Callable[[Ints, int], Floats],
     kind: Callable[[Floats], Objective],
-    rules: list[QueryRules],
-    soft: float | None,
+    rules: Rules,
+    queries: Queries,
     method: str,
     options: SearchOptions,
-    ids: Any,
+    numbers: Ints | None = None,
 ) -> None:
     """Replace, in place, decoded rankings of pairs that break rules, and say what they still break.
 
     ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are numbered
-    as in the orders and in the rules. Up to 16 documents are decoded by subset dynamic programming,
-    and more by a local search that keeps the rules, or for ``"exact"`` and preferences by the
-    linear ordering program.
+    as in the orders: by their rows, or by `numbers` (n_rows,), query by query. Up to 16 documents
+    are decoded by subset dynamic programming, and more by a local search that keeps the rules, or
+    for ``"exact"`` and preferences by the linear ordering program.
     """
+    soft = rules.soft
+    every = [one.with_blocked() for one in rules_of_queries(rules, queries)]
+    if numbers is not None:
+        parts = np.split(numbers, queries.offsets[1:-1])
+        every = [one.permuted(part) for one, part in zip(every, parts, strict=True)]
     for which, part in decoded:
         part.broken = [[] for _ in which]
         part.violation = np.zeros(len(which), dtype=np.int64)
-        binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
+        binding = [k for k, q in enumerate(which) if not every[q].is_kept_by(part.order[k])]
         matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
         # a loop over queries: the rules of each are its own
         for matrix, k in zip(matrices, binding, strict=True):
-            own, objective = rules[which[k]], kind(matrix)
+            own, objective = every[which[k]], kind(matrix)
             offset = part.objective[k] - objective.value(part.order[k])
             bound = float(part.lower_bound[k] - offset)
             found = _decode_query(objective, own, soft, method, options, part.order[k], bound)
             if found is None:
-                raise _contradiction(own, ids[which[k]])
+                raise _contradiction(own, queries.ids[which[k]])
             amounts = own.broken(found.order) if soft is not None else []
             part.broken[k] = _texts(amounts)
             part.violation[k] = sum(n for _, n in amounts)
@@ -152,21 +137,6 @@ def keep_rules(
 def _texts(broken: list[tuple[str, int]]) -> list[str]:
     """The rules that a ranking breaks, and by how much where that is more than one."""
     return [text if n == 1 else f"{text} (by {n})" for text, n in broken]
-
-
-def keep_rules_of_matrices(
-    decoded: list[tuple[Ints, Decoded]],
-    sizes: Ints,
-    matrices_of: Callable[[Ints, int], Floats],
-    kind: Callable[[Floats], Objective],
-    rules: Rules,
-    method: str,
-    options: SearchOptions,
-) -> None:
-    """`keep_rules` where the rows of the rules are the documents of one matrix after the other."""
-    queries = Queries.from_groups(np.repeat(np.arange(len(sizes)), sizes))
-    own = [one.with_blocked() for one in rules_of_queries(rules, queries)]
-    keep_rules(decoded, matrices_of, kind, own, rules.soft, method, options, queries.ids)
 
 
 def _decode_query(

@@ -87,17 +87,15 @@ def decode_scores(
     keys = None
     if tie_breakers is not None:
         check_no_mask(tie_breakers, "tie_breakers")
-        key_array = np.asarray(tie_breakers)
-        if key_array.shape != values.shape:
+        keys = np.asarray(tie_breakers)
+        if keys.shape != values.shape:
             raise ValueError(
-                f"tie_breakers has shape {key_array.shape}, but scores has shape {values.shape}."
+                f"tie_breakers has shape {keys.shape}, but scores has shape {values.shape}."
             )
-        keys = lambda rows: key_array[rows]  # noqa: E731
     if rules is None:
-        return Sort().decode(values, queries, keys)
+        return Sort().decode(values, queries, None if keys is None else keys.__getitem__)
     phi = check_discounts(discounts, int(queries.sizes.max()))
-    own_keys = None if tie_breakers is None else key_array
-    return decode_scores_under(rules, values, queries, lambda r: phi[:r], own_keys, time_limit)
+    return decode_scores_under(rules, values, queries, lambda r: phi[:r], keys, time_limit)
 
 
 def check_discounts(discounts: ArrayLike | None, r: int) -> Floats:

@@ -27,7 +27,6 @@ from scipy.sparse import csr_array, eye_array, hstack
 
 from sklearn_rankcal.decoders._linear_ordering_subsets import search_subsets
 from sklearn_rankcal.decoders._threads import call_in_thread
-from sklearn_rankcal.decoders._weight_units import common_unit, power_of_2
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: How close a bound must come to the loss, as a fraction of it. Rounding errors are about 1e-13.
@@ -50,6 +49,10 @@ _GAINED = 0.05
 _SHARES = (0.5, 1.0)
 #: Seconds that the solver may take to notice that the time is up.
 _GRACE = 0.1
+#: A weight counts as a multiple of a unit if it differs by at most this fraction of itself.
+_RELATIVE_TOLERANCE = 1e-12
+#: Largest number of units in a weight. With more, any weights would be multiples of something.
+_MAX_UNITS = 1e6
 
 
 class LinearOrdering(NamedTuple):
@@ -132,7 +135,7 @@ class _Search:
         weights = np.abs(self.d[self.pairs])
         # Solvers expect weights of about 1. Division by a power of 2 is exact.
         self.scale = power_of_2(float(np.abs(self.d).clip(max=limit).mean()))
-        self.unit = common_unit(weights[weights < limit]) / self.scale
+        self.unit = _common_unit(weights[weights < limit]) / self.scale
         self.d, self.lost = np.clip(self.d, -limit, limit) / self.scale, self.lost / self.scale
         self.cost = -self.d[self.pairs]
 
@@ -381,3 +384,48 @@ class _Search:
                 break
             bound = node.bound + share * room
         return np.inf
+
+
+# ------------------------------------------------ units of weights
+
+
+def power_of_2(value: float) -> float:
+    """The largest power of 2 that is not above the value; 1 if the value is 0."""
+    return float(2.0 ** np.floor(np.log2(value))) if value > 0 else 1.0
+
+
+def _common_unit(weights: Floats) -> float:
+    """The largest unit found of which all weights are multiples, up to rounding; 0 if none is.
+
+    Integers, possibly scaled by a power of 2, have a greatest common divisor. Decimals such as 0.2
+    and 0.3, and averages such as 1 / 3 and 1 / 2, have no useful common divisor as binary floats.
+    For them Euclid's algorithm runs on the floats and takes a remainder of at most 1e-12 of the
+    weight for 0.
+    """
+    distinct = np.unique(weights[weights > 0])
+    if len(distinct) == 0:
+        return 0.0
+    # Every float is an integer of 53 bits times a power of 2. last_bit is the exponent of the
+    # lowest bit that is 1 in any weight. In units of it all weights are integers.
+    mantissa, exponent = np.frexp(distinct)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    last_bit = int((exponent - 53 + np.log2(digits & -digits).astype(np.int64)).min())
+    binary = 0.0
+    if int(exponent.max()) - last_bit <= 62:
+        shifts = exponent.astype(np.int64) - 53 - last_bit
+        left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
+        counts = (digits >> right) << left
+        binary = float(np.ldexp(float(np.gcd.reduce(counts)), last_bit))
+    if binary and distinct[-1] <= _MAX_UNITS * binary:
+        return binary
+    # Euclid's algorithm: replace the unit by the smallest remainder that is not rounding error.
+    unit = distinct[0]
+    while distinct[-1] <= _MAX_UNITS * unit:
+        rest = np.abs(distinct - unit * np.round(distinct / unit))
+        rest = rest[rest > _RELATIVE_TOLERANCE * distinct]
+        if len(rest) == 0:
+            # Take the unit from the sum of the weights, because the rounding error of the smallest
+            # weight would be multiplied.
+            return float(distinct.sum() / np.round(distinct / unit).sum())
+        unit = rest.min()  # at most half of what it was
+    return binary

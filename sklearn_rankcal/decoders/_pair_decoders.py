@@ -19,14 +19,12 @@ from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._decode_scores import TieBreakers
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_of_queries import rules_of_queries
 from sklearn_rankcal.decoders._rules_orders import AveragePrecision, Disagreement, Objective
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._numbers import LARGEST, read_array
+from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
@@ -85,16 +83,17 @@ class MatrixDecoder(BaseEstimator):
         sizes, offsets = queries.sizes, queries.offsets
         n_entries = self.space.n_entries(sizes)
         starts = np.cumsum(n_entries) - n_entries
-        values = read_array(u, "u")
+        values = read_numbers(u, "u", keep_float32=True)
         if values.shape != (n_entries.sum(),):
             raise ValueError(
                 f"u must have shape ({n_entries.sum()},), one entry for each pair of documents, "
                 f"for queries of {_format_sizes(sizes)} documents; it has shape {values.shape}."
             )
-        if len(values):
-            values = check_scores(values, None, "u")
-            if not np.abs(values).max() <= LARGEST:
-                raise ValueError(f"u has entries beyond {LARGEST:g}. Divide u by a common factor.")
+        if not np.abs(values).max(initial=0.0) <= LARGEST:  # true for NaN as well
+            raise ValueError(
+                f"u contains NaN, infinity or an entry beyond {LARGEST:g}. If it is too large, "
+                "divide u by a common factor."
+            )
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
         # With tie breakers, number[offset + k] is the row, within its query, of the document with
         # the k-th smallest key. The matrices are decoded with the documents in this order.
@@ -118,20 +117,8 @@ class MatrixDecoder(BaseEstimator):
         if rules is not None:
             if self._objective is None:
                 raise TypeError(f"{type(self).__name__} does not decode under rules.")
-            own = [one.with_blocked() for one in rules_of_queries(rules, queries)]
-            if number is not None:
-                parts = np.split(number, offsets[1:-1])
-                own = [one.permuted(part) for one, part in zip(own, parts, strict=True)]
-            keep_rules(
-                decoded,
-                make_batch,
-                self._objective,
-                own,
-                rules.soft,
-                self.method,
-                options,
-                queries.ids,
-            )
+            kind, method = self._objective, self.method
+            keep_rules(decoded, make_batch, kind, rules, queries, method, options, number)
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for which, part in decoded:
             places = offsets[which][:, None] + part.order

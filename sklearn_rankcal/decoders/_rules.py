@@ -64,7 +64,7 @@ class Quota:
         self.first = first
         self.at_least = at_least
         self.at_most = at_most
-        self._name = _short(of)
+        self._column = of if isinstance(of, str) else None
         self._prefixes = _whole_numbers(first, "first", smallest=1)
         for name, bound in (("at_least", at_least), ("at_most", at_most)):
             for one in bound.values() if isinstance(bound, Mapping) else [bound]:
@@ -76,19 +76,19 @@ class Quota:
                     )
 
     def __repr__(self) -> str:
-        shown = {"of": self._name, "first": self.first}
+        shown = {"of": self._column or _short(self.of), "first": self.first}
         shown |= {"at_least": self.at_least, "at_most": self.at_most}
         return f"Quota({', '.join(f'{k}={v!r}' for k, v in shown.items() if v is not None)})"
 
     @property
     def column(self) -> str | None:
         """The name of the column of the groups, if they were given by one."""
-        return self._name if isinstance(self._name, str) else None
+        return self._column
 
     def copy_for(self, of: Any) -> Quota:
         """Return the same quota for other rows, or with a column in the place of its name."""
         quota = Quota(of, first=self.first, at_least=self.at_least, at_most=self.at_most)
-        quota._name = self._name
+        quota._column = self._column
         return quota
 
     def bounds(self, group: Any) -> Iterator[tuple[int, int | None, int | None]]:
