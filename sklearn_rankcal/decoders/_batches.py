@@ -101,21 +101,17 @@ class MatrixInput:
 
     def result(self, decoded: list[tuple[Ints, Decoded]]) -> DecodeResult:
         """Put the decoded batches back into the form and order of the input."""
-        n = len(self.sizes)
+        result = collect_results(decoded, self.sizes)
         if self.form == "list":
-            ranks: Any = [np.empty(r, dtype=np.int64) for r in self.sizes]
-            for which, part in decoded:
-                for q, order, positions in zip(which, part.order, part.positions, strict=True):
-                    ranks[q][order] = positions
-        else:
-            ranks = np.zeros((n, self.matrices.shape[1]), dtype=np.int64)
-            for which, part in decoded:
-                ranks[which[:, None], part.order] = part.positions
-        result = collect_results(decoded, n, ranks)
-        if self.form != "one":
+            result.ranks = np.split(result.ranks, np.cumsum(self.sizes)[:-1])
+            return result
+        if self.form == "array":
+            padded = np.zeros(self.matrices.shape[:2], dtype=np.int64)
+            padded[np.arange(padded.shape[1]) < self.sizes[:, None]] = result.ranks
+            result.ranks = padded
             return result
         return DecodeResult(
-            ranks[0],
+            result.ranks,
             float(result.objective[0]),
             float(result.lower_bound[0]),
             bool(result.optimal[0]),
@@ -127,14 +123,16 @@ class MatrixInput:
         )
 
 
-def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> DecodeResult:
-    """Collect the objectives, bounds and counts of decoded batches as arrays over n queries.
+def collect_results(decoded: list[tuple[Ints, Decoded]], sizes: Ints) -> DecodeResult:
+    """Collect the results of decoded batches as arrays over queries of these sizes.
 
-    Warns if ``"exact"`` was asked for and some rankings are not proved optimal.
+    The ranks are those of the documents of one query after the other. Warns if ``"exact"`` was
+    asked for and some rankings are not proved optimal.
     """
-    one = decoded[0][1]
+    n, one = len(sizes), decoded[0][1]
+    starts = np.cumsum(sizes) - sizes
     result = DecodeResult(
-        ranks,
+        np.empty(sizes.sum(), dtype=np.int64),
         np.empty(n),
         np.empty(n),
         np.empty(n, dtype=bool),
@@ -145,6 +143,7 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], n: int, ranks: Any) -> 
         None if one.violation is None else np.zeros(n, dtype=np.int64),
     )
     for which, part in decoded:
+        result.ranks[starts[which][:, None] + part.order] = part.positions
         result.objective[which] = part.objective
         result.lower_bound[which] = part.lower_bound
         result.optimal[which] = part.optimal

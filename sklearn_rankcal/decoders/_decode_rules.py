@@ -50,15 +50,14 @@ def decode_scores_under(
     documents come first and blocked ones after them, each in the best order.
     """
     decoded: list[tuple[Ints, Decoded]] = []
-    grouped = np.empty(queries.n_rows, dtype=np.int64)
     scores = queries.gather(scores)
     if keys is not None:
         keys = queries.gather(keys)
     for q, own in enumerate(rules_of_queries(rules, queries)):
         part = slice(*queries.offsets[q : q + 2])
-        u, r = scores[part], int(queries.sizes[q])
-        phi = np.asarray(discounts(r), dtype=np.float64)
-        by_key = np.arange(r)  # the place of each document among the keys
+        u = scores[part]
+        phi = np.asarray(discounts(len(u)), dtype=np.float64)
+        by_key = np.arange(len(u))  # the place of each document among the keys
         if keys is not None:
             by_key = np.argsort(np.argsort(keys[part], kind="stable"))
         shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
@@ -84,8 +83,9 @@ def decode_scores_under(
             violation=np.array([violation]),
         )
         decoded.append((np.array([q]), one))
-        grouped[queries.offsets[q] + order] = np.arange(1, r + 1)
-    return collect_results(decoded, queries.n_queries, queries.scatter(grouped))
+    result = collect_results(decoded, queries.sizes)
+    result.ranks = queries.scatter(result.ranks)
+    return result
 
 
 def keep_rules(

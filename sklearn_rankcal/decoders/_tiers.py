@@ -118,9 +118,6 @@ class Tiers(MatrixDecoder):
     def _options(self) -> SearchOptions:
         return _check_parameters(self.margin, self.random_state)
 
-    def _matrices(self, flat: Floats, r: int) -> Floats:
-        return kernels.from_upper_triangle(flat, r)
-
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         return _decode(matrices, float(self.margin), options)
 

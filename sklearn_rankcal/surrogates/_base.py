@@ -203,20 +203,21 @@ class Surrogate(BaseEstimator):
         if derivatives not in (0, 1, 2) or isinstance(derivatives, bool):
             raise ValueError(f"derivatives must be 0, 1 or 2; got {derivatives!r}.")
         s = _row_numbers(scores, "scores", queries)
-        if not isinstance(targets, Preferences):
+        grouped = queries if queries.order is None else Queries(queries.offsets)
+        if isinstance(targets, Preferences):
+            if not targets.queries.same_partition(queries):
+                raise ValueError("The preferences are between documents of other queries.")
+            if queries.order is not None:
+                place = queries.scatter(np.arange(queries.n_rows))
+                targets = Preferences(
+                    grouped, place[targets.winner], place[targets.loser], targets.weight
+                )
+        else:
             targets = queries.gather(_row_numbers(targets, "targets", queries))
             if np.abs(targets).max(initial=0.0) > LARGEST**2:
                 raise ValueError(f"targets must be at most {LARGEST**2:g} in absolute value.")
-        elif not targets.queries.same_partition(queries):
-            raise ValueError("The preferences are between documents of other queries.")
         self.check(targets)
         ready = self._with_defaults(targets)
-        grouped = queries if queries.order is None else Queries(queries.offsets)
-        if isinstance(targets, Preferences) and queries.order is not None:
-            place = queries.scatter(np.arange(queries.n_rows))
-            targets = Preferences(
-                grouped, place[targets.winner], place[targets.loser], targets.weight
-            )
         with np.errstate(over="ignore", under="ignore"):
             value, gradient, curvature = ready._evaluate(
                 targets, queries.gather(s), grouped, derivatives, n_jobs
