@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,14 @@ from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.decoders._rules_orders import AveragePrecision
-from sklearn_rankcal.decoders._search import SearchOptions, check_options, search, warn_if_slow
+from sklearn_rankcal.decoders._search import (
+    MAX_SWEEPS,
+    SearchOptions,
+    check_options,
+    deadline_check,
+    rounding,
+    warn_if_slow,
+)
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Default number of perturbations. The objective has few local optima.
@@ -25,8 +32,16 @@ DP_SIZE = 16
 #: Largest number of documents for "exact". It takes 128 MB, and about a second with compiled
 #: kernels.
 DP_LARGEST = 24
-#: Seconds that NumPy's kernels take for the subsets of r documents, divided by 2^r r.
-SECONDS_NUMPY_SUBSETS = 2.5e-8
+#: Seconds that NumPy's kernels take for a descent on r documents, divided by r^2, and for the
+#: subsets of r documents, divided by 2^r r.
+SECONDS_NUMPY, SECONDS_NUMPY_SUBSETS = 5e-6, 2.5e-8
+#: Smallest and largest number of documents that a perturbation moves, and the largest distance of a
+#: move as a fraction of the list. On matrices whose optimum is known, these values found it more
+#: often than fewer, longer or shorter moves did.
+MOVES = (8, 24)
+REACH = 0.2
+#: Up to this number, perturbations are kept for the next query. Larger numbers are drawn again.
+MAX_CACHED = 2000
 #: Relative rounding error that the bound and the value may have. Both sum the same entries.
 ROUNDING = 1e-13
 
@@ -238,15 +253,74 @@ def _local_search(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
     n_iter = np.empty(len(u), dtype=np.int64)
     # A loop over queries. Each one is a search of its own, with O(r^2) steps for each sweep.
     for q, matrix in enumerate(u):
-        deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
-
-        def cost(found: Ints, matrix: Floats = matrix) -> Floats:
-            return -_value(np.repeat(matrix[None], len(found), axis=0), found)
-
-        orders[q], n_iter[q] = search(
-            kernels.average_precision_search, matrix, starts[q], cost, options, deadline
-        )
+        orders[q], n_iter[q] = _search(matrix, starts[q], options)
     return orders, n_iter
+
+
+def _search(u: Floats, starts: Ints, options: SearchOptions) -> tuple[Ints, int]:
+    """Run iterated local search on u (r, r), and return the best order and the sweeps made.
+
+    The perturbations are shared out among the starts (n_starts, r), because several short chains of
+    descents find better orders than one long chain, which stays near one local optimum. More
+    perturbations never end with an order that is worth less, up to rounding.
+    """
+    deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
+    time_is_up = deadline_check(deadline)
+    warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(u) ** 2)
+    tolerance = rounding(u)
+    few = options.n_perturbations <= MAX_CACHED
+    draw = _cached_perturbations if few else _draw_perturbations
+    perturbations = draw(options.n_perturbations, options.seed)
+    found: list[Ints] = []
+    sweeps = 0
+
+    def descend(order: Ints, own: Floats) -> None:
+        nonlocal sweeps
+        order, more = kernels.average_precision_search(
+            u, order, own, tolerance, MAX_SWEEPS, time_is_up
+        )
+        found.append(order)
+        sweeps += more
+
+    # First descend from every start. Then apply the perturbations to the results.
+    for start in starts:
+        if found and time_is_up is not None and time_is_up():
+            break
+        descend(start, perturbations[:0])
+    n_descents = len(found)
+    for chain in range(n_descents):
+        if time_is_up is not None and time_is_up():
+            break
+        descend(found[chain], np.ascontiguousarray(perturbations[chain :: len(starts)]))
+    # Perturbations also move among orders of equal value. Their best order counts only if it is
+    # better than the best one of the first descents.
+    values = _value(np.repeat(u[None], len(found), axis=0), np.array(found))
+    best = values[:n_descents].argmax()
+    if len(found) == n_descents:
+        return found[best], sweeps
+    perturbed = n_descents + values[n_descents:].argmax()
+    return found[perturbed if values[perturbed] > values[best] + tolerance else best], sweeps
+
+
+def _draw_perturbations(n_perturbations: int, seed: int) -> Floats:
+    """Draw moves (from, to) as fractions of the number of documents, the same for every query.
+
+    Returns an array of shape (n_perturbations, 2 * MOVES[1]), with from and to in turn.
+    """
+    least, most = MOVES
+    # One row of numbers for each perturbation, so that more perturbations begin with the same ones.
+    numbers = np.random.default_rng(seed).random((n_perturbations, 2 * most + 1))
+    moves = numbers[:, 1:].reshape(n_perturbations, most, 2).copy()
+    start, by = moves[..., 0], REACH * (2 * moves[..., 1] - 1)
+    # A perturbation of fewer than MOVES[1] moves is filled up with moves that stay where they are.
+    idle = np.arange(most) >= (least + numbers[:, :1] * (most - least + 1)).astype(np.int64)
+    moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
+    perturbations = moves.reshape(n_perturbations, 2 * most)
+    perturbations.flags.writeable = False
+    return perturbations
+
+
+_cached_perturbations = lru_cache(maxsize=8)(_draw_perturbations)
 
 
 def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:

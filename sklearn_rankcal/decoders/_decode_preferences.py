@@ -18,10 +18,11 @@ from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.decoders._rules_orders import Disagreement
 from sklearn_rankcal.decoders._search import (
+    MAX_SWEEPS,
     SearchOptions,
     check_options,
     deadline_check,
-    search_preferences,
+    rounding,
     warn_if_slow,
 )
 from sklearn_rankcal.utils._rounding import tie
@@ -32,9 +33,9 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 N_PERTURBATIONS = 400
 #: Largest component that subset dynamic programming solves. It takes a few milliseconds.
 DP_SIZE = 16
-#: Seconds that NumPy's kernels take for Algorithm 1, divided by r^2, and for subset dynamic
-#: programming, divided by 2^r r.
-SECONDS_NUMPY, SECONDS_NUMPY_SUBSETS = 1e-6, 2.5e-8
+#: Seconds that NumPy's kernels take for Algorithm 1, divided by r^2, for subset dynamic
+#: programming, divided by 2^r r, and for a descent of the local search, divided by r.
+SECONDS_NUMPY, SECONDS_NUMPY_SUBSETS, SECONDS_NUMPY_SEARCH = 1e-6, 2.5e-8, 2e-4
 #: Relative rounding error that sums of weights may have.
 ROUNDING = 1e-12
 #: Without a time limit, "exact" refuses larger components.
@@ -309,8 +310,12 @@ def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) ->
     starts = np.stack([ranked_pairs, borda])
     lost = min(kernels.lost_weight(d[None], start[None])[0] for start in starts)
     clipped = _clip(d, float(lost))
-    kernel = kernels.preference_search
-    order, n_iter = search_preferences(kernel, clipped, starts, options, time_is_up)
+    n_perturbations = options.n_perturbations
+    warn_if_slow((n_perturbations + len(starts)) * SECONDS_NUMPY_SEARCH * len(d))
+    # `_compiled_local_search.pyx` describes this search.
+    order, n_iter = kernels.preference_search(
+        clipped, starts, n_perturbations, options.seed, rounding(clipped), MAX_SWEEPS, time_is_up
+    )
     bound = kernels.triangle_bound(d, time_is_up) if len(d) <= BOUND_SIZE else 0.0
     lost = float(kernels.lost_weight(d[None], order[None])[0])
     # Both are sums of non-negative weights. If they are equal up to rounding, the order is optimal.

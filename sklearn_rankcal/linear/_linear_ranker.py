@@ -21,7 +21,6 @@ from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.rankers._training import TrainingData, warn_if_labels_are_amounts
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.surrogates._comparisons import warn_of_unused_weights
 from sklearn_rankcal.utils._features import check_no_text
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
@@ -325,7 +324,8 @@ class LinearRanker(QueryRanker):
         draws = self.loss_.draws(data.labels) if self.solver == "sgd" else None
         if draws is None:
             targets = surrogate.targets(self.loss_, data.labels, data.queries)
-            warn_of_unused_weights(surrogate, targets)
+            if isinstance(targets, Preferences):
+                surrogate.warn_of_unused(targets)
         else:
             surrogate.check_loss(self.loss_)
             targets = draws.values

@@ -99,6 +99,9 @@ class Surrogate(BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise an error unless the parameters are valid."""
 
+    def warn_of_unused(self, preferences: Preferences) -> None:
+        """Warn if the surrogate leaves out what is in the weights of preferences."""
+
     # ---------------------------------------------------------------- common to all surrogates
 
     def targets(self, loss: Loss, labels: Any, queries: Queries) -> Any:

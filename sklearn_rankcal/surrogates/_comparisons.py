@@ -19,6 +19,8 @@ from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
+_ADVICE = "WeightedComparisons() uses them, and counts a tie as half a win for each."
+
 
 class WeightedComparisons(Surrogate):
     """Comparisons: sum over preferred pairs of h(y_ij) phi(s_i - s_j - m(y_ij)).
@@ -90,6 +92,16 @@ class WeightedComparisons(Surrogate):
         if self.required is not None and not callable(self.required):
             check_choice(self.required, "required", FUNCTIONS)
 
+    def warn_of_unused(self, preferences: Preferences) -> None:
+        """Warn if all pairs count alike, although the weights of the preferences differ."""
+        weight = preferences.weight[preferences.weight > 0]
+        counts_pairs = self.weight == "binary" and self.required is None
+        if counts_pairs and len(weight) and (weight != weight[0]).any():
+            warn(
+                f"{self!r} counts each preferred pair once, but the weights of these preferences "
+                f"differ. {_ADVICE}"
+            )
+
     def _pairs(self, preferences: Preferences) -> Preferences:
         """Return the pairs that are added up."""
         return preferences
@@ -148,6 +160,18 @@ class DifferenceGraph(WeightedComparisons):
     def __init__(self, margin: str = "logistic") -> None:
         self.margin = margin
 
+    def warn_of_unused(self, preferences: Preferences) -> None:
+        """Warn of pairs that have the same weight in both directions."""
+        low = np.minimum(preferences.winner, preferences.loser)
+        high = np.maximum(preferences.winner, preferences.loser)
+        n_pairs = len(np.unique(low * preferences.n_rows + high))
+        net = self._pairs(preferences).weight
+        if (lost := n_pairs - np.count_nonzero(net)) > 0:
+            warn(
+                f"{lost:,} of {n_pairs:,} compared pairs have the same weight in both directions, "
+                f"and DifferenceGraph learns nothing from them. {_ADVICE}"
+            )
+
     def _pairs(self, preferences: Preferences) -> Preferences:
         winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
         n_rows = preferences.n_rows
@@ -166,30 +190,6 @@ class DifferenceGraph(WeightedComparisons):
             np.abs(net)[kept],
             preferences.queries,
         )
-
-
-def warn_of_unused_weights(surrogate: Any, labels: Any) -> None:
-    """Warn if a surrogate of comparisons leaves out what is in the weights of preferences."""
-    if not isinstance(labels, Preferences) or not isinstance(surrogate, WeightedComparisons):
-        return
-    weight = labels.weight[labels.weight > 0]
-    advice = "WeightedComparisons() uses them, and counts a tie as half a win for each."
-    counts_pairs = surrogate.weight == "binary" and surrogate.required is None
-    if counts_pairs and len(weight) and (weight != weight[0]).any():
-        warn(
-            f"{surrogate!r} counts each preferred pair once, but the weights of these preferences "
-            f"differ. {advice}"
-        )
-    if isinstance(surrogate, DifferenceGraph):
-        low = np.minimum(labels.winner, labels.loser)
-        high = np.maximum(labels.winner, labels.loser)
-        n_pairs = len(np.unique(low * labels.n_rows + high))
-        net = surrogate._pairs(labels).weight
-        if (lost := n_pairs - np.count_nonzero(net)) > 0:
-            warn(
-                f"{lost:,} of {n_pairs:,} compared pairs have the same weight in both directions, "
-                f"and DifferenceGraph learns nothing from them. {advice}"
-            )
 
 
 def _add_pairs(
