@@ -92,7 +92,7 @@ def test_net_preferences_are_consistent_at_acyclic_mean_graphs(margin):
     increase.
     """
     rng = np.random.default_rng(0)
-    at_zero = float(PHI[margin].value(np.zeros(1))[0])
+    at_zero = float(PHI[margin].at(np.zeros(1))[0][0])
     assert at_zero > 0
     for r in (3, 3, 3, 3, 4):
         distribution = aggregated(draw_mean_graph(rng, r, acyclic=True))

@@ -217,9 +217,9 @@ def _add_pairs(
         return np.bincount(rows, terms, length).astype(np.float64, copy=False)
 
     w = of_weight(y)
-    slope, bend = w * margin.slope(d), w * margin.curvature(d)
+    value, slope, bend = (w * term for term in margin.at(d))
     return Evaluation(
-        add(query[winner], w * margin.value(d), queries.n_queries),
+        add(query[winner], value, queries.n_queries),
         add(winner, slope, n) - add(loser, slope, n),
         add(winner, bend, n) + add(loser, bend, n),
     )

@@ -77,11 +77,11 @@ def level_sums(
     add = _SUMS[margin.name]
     if weight is None:  # w_ij = v_i; the sum has i = j too, where the margin is 0
         all_pairs = add(s, s, v, np.ones(len(s)))
-        zero = np.zeros(1)
+        at_zero, _, bend = margin.at(np.zeros(1))
         return (
-            all_pairs.value - v.sum() * margin.value(zero)[0],
+            all_pairs.value - v.sum() * at_zero[0],
             all_pairs.x_slope + all_pairs.y_slope,
-            all_pairs.x_bend + all_pairs.y_bend - 2 * v * margin.curvature(zero)[0],
+            all_pairs.x_bend + all_pairs.y_bend - 2 * v * bend[0],
         )
     value, gradient, curvature = 0.0, np.zeros(len(s)), np.zeros(len(s))
     order = np.argsort(v, kind="stable")

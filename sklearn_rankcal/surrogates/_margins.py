@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from sklearn_rankcal.utils._typing import Floats
 
@@ -16,26 +14,20 @@ from sklearn_rankcal.utils._typing import Floats
 class Margin:
     """A function phi of the margin d, with its first two derivatives: phi(d) = f(end - d).
 
-    `code` is the number by which the compiled kernels know phi. f increases and is convex, and `f`,
-    `f_slope` and `f_curvature` are f and its derivatives. A hinge is 0 from the margin `end` on. At
-    the corner of "hinge", the slope of phi is that to the right of it, and the curvature is 0.
+    `code` is the number by which the compiled kernels know phi. f increases and is convex, and
+    ``f(x)`` returns it with its two derivatives. A hinge is 0 from the margin `end` on. At the
+    corner of "hinge", the slope of phi is that to the right of it, and the curvature is 0.
     """
 
     name: str
     code: int
     end: float
-    f: Callable[[Floats], Any]
-    f_slope: Callable[[Floats], Any]
-    f_curvature: Callable[[Floats], Any]
+    f: Callable[[Floats], tuple[Floats, Floats, Floats]]
 
-    def value(self, d: Floats) -> Any:
-        return self.f(self.end - d)
-
-    def slope(self, d: Floats) -> Any:
-        return -self.f_slope(self.end - d)
-
-    def curvature(self, d: Floats) -> Any:
-        return self.f_curvature(self.end - d)
+    def at(self, d: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return phi(d), phi'(d) and phi''(d)."""
+        value, slope, curvature = self.f(self.end - d)
+        return value, -slope, curvature
 
 
 _LARGEST_EXPONENT = 400.0
@@ -51,13 +43,31 @@ def straightened_exp(x: Floats) -> Floats:
     return capped_exp(x) * (1.0 + np.maximum(x - _LARGEST_EXPONENT, 0.0))
 
 
-def _positive_part(x: Floats) -> Floats:
-    return np.maximum(x, 0.0)
+def _logistic(x: Floats) -> tuple[Floats, Floats, Floats]:
+    small = np.exp(-np.abs(x))  # neither overflows nor cancels
+    total = 1.0 + small
+    slope: Floats = np.where(x > 0, 1.0, small) / total
+    return np.maximum(x, 0.0) + np.log1p(small), slope, small / (total * total)
 
 
-def _smooth_hinge(x: Floats) -> Floats:
-    x = _positive_part(x)
-    return np.where(x <= 1.0, x * x / 2, x - 0.5)
+def _exponential(x: Floats) -> tuple[Floats, Floats, Floats]:
+    slope = capped_exp(x)
+    return straightened_exp(x), slope, slope
+
+
+def _hinge(x: Floats) -> tuple[Floats, Floats, Floats]:
+    return np.maximum(x, 0.0), (x > 0).astype(np.float64), np.zeros(x.shape)
+
+
+def _squared_hinge(x: Floats) -> tuple[Floats, Floats, Floats]:
+    short = np.maximum(x, 0.0)
+    return np.square(short), 2.0 * short, np.where(x > 0, 2.0, 0.0)
+
+
+def _smooth_hinge(x: Floats) -> tuple[Floats, Floats, Floats]:
+    short = np.maximum(x, 0.0)
+    slope = np.minimum(short, 1.0)
+    return slope * (short - slope / 2), slope, ((x > 0) & (x < 1)).astype(np.float64)
 
 
 #: "logistic" is log(1 + e^-d), "exponential" e^-d (a straight line below d = -400), "hinge"
@@ -66,38 +76,10 @@ def _smooth_hinge(x: Floats) -> Floats:
 MARGINS = {
     margin.name: margin
     for margin in (
-        Margin(
-            "logistic",
-            0,
-            0.0,
-            lambda x: np.logaddexp(0.0, x),
-            expit,
-            lambda x: expit(x) * expit(-x),
-        ),
-        Margin("exponential", 1, 0.0, straightened_exp, capped_exp, capped_exp),
-        Margin(
-            "hinge",
-            2,
-            1.0,
-            _positive_part,
-            lambda x: (x > 0).astype(np.float64),
-            lambda x: np.zeros(x.shape),
-        ),
-        Margin(
-            "squared_hinge",
-            3,
-            1.0,
-            lambda x: np.square(_positive_part(x)),
-            lambda x: 2 * _positive_part(x),
-            lambda x: 2.0 * (x > 0),
-        ),
-        Margin(
-            "smooth_hinge",
-            4,
-            1.0,
-            _smooth_hinge,
-            lambda x: np.clip(x, 0.0, 1.0),
-            lambda x: ((x > 0) & (x < 1)).astype(np.float64),
-        ),
+        Margin("logistic", 0, 0.0, _logistic),
+        Margin("exponential", 1, 0.0, _exponential),
+        Margin("hinge", 2, 1.0, _hinge),
+        Margin("squared_hinge", 3, 1.0, _squared_hinge),
+        Margin("smooth_hinge", 4, 1.0, _smooth_hinge),
     )
 }

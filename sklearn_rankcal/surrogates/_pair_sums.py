@@ -145,11 +145,10 @@ def _numpy_sums(
             d[pairs] -= required(difference[pairs])
         # The margin of a pair that does not count can be infinite, and 0 times that is no number.
         counted = w != 0
-        np.add.at(value, query[upper[:, 0]], _product(w, margin.value(d), counted).sum(axis=(1, 2)))
-        slope = _product(w, margin.slope(d), counted)
+        terms, slope, bend = (_product(w, term, counted) for term in margin.at(d))
+        np.add.at(value, query[upper[:, 0]], terms.sum(axis=(1, 2)))
         np.add.at(gradient, upper, slope.sum(axis=2))
         np.add.at(gradient, lower, -slope.sum(axis=1))
-        bend = _product(w, margin.curvature(d), counted)
         np.add.at(curvature, upper, bend.sum(axis=2))
         np.add.at(curvature, lower, bend.sum(axis=1))
     return value, gradient, curvature

@@ -166,11 +166,12 @@ class PointwiseMargin(PointwiseSurrogate):
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
         margin, rest = MARGINS[self.margin], self._eta - v
-        short, over = self.t * margin.end - s, s
+        value, slope, curvature = margin.f(self.t * margin.end - s)
+        other_value, other_slope, other_curvature = margin.f(s)
         return (
-            v * margin.f(short) + rest * margin.f(over),
-            rest * margin.f_slope(over) - v * margin.f_slope(short),
-            v * margin.f_curvature(short) + rest * margin.f_curvature(over),
+            v * value + rest * other_value,
+            rest * other_slope - v * slope,
+            v * curvature + rest * other_curvature,
         )
 
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats:
