@@ -61,8 +61,8 @@ print(f"{len(frame)} documents in {frame.npartitions} partitions")
 
 # %%
 # Each file is a *partition*. A document is compared with all documents of its query, so the rows
-# of a query have to be in one partition. The ranker would move them by itself, in every `fit` and
-# in every `predict`. It is faster to do it once, and to write the result.
+# of a query have to be in one partition. `group_queries` moves them. This is done once, and the
+# result is written.
 
 group_queries(frame, "qid").to_parquet(folder / "queries", write_index=False)
 queries = dd.read_parquet(folder / "queries", split_row_groups=False)
@@ -70,10 +70,10 @@ training, test = queries.partitions[:10], queries.partitions[10:]
 
 # %%
 # A linear ranker for NDCG@10. Nothing but sums over partitions is kept in memory, and the
-# coefficients are those that one machine with enough memory would find. ``whole_queries=True`` says
-# that no rows have to be moved; the ranker checks it.
+# coefficients are those that one machine with enough memory would find. The ranker checks that no
+# query is in two partitions.
 
-ranker = DaskCalibratedRanker(Ridge(), loss="ndcg@10", group_column="qid", whole_queries=True)
+ranker = DaskCalibratedRanker(Ridge(), loss="ndcg@10", group_column="qid")
 ranker.fit(training.drop(columns="label"), training["label"])
 X_test, y_test = test.drop(columns="label"), test["label"]
 print(f"{ranker.n_queries_} training queries")

@@ -313,21 +313,17 @@ def test_partial_dependence_warns_of_a_column_of_categories():
 # -------------------------------------------------------------------- dask
 
 
-@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("context", ["auto", "share", ["share", "zscore"]])
 @pytest.mark.parametrize("regressor", [Ridge(), SGDRegressor(random_state=0)], ids=repr)
-def test_the_columns_of_collections_are_those_of_one_machine(whole, context, regressor):
+def test_the_columns_of_collections_are_those_of_one_machine(context, regressor):
     from sklearn_rankcal.dask import DaskCalibratedRanker
 
     order = np.argsort(G, kind="stable")
     kind, brand = pd.Categorical(KIND), pd.Categorical(MAIN)
     frame = pd.DataFrame({"a": kind, "b": PRICE, "c": brand, "qid": G, "label": Y, "w": 1.0})
     frame = frame.iloc[order]
-    edges = np.cumsum(np.bincount(G))[[9, 20, 30]] if whole else [20, 70, 120]
-    data = Documents(cut(frame, edges))
-    there = DaskCalibratedRanker(
-        regressor, group_column="qid", whole_queries=whole, context=context
-    )
+    data = Documents(cut(frame, np.cumsum(np.bincount(G))[[9, 20, 30]]))
+    there = DaskCalibratedRanker(regressor, group_column="qid", context=context)
     local = CalibratedRanker(regressor, group_column="qid", context=context)
     there.fit(**data.given(local=False))
     local.fit(**data.given(local=True))

@@ -39,10 +39,11 @@ def _one_thread(request):
 
 
 def documents(n_rows=200, n_queries=25, seed=0):
+    """Return documents whose queries are contiguous, and of several sizes."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
-            "qid": rng.integers(0, n_queries, n_rows),
+            "qid": np.sort(rng.integers(0, n_queries, n_rows)),
             "y": rng.integers(0, 4, n_rows),
             "score": rng.integers(0, 9, n_rows) / 4,  # with ties
             "other": rng.normal(size=n_rows),
@@ -54,8 +55,15 @@ def documents(n_rows=200, n_queries=25, seed=0):
 
 
 def cut(frame, places):
+    """Cut the rows of a frame at the first queries that start at some places or later."""
+    qid = frame["qid"].to_numpy()
+    starts = np.append(np.flatnonzero(np.append(True, qid[1:] != qid[:-1])), len(frame))
+    return cut_rows(frame, starts[np.searchsorted(starts, sorted(places))])
+
+
+def cut_rows(frame, places):
     """Cut the rows of a frame at some places, which can be equal."""
-    edges = [0, *sorted(places), len(frame)]
+    edges = [0, *places, len(frame)]
     parts = [frame.iloc[a:b] for a, b in pairwise(edges)]
     return dd.from_map(lambda part: part, parts, meta=frame.iloc[:0])
 
@@ -77,14 +85,14 @@ def columns(frame, as_arrays=False):
     n_rows=st.integers(1, 40),
     places=st.lists(st.integers(0, 40), max_size=6),
     as_arrays=st.booleans(),
-    whole=st.booleans(),
+    moved=st.booleans(),
     weighted=st.booleans(),
     ties=st.sampled_from(["average", "first", "worst", "best"]),
     zero_division=st.sampled_from(["skip", 0, 1]),
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_the_values_are_those_of_one_machine(
-    seed, n_rows, places, as_arrays, whole, weighted, ties, zero_division
+    seed, n_rows, places, as_arrays, moved, weighted, ties, zero_division
 ):
     frame = documents(n_rows, 8, seed)
     assume(not weighted or frame.groupby("qid")["weight"].sum().all())
@@ -94,13 +102,11 @@ def test_the_values_are_those_of_one_machine(
         frame["y"], frame["score"], groups=frame["qid"], **weight, **options
     )
     parts = cut(frame, [min(place, n_rows) for place in places])
-    if whole:
+    if moved:
         parts = group_queries(parts, "qid", 3)
     of = columns(parts, as_arrays)
     weight = {"sample_weight": of["weight"]} if weighted else {}
-    found = evaluate_rankings(
-        of["y"], of["score"], groups=of["qid"], whole_queries=whole, **weight, **options
-    )
+    found = evaluate_rankings(of["y"], of["score"], groups=of["qid"], **weight, **options)
     assert list(found) == METRICS
     np.testing.assert_allclose(list(found.values()), list(wanted.values()), rtol=1e-12)
 
@@ -126,9 +132,7 @@ def test_the_top_grade_can_be_in_another_partition():
     frame["y"] = np.where(frame["qid"] == 3, frame["y"], np.minimum(frame["y"], 1))
     assert frame["y"].max() == 3
     grouped = group_queries(cut(frame, [80, 130]), "qid", 20)
-    found = evaluate_rankings(
-        grouped["y"], grouped["other"], groups=grouped["qid"], metrics="err", whole_queries=True
-    )
+    found = evaluate_rankings(grouped["y"], grouped["other"], groups=grouped["qid"], metrics="err")
     wanted = metrics.err_score(frame["y"], frame["other"], groups=frame["qid"])
     assert found["err"] == pytest.approx(wanted, rel=1e-12)
 
@@ -146,7 +150,6 @@ def test_weights_of_the_range(scale):
         parts["other"],
         groups=parts["qid"],
         sample_weight=parts["weight"],
-        whole_queries=True,
         metrics=GRADED,
     )
     assert found == pytest.approx(wanted, rel=1e-12)
@@ -215,7 +218,6 @@ def test_intervals_contain_the_true_mean():
             parts["score"],
             groups=parts["qid"],
             metrics="mrr",
-            whole_queries=True,
             confidence_level=0.95,
             n_resamples=300,
         )["mrr"]
@@ -335,6 +337,7 @@ def test_bad_arguments():
     frame = documents()
     parts = cut(frame, [60, 130])
     y, score, qid = parts["y"], parts["score"], parts["qid"]
+    of_rows = cut_rows(frame, [60, 130])
     for message, call in {
         "No query ids. Pass groups=": lambda: evaluate_rankings(y, score),
         "Pass either y_score .* neither": lambda: evaluate_rankings(y, groups=qid),
@@ -354,8 +357,11 @@ def test_bad_arguments():
         "y_true must have one dimension": lambda: evaluate_rankings(
             da.zeros((3, 4)), da.zeros((3, 4)), groups=qid
         ),
-        "whole_queries=True, but .* queries are in several": lambda: evaluate_rankings(
-            y, score, groups=qid, metrics="dcg", whole_queries=True
+        "Rows of 2 queries are in several .*group_queries": lambda: evaluate_rankings(
+            *(of_rows[name] for name in ("y", "score")), groups=of_rows["qid"], metrics="dcg"
+        ),
+        "Rows of 2 queries are in several": lambda: evaluate_rankings(
+            of_rows["y"], ranks=of_rows["score"].astype(int), groups=of_rows["qid"]
         ),
         "sample_weight is zero for every row": lambda: evaluate_rankings(
             y, score, groups=qid, metrics="ndcg", sample_weight=score * 0
@@ -384,9 +390,9 @@ def test_bad_arguments():
     ("name", "value", "message"),
     [
         ("y", np.nan, r"In partition 1: .*NaN"),
-        ("score", np.inf, r"In partition 1: y_score contains NaN or infinity \(first at row 10\)"),
+        ("score", np.inf, r"In partition 1: y_score contains NaN or infinity \(first at row \d"),
         ("weight", -1.0, r"In partition 1: Negative values in data passed to sample_weight: -1"),
-        ("qid", np.nan, r"the query id of row 10 of partition 1 is missing"),
+        ("qid", np.nan, r"In partition 1: groups has a missing or infinite id at row \d"),
         ("other", 1.5, r"In partition 1: ranks"),
     ],
 )
@@ -398,15 +404,21 @@ def test_bad_values_name_their_partition(name, value, message):
     parts = cut(frame, [60, 130])
     ranking = {"ranks": parts["other"]} if name == "other" else {"y_score": parts["score"]}
     with pytest.raises(ValueError, match=message):
-        evaluate_rankings(parts["y"], groups=parts["qid"], sample_weight=parts["weight"], **ranking)
+        evaluate_rankings(
+            parts["y"],
+            groups=parts["qid"],
+            sample_weight=parts["weight"],
+            metrics="dcg",
+            **ranking,
+        )
 
 
 def test_rows_that_do_not_fit_together():
     frame = documents()
     parts = cut(frame, [60])
-    other = cut(frame, [61])
+    other = cut_rows(frame, [61])
     with pytest.raises(ValueError, match=r"y_score has \d+ rows in partition \d, but y_true has "):
-        evaluate_rankings(parts["y"], other["score"], groups=parts["qid"])
-    turned = cut(frame.iloc[::-1], [140])
+        evaluate_rankings(parts["y"], other["score"], groups=parts["qid"], metrics="dcg")
+    turned = parts.map_partitions(lambda part: part.iloc[::-1])
     with pytest.raises(ValueError, match="The index of groups differs from that of y_true in part"):
-        evaluate_rankings(parts["y"], parts["score"], groups=turned["qid"].partitions[[1, 0]])
+        evaluate_rankings(parts["y"], parts["score"], groups=turned["qid"], metrics="dcg")

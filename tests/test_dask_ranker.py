@@ -45,11 +45,10 @@ def one_thread():
 
 @st.composite
 def documents(draw, kinds=("whole", "text", "float", "time", "category"), fewest=1):
-    """Draw documents in partitions, and whether the partitions contain whole queries."""
+    """Draw documents in partitions of whole queries."""
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     sizes = draw(st.lists(st.integers(1, 5), min_size=fewest, max_size=max(fewest, 20)))
     frame = make_frame(rng, sizes, draw(st.booleans()))
-    whole = draw(st.booleans())
     way = draw(st.sampled_from(["cuts", "one", "queries"]))
     container = draw(st.sampled_from(["frame", "array", "numbers"]))
     kind = draw(st.sampled_from([k for k in kinds if k != "category" or container != "array"]))
@@ -58,16 +57,13 @@ def documents(draw, kinds=("whole", "text", "float", "time", "category"), fewest
         parts = [named[(frame["qid"] == q).to_numpy()] for q in range(len(sizes))]
     elif way == "one":
         parts = [named]
-    elif whole:
+    else:
         starts = np.append(0, np.cumsum(sizes))
         parts = cut(named, starts[draw(st.lists(st.integers(0, len(sizes)), max_size=6))])
-    else:
-        named = named.iloc[rng.permutation(len(named))]
-        parts = cut(named, draw(st.lists(st.integers(0, len(named)), max_size=6)))
-    if whole:  # in any order inside a partition
+    if draw(st.booleans()):  # in any order inside a partition
         parts = [part.iloc[rng.permutation(len(part))] for part in parts]
     rng.shuffle(parts)
-    return Documents(parts, container), whole or way in ("queries", "one")
+    return Documents(parts, container)
 
 
 def coefficients(model):
@@ -78,7 +74,7 @@ def coefficients(model):
     return model.matrix_ if hasattr(model, "matrix_") else model.coef_
 
 
-def fit_both(learner, data, whole, weighted, **parameters):
+def fit_both(learner, data, weighted, **parameters):
     """Fit both rankers; return the error if the loss is undefined everywhere."""
     regressor, loss = LEARNERS[learner]
     # without a regressor, CalibratedRanker would boost
@@ -86,7 +82,7 @@ def fit_both(learner, data, whole, weighted, **parameters):
     local_regressor = regressor or (BilinearPairs(symmetric=True) if pairwise else Ridge())
     parameters = {"loss": loss, "group_column": data.group_column, **parameters}
     local = CalibratedRanker(local_regressor, **parameters)
-    there = DaskCalibratedRanker(regressor, whole_queries=whole, **parameters)
+    there = DaskCalibratedRanker(regressor, **parameters)
     found = []
     for ranker in (local, there):
         try:
@@ -101,13 +97,13 @@ def fit_both(learner, data, whole, weighted, **parameters):
     derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(documents(), st.sampled_from(sorted(LEARNERS)), st.booleans(), st.booleans())
-def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
-    data, whole = drawn
-    local, there = fit_both(learner, data, whole, weighted, center=center)
+def test_the_model_is_that_of_one_machine(data, learner, weighted, center):
+    local, there = fit_both(learner, data, weighted, center=center)
     if isinstance(local, str):
         # the numbers in the message count rows of weight 0, or do not
         assert re.sub(r"\d", "", there) == re.sub(r"\d", "", local)
         return
+    assert not isinstance(there, str), there
     assert there.n_queries_ == local.n_queries_
     assert there.n_queries_dropped_ == local.n_queries_dropped_
     assert there.calibrated_over_ == local.calibrated_over_
@@ -128,9 +124,8 @@ def test_the_model_is_that_of_one_machine(drawn, learner, weighted, center):
 @given(
     documents(), st.sampled_from(["ridge", "pairs", "map"]), st.sampled_from([None, "auto", "rank"])
 )
-def test_the_ranks_are_those_of_the_fitted_ranker(drawn, learner, context):
-    data, whole = drawn
-    ranker = fit_both(learner, data, whole, False, context=context)[1]
+def test_the_ranks_are_those_of_the_fitted_ranker(data, learner, context):
+    ranker = fit_both(learner, data, False, context=context)[1]
     if isinstance(ranker, str):
         return
     local, lazy = (data.given(local=here, y=False) for here in (True, False))
@@ -171,20 +166,13 @@ def test_the_score_counts_queries_as_the_loss_does(equal):
 
 
 def shuffled(seed=0, n_queries=40, n_partitions=5, kind="text", container="frame"):
-    """Return documents in random order, so that partitions cut queries."""
-    rng = np.random.default_rng(seed)
-    frame = name_queries(make_frame(rng, rng.integers(1, 9, n_queries)), kind)
-    frame = frame.iloc[rng.permutation(len(frame))]
-    return Documents(cut(frame, rng.integers(0, len(frame), n_partitions - 1)), container)
-
-
-def in_whole_queries(seed=0, n_queries=40, n_partitions=5):
-    """Return documents in partitions of whole queries."""
+    """Return documents in partitions of whole queries, which are in random order inside."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 9, n_queries)
     starts = np.append(0, np.cumsum(sizes))
-    frame = make_frame(rng, sizes)
-    return Documents(cut(frame, starts[rng.integers(0, n_queries, n_partitions - 1)]))
+    frame = name_queries(make_frame(rng, sizes), kind)
+    parts = cut(frame, starts[rng.integers(0, n_queries, n_partitions - 1)])
+    return Documents([part.iloc[rng.permutation(len(part))] for part in parts], container)
 
 
 @pytest.mark.parametrize("container", ["frame", "array", "numbers"])
@@ -211,10 +199,9 @@ def test_the_order_lists_the_rows_of_each_query(container, k):
     )
 
 
-@pytest.mark.parametrize("whole_queries", [False, True])
-def test_predictions_are_lazy(whole_queries):
-    data = in_whole_queries()
-    ranker = DaskCalibratedRanker(group_column="qid", whole_queries=whole_queries)
+def test_predictions_are_lazy():
+    data = shuffled()
+    ranker = DaskCalibratedRanker(group_column="qid")
     ranker.fit(**data.given(local=False))
 
     def fail(part):
@@ -227,8 +214,7 @@ def test_predictions_are_lazy(whole_queries):
 
 
 @pytest.mark.parametrize("long", [False, True])
-@pytest.mark.parametrize("whole_queries", [False, True])
-def test_automatic_context_of_many_rows_is_that_of_one_machine(monkeypatch, whole_queries, long):
+def test_automatic_context_of_many_rows_is_that_of_one_machine(monkeypatch, long):
     # A sample of 4,000 rows: of short queries all rows, and of 50 long ones every second row.
     for module in ("models._automatic_context", "dask._training"):
         monkeypatch.setattr(f"sklearn_rankcal.{module}.SAMPLE_ROWS", 4000)
@@ -239,11 +225,9 @@ def test_automatic_context_of_many_rows_is_that_of_one_machine(monkeypatch, whol
     # Among these are columns at the limit, for which another sample decides otherwise.
     for share in (0.0, 0.08, 0.1, 0.12, 0.3):
         frame["a"] = rng.normal(size=len(frame)) + share * rng.normal(size=len(sizes))[frame["qid"]]
-        moved = frame if whole_queries else frame.iloc[rng.permutation(len(frame))]
-        edges = np.append(0, np.cumsum(sizes))[[7, 20, 21]] if whole_queries else [50, 60, 500]
-        data = Documents(cut(moved, edges))
+        data = Documents(cut(frame, np.append(0, np.cumsum(sizes))[[7, 20, 21]]))
         local = CalibratedRanker(Ridge(), group_column="qid").fit(**data.given(local=True))
-        there = DaskCalibratedRanker(Ridge(), group_column="qid", whole_queries=whole_queries)
+        there = DaskCalibratedRanker(Ridge(), group_column="qid")
         there.fit(**data.given(local=False))
         assert there.model_.context_ == local.model_.context_
         found.append("a" in there.model_.context_["zscore"])
@@ -253,9 +237,9 @@ def test_automatic_context_of_many_rows_is_that_of_one_machine(monkeypatch, whol
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("regressor", [SGDRegressor(random_state=0), LinearModel(solver="sgd")])
 def test_partial_fit_learns_one_partition_after_another(regressor, weighted):
-    data = in_whole_queries()
+    data = shuffled()
     ranker = DaskCalibratedRanker(
-        regressor, group_column="qid", whole_queries=True, n_passes=2, loss="dcg", context="zscore"
+        regressor, group_column="qid", n_passes=2, loss="dcg", context="zscore"
     )
     ranker.fit(**data.given(local=False, weighted=weighted))
     by_hand = clone(regressor)
@@ -290,12 +274,15 @@ def test_the_order_of_the_partitions_does_not_count(learner):
 
 
 def test_minus_zero_and_zero_are_the_same_query():
-    frame = make_frame(np.random.default_rng(0), [12])
-    data = Documents(cut(frame.assign(qid=0.0), [4, 8]))
-    data.parts[1] = data.parts[1].assign(qid=-0.0)
+    frame = make_frame(np.random.default_rng(0), [12]).assign(qid=0.0)
+    frame.iloc[4:8, frame.columns.get_loc("qid")] = -0.0
+    data = Documents([frame])
     ranker = DaskCalibratedRanker(group_column="qid", loss="dcg").fit(**data.given(local=False))
     assert ranker.n_queries_ == 1
     assert sorted(ranker.predict(data.X).compute()) == list(range(1, 13))
+    data.parts = cut(frame, [4, 8])
+    with pytest.raises(ValueError, match="Rows of 1 query are in several partitions"):
+        ranker.fit(**data.given(local=False))
 
 
 # distributed 2025.1 leaves a socket open
@@ -330,7 +317,7 @@ def test_dtypes_of_columns_and_ids(dtype):
         data.parts = [part.astype({"b": "Int64", "qid": "Int64"}) for part in data.parts]
     else:
         data.parts = [part.assign(b=(part["b"] > 0).astype(dtype)) for part in data.parts]
-    local, there = fit_both("ridge", data, False, False)
+    local, there = fit_both("ridge", data, False)
     assert there.model_.context_ == local.model_.context_
     np.testing.assert_allclose(
         coefficients(there.model_), coefficients(local.model_), rtol=1e-4, atol=1e-6

@@ -125,9 +125,9 @@ def regressor_of(library, **parameters):
 def test_constraints_hold_beside_context_columns(client, library, constraint, context):
     regressor = regressor_of(library, monotone_constraints=constraint)
     frame = collection_of(PARTS)
-    ranker = DaskCalibratedRanker(
-        regressor, group_column="qid", whole_queries=True, context=context
-    ).fit(frame[FEATURES], frame["label"])
+    ranker = DaskCalibratedRanker(regressor, group_column="qid", context=context).fit(
+        frame[FEATURES], frame["label"]
+    )
     assert ranker.regressor.get_params()["monotone_constraints"] == constraint
     one = ranker.ranker_
     assert one.model_.context_ == {context: [*"bcd"] if context == "zscore" else [*"abcd"]}
@@ -151,7 +151,6 @@ def test_libraries_learn_the_targets_of_the_loss(client, library, as_array, weig
         regressor,
         loss="dcg",
         group_column=None if as_array else "qid",
-        whole_queries=True,
         context=None,
         center=False,
     )
@@ -179,7 +178,7 @@ def test_libraries_learn_the_targets_of_the_loss(client, library, as_array, weig
 @pytest.mark.slow
 def test_a_killed_worker_does_not_change_a_closed_form(processes, tmp_path):
     df = documents(Reader(tmp_path))
-    ranker = DaskCalibratedRanker(group_column="qid", whole_queries=True, loss="dcg")
+    ranker = DaskCalibratedRanker(group_column="qid", loss="dcg")
     ranker.fit(df[FEATURES], df["label"])
     assert (tmp_path / "died0").exists()
     wanted = CalibratedRanker(Ridge(), group_column="qid", loss="dcg")
@@ -192,9 +191,7 @@ def test_a_killed_worker_does_not_change_a_closed_form(processes, tmp_path):
 @pytest.mark.slow
 def test_a_killed_worker_does_not_change_partial_fit(processes, tmp_path):
     df = documents(Reader(tmp_path))
-    ranker = DaskCalibratedRanker(
-        SGDRegressor(random_state=0), group_column="qid", whole_queries=True, n_passes=2
-    )
+    ranker = DaskCalibratedRanker(SGDRegressor(random_state=0), group_column="qid", n_passes=2)
     ranker.fit(df[FEATURES], df["label"])
     assert (tmp_path / "died0").exists()
     coef = ranker.model_.regressor_.coef_
@@ -206,7 +203,7 @@ def test_a_killed_worker_does_not_change_partial_fit(processes, tmp_path):
 @pytest.mark.slow
 def test_a_partition_that_kills_every_worker_is_an_error(processes, tmp_path):
     df = documents(Reader(tmp_path, times=100))
-    ranker = DaskCalibratedRanker(group_column="qid", whole_queries=True)
+    ranker = DaskCalibratedRanker(group_column="qid")
     with pytest.raises(Exception, match="worker") as caught:
         ranker.fit(df[FEATURES], df["label"])
     assert type(caught.value).__name__ == "KilledWorker"
@@ -235,7 +232,7 @@ def test_libraries_say_that_a_worker_was_lost(processes, library):
     # so many trees that the worker is killed while they grow
     regressor = regressor_of(library).set_params(n_estimators=100_000)
     df = collection_of(PARTS)
-    ranker = DaskCalibratedRanker(regressor, group_column="qid", whole_queries=True)
+    ranker = DaskCalibratedRanker(regressor, group_column="qid")
     kill_while_training(processes)
     started = time.perf_counter()
     with pytest.raises(RuntimeError, match=r"workers \(tcp://.*\) was lost while Dask.*Call fit"):

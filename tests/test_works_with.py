@@ -428,7 +428,7 @@ def test_regressors_of_dask(library, name, fitted):
     regressor = getattr(pytest.importorskip(library), name)()
     quick = {"n_estimators": 20, "verbose": -1, "min_child_samples": 5, "max_iter": 20}
     regressor.set_params(**{key: quick[key] for key in quick.keys() & regressor.get_params()})
-    arrays = [da.from_array(array, chunks=(100, -1)[: array.ndim]) for array in (X, Y, GROUPS)]
+    arrays = [da.from_array(array, chunks=(80, -1)[: array.ndim]) for array in (X, Y, GROUPS)]
     ranker = DaskCalibratedRanker(regressor, loss="ndcg@5")
     with LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
         with Client(cluster):

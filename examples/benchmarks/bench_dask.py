@@ -35,6 +35,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -52,15 +53,14 @@ import xgboost
 import xgboost.dask
 from _harness import print_table, values_of_queries
 from bench_mq2008 import interval
-from dask import delayed
 from distributed import Client, LocalCluster
 from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import context_columns
-from sklearn_rankcal.dask import DaskCalibratedRanker
-from sklearn_rankcal.dask._documents import read_collections
-from sklearn_rankcal.dask._tasks import add_up
-from sklearn_rankcal.dask._training import Counts, Plan, extremes
+from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
+from sklearn_rankcal.dask._collections import Rows, read_collections
+from sklearn_rankcal.dask._tasks import add_up, for_each
+from sklearn_rankcal.dask._training import Counts, Plan, documents, extremes
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 QUERY, LABEL = "qid", "label"
@@ -202,15 +202,19 @@ def cluster(arguments: argparse.Namespace) -> Iterator[tuple[Client, list[int]]]
 # -------------------------------------------------------------------- contenders
 
 
-def ours(regressor: Any, *, whole_queries: bool = True, **parameters: Any) -> Any:
-    """Return a function that fits our ranker and returns one that scores pandas frames."""
+def ours(regressor: Any, *, grouped: bool = False, **parameters: Any) -> Any:
+    """Return a function that fits our ranker and returns one that scores pandas frames.
+
+    If `grouped`, rows are moved although the files have whole queries, in each pass over the data.
+    """
 
     def fit(folder: Path, arguments: argparse.Namespace) -> Scores:
         frame = read_train(folder)
+        if grouped:
+            frame = group_queries(frame, QUERY)
         ranker = DaskCalibratedRanker(
             regressor(arguments),
             group_column=QUERY,
-            whole_queries=whole_queries,
             verbose=arguments.verbose,
             **{"loss": LOSS, **parameters},
         ).fit(frame.drop(columns=LABEL), frame[LABEL])
@@ -281,7 +285,7 @@ def peer(kind: str, context: bool) -> Any:
 
 CONTENDERS: dict[str, Callable[[Path, argparse.Namespace], Scores]] = {
     "Ridge": ours(lambda _: Ridge()),
-    "Ridge, shuffled": ours(lambda _: Ridge(), whole_queries=False),
+    "Ridge, group_queries": ours(lambda _: Ridge(), grouped=True),
     "Ridge, context=None": ours(lambda _: Ridge(), context=None),
     "SGDRegressor": ours(lambda _: SGDRegressor(random_state=0, eta0=1e-3)),
     "PairwiseRidge, pd": ours(lambda _: PairwiseRidge(), loss="pd"),
@@ -354,14 +358,14 @@ def report_costs(arguments: argparse.Namespace) -> None:
     train, _ = write_data(arguments)
     frame = read_train(train)
     X, y = frame.drop(columns=LABEL), frame[LABEL]
-    ranker = DaskCalibratedRanker(Ridge(), loss=LOSS, group_column=QUERY, whole_queries=True)
+    ranker = DaskCalibratedRanker(Ridge(), loss=LOSS, group_column=QUERY)
     with dask.config.set(scheduler="synchronous"):
         ranker.fit(X, y)
         local = ranker.ranker_
         data = read_collections(X, QUERY, None, y)
-        counts = [delayed(Counts.of)(part, local.loss_) for part in data.frames(table=False)]
-        sums = add_up(counts).sums
-        plan = Plan(data.form, local.loss_, sums, None)
+        labels = data.map(partial(documents, table=data.table), table=False)
+        sums = add_up(for_each(partial(Counts.of, loss=local.loss_), labels)).sums
+        plan = Plan(data.table, local.loss_, sums, None)
         report_stages(data, plan, local, arguments)
     report_cluster(train, arguments)
 
@@ -369,40 +373,40 @@ def report_costs(arguments: argparse.Namespace) -> None:
 def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespace) -> None:
     """Print seconds of the stages of a partition, in this process."""
     sgd = SGDRegressor(random_state=0, eta0=1e-3)
-    columns = data.form.columns
 
-    def labels(frame: pd.DataFrame) -> None:
-        part = frame.drop(columns=columns)
-        extremes(part, plan.loss)
-        Counts.of(part, plan.loss)
-        plan.largest(part, True)
+    def labels(part: Rows) -> None:
+        every = documents(part._replace(table=None), plan.table)
+        extremes(every, plan.loss)
+        Counts.of(every, plan.loss)
+        plan.largest(every, True)
 
-    def rows(frame: pd.DataFrame) -> tuple[Any, ...]:
-        part = plan.data(frame)
-        return part.X, plan.targets(part), part.queries, part.weight
+    def rows(part: Rows) -> tuple[Any, ...]:
+        read = plan.data(documents(part, plan.table))
+        return read.X, plan.targets(read), read.queries, read.weight
 
-    def learn(frame: pd.DataFrame) -> None:
-        table, targets, *_ = local.model_.read(*rows(frame))
+    def learn(part: Rows) -> None:
+        table, targets, *_ = local.model_.read(*rows(part))
         sgd.partial_fit(table, targets)
 
-    stages: dict[str, Callable[[pd.DataFrame], Any]] = {
+    stages: dict[str, Callable[[Rows], Any]] = {
         "reductions over labels": labels,
-        "targets and context": lambda frame: local.model_.read(*rows(frame)),
-        "targets, context and moments": lambda frame: local.model_.sums(*rows(frame)),
+        "targets and context": lambda part: local.model_.read(*rows(part)),
+        "targets, context and moments": lambda part: local.model_.sums(*rows(part)),
         "targets, context and partial_fit": learn,
-        "predict": lambda frame: local.predict(data.form.table(frame)),
+        "predict": lambda part: local.predict(part.table),
     }
-    parts = data.frames()[: arguments.cost_parts]
-    seconds: dict[str, list[float]] = {"read and join a partition": []}
-    for part in parts:
+    parts = data.map(lambda part: part)[: arguments.cost_parts]
+    seconds: dict[str, list[float]] = {"read and check a partition": []}
+    for delayed_part in parts:
         started = time.perf_counter()
-        frame = part.compute()
-        seconds["read and join a partition"].append((time.perf_counter() - started) / len(frame))
+        part = delayed_part.compute()
+        n_rows = part.queries.n_rows
+        seconds["read and check a partition"].append((time.perf_counter() - started) / n_rows)
         for name, stage in stages.items():
             started = time.perf_counter()
-            stage(frame)
+            stage(part)
             took = time.perf_counter() - started
-            seconds.setdefault(name, []).append(took / len(frame))
+            seconds.setdefault(name, []).append(took / n_rows)
     print_table(
         f"Stages for partitions of {arguments.rows_per_file:,} x {arguments.features} documents, "
         f"one thread, medians over {len(parts)} partitions; load of the machine "
@@ -410,6 +414,11 @@ def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespa
         ["stage", "s per million rows"],
         [[name, f"{1e6 * median(values):.2f}"] for name, values in seconds.items()],
     )
+
+
+def count_rows(part: Rows) -> int:
+    """Return the number of rows of a partition."""
+    return part.queries.n_rows
 
 
 def count_tasks(dask_scheduler: Any) -> int:
@@ -421,12 +430,12 @@ def count_tasks(dask_scheduler: Any) -> int:
 def report_cluster(train: Path, arguments: argparse.Namespace) -> None:
     """Print seconds of passes over the data on the workers, and the tasks of `fit`."""
     frame = read_train(train)
-    data = read_collections(frame.drop(columns=LABEL), QUERY, None, frame[LABEL])
-    parts = {
-        "read": data.frames(),
-        "read and shuffle": data.grouped(),
-        "read and shuffle labels and ids": data.grouped(table=False),
-    }
+    grouped = group_queries(frame, QUERY)
+    data, moved = (
+        read_collections(each.drop(columns=LABEL), QUERY, None, each[LABEL])
+        for each in (frame, grouped)
+    )
+    parts = {"read": data.map(count_rows), "read and group_queries": moved.map(count_rows)}
     n_documents = data.n_partitions * arguments.rows_per_file
 
     def numbers(seconds: float, peak: Peak, n_tasks: int) -> list[str]:
@@ -435,24 +444,21 @@ def report_cluster(train: Path, arguments: argparse.Namespace) -> None:
         return [f"{per_million:.2f}", f"{peak.above / 1e6:.0f}", f"{per_partition:.1f}"]
 
     rows = []
-    for name, of_name in parts.items():
-        counted = [delayed(len)(part) for part in of_name]
+    for name, counted in parts.items():
         with cluster(arguments) as (client, pids), Peak(pids) as peak:
             started = time.perf_counter()
             dask.compute(*counted)
             took = time.perf_counter() - started
             n_tasks = client.run_on_scheduler(count_tasks)
         rows.append([name, *numbers(took, peak, n_tasks)])
-    for whole in (True, False):
+    for name, each in (("fit of Ridge", frame), ("group_queries and fit of Ridge", grouped)):
         with cluster(arguments) as (client, pids), Peak(pids) as peak:
-            ranker = DaskCalibratedRanker(
-                Ridge(), loss=LOSS, group_column=QUERY, whole_queries=whole
-            )
+            ranker = DaskCalibratedRanker(Ridge(), loss=LOSS, group_column=QUERY)
             started = time.perf_counter()
-            ranker.fit(frame.drop(columns=LABEL), frame[LABEL])
+            ranker.fit(each.drop(columns=LABEL), each[LABEL])
             took = time.perf_counter() - started
             n_tasks = client.run_on_scheduler(count_tasks)
-        rows.append([f"fit of Ridge, whole_queries={whole}", *numbers(took, peak, n_tasks)])
+        rows.append([name, *numbers(took, peak, n_tasks)])
     print_table(
         f"Passes over {n_documents:,} x {arguments.features} documents in {data.n_partitions} "
         f"files on {arguments.workers} workers; load of the machine {os.getloadavg()[0]:.1f}",

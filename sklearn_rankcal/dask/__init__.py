@@ -12,8 +12,8 @@ except ImportError as error:
         'sklearn_rankcal.dask needs dask and pandas: pip install "sklearn_rankcal[dask]".'
     ) from error
 
+from sklearn_rankcal.dask._group_queries import group_queries
 from sklearn_rankcal.dask._metrics import compare_rankings, evaluate_rankings
-from sklearn_rankcal.dask._partitions import group_queries
 from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
 
 __all__ = [

@@ -12,11 +12,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask import delayed
+from dask.dataframe.utils import meta_nonempty
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from sklearn_rankcal.dask._documents import LABEL, WEIGHT
+from sklearn_rankcal.dask._collections import Collections
 from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
 from sklearn_rankcal.dask._training import Plan
 from sklearn_rankcal.dask._workers import (
@@ -103,44 +104,44 @@ def _is_text_or_time(dtype: Any) -> bool:
 # ---------------------------------------------------------------- closed forms
 
 
-def fit_closed_form(plan: Plan, frames: list[Any], model: Any) -> Any:
+def fit_closed_form(plan: Plan, data: Collections, model: Any) -> Any:
     """Fit a model with the steps `sums` and `solve` by adding the sums of partitions."""
-    return model.solve(add_up(plan.for_each(model.sums, frames)))
+    return model.solve(add_up(plan.map(model.sums, data)))
 
 
 def fit_bilinear_pairs(
-    plan: Plan, frames: list[Any], model: BilinearPairs, n_queries: int
+    plan: Plan, data: Collections, model: BilinearPairs, n_queries: int
 ) -> BilinearPairs:
     """Fit `BilinearPairs` in two passes: the features, and the sums over pairs of features."""
     n_folds = model.n_folds(n_queries)
     # Pass 1: the spread of the columns, and the keys that assign queries to folds.
-    spread = plan.for_each(lambda X, _, queries, v: model.spread(X, queries, v), frames)
-    total, keys = dask.compute(delayed_sum(spread), _query_keys(plan, frames, FIRST_COLUMNS))
+    spread = plan.map(lambda X, _, queries, v: model.spread(X, queries, v), data)
+    total, keys = dask.compute(delayed_sum(spread), _query_keys(plan, data, FIRST_COLUMNS))
     model.set_features(total)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
-        keys = dask.compute(_query_keys(plan, frames, None))[0]
+        keys = dask.compute(_query_keys(plan, data, None))[0]
     ends = np.cumsum([len(part) for part in keys])
     folds = np.split(folds_of_keys(np.concatenate(keys), n_folds), ends[:-1])
     # Pass 2
     sums = partial(model.sums, n_folds=n_folds)
-    return model.solve(add_up(plan.for_each(sums, frames, folds)))
+    return model.solve(add_up(plan.map(sums, data, folds)))
 
 
-def _query_keys(plan: Plan, frames: list[Any], n_columns: int | None) -> list[Any]:
+def _query_keys(plan: Plan, data: Collections, n_columns: int | None) -> list[Any]:
     """Return the hashes of the contents of queries, by their first columns or by all (None)."""
 
     def hashes(X: Any, targets: Any, queries: Queries, weight: Any) -> NDArray[np.uint64]:
         places = queries.gather(np.arange(queries.n_rows))
         return hash_queries(numeric_table(X)[:, :n_columns], places, queries)[0]
 
-    return plan.for_each(hashes, frames, empty=np.empty(0, np.uint64))
+    return plan.map(hashes, data, empty=np.empty(0, np.uint64))
 
 
 # ---------------------------------------------------------------- one partition after another
 
 
 def fit_partially(
-    plan: Plan, frames: list[Any], model: DocumentModel, n_passes: int, apart: bool
+    plan: Plan, data: Collections, model: DocumentModel, n_passes: int
 ) -> DocumentModel:
     """Call `partial_fit` with one partition after another, `n_passes` times."""
 
@@ -149,9 +150,9 @@ def fit_partially(
         regressor.partial_fit(table, targets, **weight_arguments(regressor, weight))
         return regressor, slopes if total is None else total + slopes
 
-    parts = plan.for_each(partial(_read, model), frames)
+    parts = plan.map(partial(_read, model), data)
     first = clone(model.regressor), None
-    return model.finish(*_learn_in_turn(parts, first, learn, n_passes, apart))
+    return model.finish(*_learn_in_turn(parts, first, learn, n_passes))
 
 
 def _read(model: DocumentModel, X: Any, targets: Any, queries: Queries, weight: Any) -> Any:
@@ -160,59 +161,67 @@ def _read(model: DocumentModel, X: Any, targets: Any, queries: Queries, weight: 
 
 
 def fit_linear_model(
-    plan: Plan, frames: list[Any], model: LinearModel, n_passes: int, apart: bool
+    plan: Plan, data: Collections, model: LinearModel, n_passes: int
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
-    parts = plan.for_each(lambda *data: data, frames)
-    return _learn_in_turn(parts, clone(model), LinearModel.partial_fit, n_passes, apart)
+    parts = plan.map(lambda *data: data, data)
+    return _learn_in_turn(parts, clone(model), LinearModel.partial_fit, n_passes)
 
 
-def _learn_in_turn(
-    parts: list[Any], first: Any, learn: Callable[..., Any], n_passes: int, apart: bool
-) -> Any:
+def _learn_in_turn(parts: list[Any], first: Any, learn: Callable[..., Any], n_passes: int) -> Any:
     """Return ``learn(... learn(learn(first, *parts[0]), *parts[1]) ..., *parts[-1])``.
 
-    All parts are learned `n_passes` times. If each part can be computed without the others
-    (`apart`), the workers compute one batch of parts, one part for each thread, while the batch
-    before it is learned, so that no more than two batches are in memory. If not, because rows are
-    moved, a pass is one computation.
+    All parts are learned `n_passes` times. The workers compute one batch of parts, one part for
+    each thread, while the batch before it is learned, so that no more than two batches are in
+    memory.
     """
 
     def learned(state: Any, part: Any) -> Any:
         # A task that runs twice, because a worker was lost, must not change what it was given.
         return state if part is None else learn(copy.deepcopy(state), *part)
 
-    size = n_threads() if apart else len(parts)
+    size = n_threads()
     batches = [parts[start : start + size] for start in range(0, len(parts), size)] * n_passes
     model, call = delayed(first), delayed(learned, pure=False)
-    ready = dask.persist(*batches[0]) if apart else tuple(batches[0])
+    ready = dask.persist(*batches[0])
     for batch in [*batches[1:], []]:
         for part in ready:
             model = call(model, part)
-        model, *ready = dask.persist(model, *(batch if apart else []))
+        model, *ready = dask.persist(model, *batch)
         wait_for(model)  # of distributed, which does not wait in `persist`
-        ready = ready if apart else batch
     return dask.compute(model)[0]
 
 
 # ---------------------------------------------------------------- regressors of dask
 
 _SLOPES = "sklearn_rankcal slopes"  # an attribute of the frames
+#: The columns that the frames have besides those of the table.
+_TARGETS, _WEIGHTS = "sklearn_rankcal targets", "sklearn_rankcal weights"
 
 
 def fit_collection(
-    plan: Plan, frames: list[Any], model: DocumentModel, regressor: Any, meta: pd.DataFrame
+    plan: Plan, data: Collections, model: DocumentModel, regressor: Any
 ) -> DocumentModel:
     """Fit a regressor of dask to the tables of all partitions, and keep one for one machine.
 
-    The workers hold the tables while it is fitted. `meta` has some rows of any values, in the form
-    of `frames`.
+    The workers hold the tables while it is fitted.
     """
     weighted = plan.weight_unit is not None
-    ones = np.ones(len(meta))
-    X, queries = plan.form.features(meta), Queries.single(len(meta))
+    # What the frames look like is read from a few rows of any values.
+    template = plan.table.meta
+    if plan.table.is_array:
+        X = np.ones((2, template.shape[1]), template.dtype)
+    else:
+        X = plan.table.features(meta_nonempty(template))
+    ones, queries = np.ones(len(X)), Queries.single(len(X))
     meta = _table_frame(model, X, ones, queries, ones if weighted else None).iloc[:0]
-    parts = plan.for_each(partial(_table_frame, model), frames, empty=meta)
+    dtypes = dict(meta.dtypes)
+
+    def table_frame(*rows: Any) -> pd.DataFrame:
+        # Partitions can have other dtypes than dask says, for example whole numbers.
+        return _table_frame(model, *rows).astype(dtypes)
+
+    parts = plan.map(table_frame, data, empty=meta)
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
         frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
@@ -222,9 +231,9 @@ def fit_collection(
             parts = [part for part, length in zip(parts, lengths, strict=True) if length]
             frame = dd.from_delayed(parts, meta=meta, verify_meta=True)
         slopes = add_up(for_each(lambda part: part.attrs.get(_SLOPES), parts))
-        columns = [name for name in meta.columns if name not in (LABEL, WEIGHT)]
-        collections = [frame[columns], frame[LABEL], *([frame[WEIGHT]] if weighted else [])]
-        if plan.form.is_array or is_from(regressor, "dask_ml."):
+        columns = [name for name in meta.columns if name not in (_TARGETS, _WEIGHTS)]
+        collections = [frame[columns], frame[_TARGETS], *([frame[_WEIGHTS]] if weighted else [])]
+        if plan.table.is_array or is_from(regressor, "dask_ml."):
             # dask_ml refuses data frames, and partitions of unknown length
             collections = [each.to_dask_array(lengths=True) for each in collections]
         table, targets, *weights = collections
@@ -236,9 +245,9 @@ def _table_frame(model: DocumentModel, *data: Any) -> pd.DataFrame:
     """Return the table of a partition with its targets and weights in one frame."""
     table, targets, slopes, weight = _read(model, *data)
     joined = pd.DataFrame(table) if isinstance(table, np.ndarray) else table
-    joined = joined.rename(columns=str).reset_index(drop=True).assign(**{LABEL: targets})
+    joined = joined.rename(columns=str).reset_index(drop=True).assign(**{_TARGETS: targets})
     if weight is not None:
-        joined = joined.assign(**{WEIGHT: weight})
+        joined = joined.assign(**{_WEIGHTS: weight})
     joined.attrs[_SLOPES] = slopes
     return joined
 

@@ -12,15 +12,14 @@ import pandas as pd
 from dask import delayed
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.dask._documents import WEIGHTS, Column, read_columns
-from sklearn_rankcal.dask._query_ids import (
-    ROW,
+from sklearn_rankcal.dask._collections import (
+    Collections,
+    Rows,
     check_whole,
-    group_frames,
-    ids_of_partition,
-    queries_of,
+    ids_of,
+    read_weight,
 )
-from sklearn_rankcal.dask._tasks import add_up, for_each
+from sklearn_rankcal.dask._tasks import delayed_sum
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.losses import Measure, get_measures
 from sklearn_rankcal.metrics._bootstrap import (
@@ -54,7 +53,6 @@ def evaluate_rankings(
     ranks: Any = None,
     groups: Any = None,
     metrics: str | Sequence[str] = ("ndcg@10", "mrr"),
-    whole_queries: bool = False,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: Any = None,
@@ -77,10 +75,8 @@ def evaluate_rankings(
         Position of each row inside its query, 1 = top, without ties, such as what
         `DaskCalibratedRanker.predict` returns.
     groups : dask series or array of shape (n_documents,)
-        Query id of each row: numbers, times or text.
-    whole_queries : bool, default=False
-        Whether every query is in a single partition, so that no rows are moved between workers. A
-        query in several partitions is then an error.
+        Query id of each row: numbers, times or text. The rows of a query must be in one partition,
+        as `group_queries` makes them.
     metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
         As in `metrics.evaluate_rankings`.
     sample_weight : dask series or array of shape (n_documents,), default=None
@@ -99,13 +95,14 @@ def evaluate_rankings(
         parameters.
     ValueError
         If partitions, labels, scores, positions, weights, ids or metrics are not valid, or if a
-        query is in several partitions although `whole_queries` is True.
+        query is in several partitions.
 
     Notes
     -----
     One value for each query and metric is gathered in this process: 80 MB a metric for 10 million
-    queries, and a few more columns. To find the ``max_relevance`` of ``"err"``, the labels are read
-    once more, unless it is passed.
+    queries, and a few more columns. Labels and ids are read once before all of it, to compare the
+    ids of partitions and to find parameters that depend on all labels, such as ``max_relevance`` of
+    ``"err"``.
 
     Examples
     --------
@@ -113,7 +110,7 @@ def evaluate_rankings(
     >>> import pandas as pd
     >>> from sklearn_rankcal.dask import evaluate_rankings
     >>> frame = pd.DataFrame(
-    ...     {"qid": ["a", "b", "a", "b"], "y": [1, 0, 0, 1], "score": [0.2, 0.1, 0.9, 0.8]}
+    ...     {"qid": ["a", "a", "b", "b"], "y": [1, 0, 0, 1], "score": [0.2, 0.9, 0.1, 0.8]}
     ... )
     >>> frame = dd.from_pandas(frame, npartitions=2)
     >>> given = {"groups": frame["qid"], "metrics": ["mrr", "precision@1"]}
@@ -132,20 +129,18 @@ def evaluate_rankings(
     if confidence_level is not None:
         check_resampling(n_resamples, confidence_level)
         check_random_state(random_state)
-    parts, checked = _query_values(
+    parts = _query_values(
         y_true,
         {"y_score": y_score} if ranks is None else {"ranks": ranks},
         groups,
         sample_weight,
-        whole_queries,
         measures=measures,
         as_ranks=ranks is not None,
         ties=ties,
         zero_division=zero_division,
     )
-    gathered, _ = dask.compute(parts, checked)
     return _means(
-        gathered,
+        parts,
         names=names,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
@@ -170,7 +165,6 @@ def compare_rankings(
     metric: str | Sequence[str] = "ndcg@10",
     as_ranks: bool = False,
     groups: Any = None,
-    whole_queries: bool = False,
     ties: Ties = "average",
     sample_weight: Any = None,
     n_resamples: int = 10_000,
@@ -185,7 +179,7 @@ def compare_rankings(
 
     Parameters
     ----------
-    y_true, groups, whole_queries, sample_weight
+    y_true, groups, sample_weight
         As in `evaluate_rankings`.
     first, second : dask series or array of shape (n_documents,)
         Scores, where larger is better. With ``as_ranks=True``, positions.
@@ -206,18 +200,16 @@ def compare_rankings(
     measures = get_measures(names, parameters)
     check_flag(as_ranks, "as_ranks")
     check_resampling(n_resamples, confidence_level)
-    parts, checked = _query_values(
+    parts = _query_values(
         y_true,
         {"first": first, "second": second},
         groups,
         sample_weight,
-        whole_queries,
         measures=measures,
         as_ranks=as_ranks,
         ties=ties,
     )
-    gathered, _ = dask.compute(parts, checked)
-    table = _gather(gathered, "rankings with as_ranks=True")
+    table = _gather(parts, "rankings with as_ranks=True")
     found = {
         name: paired_bootstrap(
             table[f"first {number}"],
@@ -237,88 +229,72 @@ def _query_values(
     rankings: dict[str, Any],
     groups: Any,
     sample_weight: Any,
-    whole_queries: bool,
     *,
     measures: list[Measure],
     as_ranks: bool,
     ties: str,
-    **options: Any,
-) -> tuple[list[Any], Any]:
-    """Return delayed results of `_measure` for each partition, and the delayed check of the ids."""
-    check_flag(whole_queries, "whole_queries")
+    zero_division: str | float = "skip",
+) -> list[Any]:
+    """Return the result of `_measure` for each partition."""
     check_choice(ties, "ties", TIES)
     if groups is None:
         raise ValueError(
             "No query ids. Pass groups=<a dask series or array with the query id of each row>, "
             "such as frame['qid']."
         )
-    given = {"y_true": (Column("y_true", check_relevance), y_true)}
+    labels, data = Collections(), Collections()
+    for collections in (labels, data):
+        collections.add("y_true", y_true, check_relevance)
     for name, values in rankings.items():
-        column = (
-            Column(name, partial(read_whole, name=name), np.int64)
-            if as_ranks
-            else Column(name, partial(check_scores, n_rows=None, name=name))
-        )
-        given[name] = column, values
+        check = read_whole if as_ranks else partial(check_scores, n_rows=None)
+        data.add(name, values, partial(check, name=name))
     if sample_weight is not None:
-        given["sample_weight"] = WEIGHTS, sample_weight
-    data = read_columns(given, groups)
-    two = np.array([0.0, 1.0])
-    if any(measure.for_labels(two) is not measure for measure in measures):
-        # Parameters that depend on all labels, which are read once more for this.
-        labels = read_columns({"y_true": given["y_true"]}, groups).frames()
-        found = add_up(for_each(_extremes, labels), np.maximum)
-        if found is not None:
-            measures = [measure.for_labels(np.array([-found[0], found[1]])) for measure in measures]
-    frames, checked = data.frames(), None
-    if whole_queries:
-        # The ids of the partitions are compared at the end, so that no partition has to be kept.
-        checked = delayed(check_whole)(for_each(ids_of_partition, frames))
-    else:
-        frames = group_frames(frames, data.meta_of())
+        data.add("sample_weight", sample_weight, read_weight)
+    for collections in (labels, data):
+        collections.add("groups", groups)
+    # The ids first, because they may lie in other partitions than the rankings believe.
+    ids, found = dask.compute(labels.map(ids_of), delayed_sum(labels.map(_extremes), np.maximum))
+    data.whole = delayed(check_whole(ids), traverse=False)
+    if found is not None:
+        measures = [measure.for_labels(np.array([-found[0], found[1]])) for measure in measures]
     measure = partial(
         _measure,
         rankings=tuple(rankings),
         measures=measures,
         as_ranks=as_ranks,
         ties=ties,
-        **options,
+        zero_division=zero_division,
     )
-    return for_each(measure, frames), checked
+    return dask.compute(data.map(measure))[0]
 
 
-def _extremes(frame: pd.DataFrame) -> Floats | None:
+def _extremes(rows: Rows) -> Floats:
     """Return minus the smallest label, and the largest."""
-    labels = frame["y_true"].to_numpy()
-    return np.array([-labels.min(), labels.max()]) if len(labels) else None
+    labels = rows.numbers["y_true"]
+    return np.array([-labels.min(), labels.max()])
 
 
 def _measure(
-    frame: pd.DataFrame,
+    rows: Rows,
     rankings: tuple[str, ...],
     measures: list[Measure],
     as_ranks: bool,
     ties: str,
-    zero_division: str | float = "skip",
-) -> tuple[pd.DataFrame, list[Floats | None]] | None:
-    """Return a table of the queries of a partition, or None if it has no rows.
+    zero_division: str | float,
+) -> tuple[pd.DataFrame, list[Floats | None]]:
+    """Return a table of the queries of a partition.
 
-    Its columns are the smallest number of a row, the weight, and the values of each measure for
-    each ranking. The list has, for each ranking whose scores are positions, the share of pairs that
-    contradict the labels in each query with pairs.
+    Its columns are the weight, and the values of each measure for each ranking. The list has, for
+    each ranking whose scores are positions, the share of pairs that contradict the labels in each
+    query with pairs.
     """
-    if not len(frame):
-        return None
-    queries = queries_of(frame)
-    relevance = frame["y_true"].to_numpy()
-    weighted = "sample_weight" in frame
-    columns = {
-        ROW: queries.min(frame[ROW].to_numpy()),
-        "weight": queries.mean(frame["sample_weight"].to_numpy()) if weighted else 1.0,
-    }
+    queries, relevance = rows.queries, rows.numbers["y_true"]
+    weight = rows.numbers.get("sample_weight")
+    of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
+    columns = {"weight": of_query}
     lost: list[Floats | None] = []
     for name in rankings:
-        column = frame[name].to_numpy()
+        column = rows.numbers[name]
         if as_ranks:
             ranking = Ranking.from_ranks(check_ranks(column, queries), queries)
         else:
@@ -336,7 +312,7 @@ def _measure(
 
 
 def _gather(parts: list[Any], positions_as: str) -> dict[str, Floats]:
-    """Return the columns of the tables of all queries, in the order of their first rows.
+    """Return the columns of the tables of all queries, in their order in the collections.
 
     A warning is given if scores look like positions, see `metrics._checks.looks_like_positions`.
     """
@@ -348,7 +324,7 @@ def _gather(parts: list[Any], positions_as: str) -> dict[str, Floats]:
             every = np.concatenate(lost)
             if len(every) and every.mean() >= 0.5:
                 warn_of_positions(positions_as)
-    table = pd.concat([table for table, _ in some], ignore_index=True).sort_values(ROW)
+    table = pd.concat([table for table, _ in some], ignore_index=True)
     return {name: table[name].to_numpy() for name in table.columns}
 
 
@@ -370,7 +346,7 @@ def _means(
 ) -> dict[str, Any]:
     """Return the mean of each metric, with its interval if there is a confidence level."""
     table = _gather(parts, "ranks=")
-    _, weight, *columns = table.values()
+    weight, *columns = table.values()
     results: dict[str, Any] = {}
     for name, values in zip(names, columns, strict=True):
         mean = mean_of_queries(name, values, weight)

@@ -8,21 +8,22 @@ from itertools import repeat
 from typing import Any, Self
 
 import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask import delayed
-from dask.dataframe.utils import meta_nonempty
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.dask._documents import (
-    LABEL,
-    WEIGHT,
+from sklearn_rankcal.dask._collections import (
     Collections,
-    Form,
+    Rows,
+    Table,
     check_labels_passed,
+    check_whole,
+    ids_of,
     read_collections,
 )
 from sklearn_rankcal.dask._learners import (
@@ -37,21 +38,14 @@ from sklearn_rankcal.dask._learners import (
     unfitted_on_one_machine,
 )
 from sklearn_rankcal.dask._metrics import mean_of_queries
-from sklearn_rankcal.dask._predictions import (
-    groups_of,
-    predict_order,
-    predict_values,
-    whole_frames,
-)
-from sklearn_rankcal.dask._query_ids import (
-    check_same_queries,
-    check_whole,
-    fingerprint,
-    ids_of_partition,
-    queries_of,
-)
 from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
-from sklearn_rankcal.dask._training import Counts, Plan, columns_that_differ, extremes, read_weight
+from sklearn_rankcal.dask._training import (
+    Counts,
+    Plan,
+    columns_that_differ,
+    documents,
+    extremes,
+)
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
@@ -84,9 +78,9 @@ _OF_RANKER = ("model_", "loss_", "decoder_", "calibrated_over_")
 class DaskCalibratedRanker(SiteLink, BaseEstimator):
     """`CalibratedRanker` for dask collections, which need not fit in memory.
 
-    Targets and context columns are computed where the rows of a query are, and a regressor that
-    takes partitions is fitted to them. The rankings are those of the fitted `ranker_`, a
-    `CalibratedRanker`, whatever the partitions are.
+    The rows of each query must be in one partition, as `group_queries` makes them. Targets and
+    context columns are computed there, and a regressor that takes partitions is fitted to them. The
+    rankings are those of the fitted `ranker_`, a `CalibratedRanker`, whatever the partitions are.
 
     Parameters
     ----------
@@ -103,10 +97,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     group_column : str, default=None
         Name of the column of a data frame X that contains the query ids. The regressor does not see
         it. For arrays, pass ``groups`` to the methods instead.
-    whole_queries : bool, default=False
-        Whether every query is in a single partition of the collections that are passed, as
-        `group_queries` makes them; a query in several partitions is then an error. If it is False,
-        rows are moved between workers to bring queries together, in `fit` and in `predict`.
     n_passes : int, default=1
         How many times a regressor with `partial_fit` learns all partitions.
     random_state : int, RandomState instance or None, default=None
@@ -140,11 +130,12 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     --------
     >>> import dask.dataframe as dd
     >>> import pandas as pd
-    >>> from sklearn_rankcal.dask import DaskCalibratedRanker
+    >>> from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
     >>> from sklearn_rankcal.datasets import make_ranking
     >>> data = make_ranking(n_queries=60, random_state=0)
     >>> frame = pd.DataFrame(data.X, columns=[f"x{k}" for k in range(data.X.shape[1])])
     >>> frame = dd.from_pandas(frame.assign(qid=data.groups, label=data.y), npartitions=4)
+    >>> frame = group_queries(frame, "qid").persist()
     >>> X = frame.drop(columns="label")
     >>> ranker = DaskCalibratedRanker(loss="ndcg@10", group_column="qid").fit(X, frame["label"])
     >>> ranked = frame.assign(position=ranker.predict(X)).compute()
@@ -170,7 +161,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         context: Any = "auto",
         center: bool = True,
         group_column: str | None = None,
-        whole_queries: bool = False,
         n_passes: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -182,7 +172,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         self.context = context
         self.center = center
         self.group_column = group_column
-        self.whole_queries = whole_queries
         self.n_passes = n_passes
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -214,8 +203,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             If X is not a dask collection, or if the regressor cannot be fitted to partitions.
         ValueError
             If partitions, labels, ids, weights or categories are not valid or do not fit together,
-            if a query is in several partitions although `whole_queries` is True, or if the loss is
-            undefined on all queries.
+            if a query is in several partitions, or if the loss is undefined on all queries.
         RuntimeError
             If a worker is lost while the regressor of another library is fitted.
         """
@@ -227,12 +215,12 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         data = read_collections(X, self.group_column, groups, y, sample_weight)
         for name in ("ranker_", *_OF_RANKER):  # so that an error leaves no model of other columns
             self.__dict__.pop(name, None)
-        validate_data(self, X=data.form.table(data.meta), reset=True, skip_check_array=True)
-        check_columns(_table_without_rows(data), regressor)
+        validate_data(self, X=data.table.meta, reset=True, skip_check_array=True)
+        check_columns(data.table.features(data.table.meta), regressor)
         decoder = get_decoder(self.decoder, loss.space)
 
         started = time.perf_counter()
-        labels, ranges, fingerprints = self._read_labels(data, loss)
+        labels, ranges = self._read_labels(data, loss)
         of_labels = np.array([-ranges[0], ranges[1]])
         loss = loss.resolve(of_labels)
         warn_if_labels_are_amounts(loss, of_labels)
@@ -241,7 +229,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         unit = None
         if sample_weight is not None:
             unit = self._weight_unit(regressor, -ranges[2], ranges[3], counts)
-        plan = Plan(data.form, loss, counts.sums, unit)
+        plan = Plan(data.table, loss, counts.sums, unit)
         largest = for_each(partial(plan.largest, center=self.center), labels)
         of_targets, of_centred = add_up(largest, np.maximum)
         del labels
@@ -254,7 +242,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             f"{loss!r}; {counted(self.n_queries_dropped_, 'query')} left out",
             started,
         )
-        model = self._fit_model(regressor, data, plan, counts, of_centred, fingerprints)
+        model = self._fit_model(regressor, data, plan, counts, of_centred)
         self.ranker_ = self._on_one_machine(model, loss, decoder, regressor, data)
         for name in _OF_RANKER:
             setattr(self, name, getattr(self.ranker_, name))
@@ -266,8 +254,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
                 f"loss={self.loss!r} takes judgements. DaskCalibratedRanker takes a relevance of "
                 "every row; aggregate the judgements first."
             )
-        for name in ("center", "whole_queries"):
-            check_flag(getattr(self, name), name)
+        check_flag(self.center, "center")
         check_count(self.n_passes, "n_passes")
         check_context(None if self.context == "auto" else self.context)
         if self.group_column is not None and not isinstance(self.group_column, str):
@@ -293,25 +280,20 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             check_is_no_ranker(regressor)
         return set_random_states(clone(regressor), self.random_state)
 
-    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any, list[int]]:
-        """Return the labels, ids and weights of whole queries, and the extremes of all labels.
-
-        The last entry has the fingerprint of each partition if `whole_queries` is True.
-        """
-        frames = data.frames(table=False) if self.whole_queries else data.grouped(table=False)
-        frames = list(dask.persist(*frames))
-        ids = for_each(ids_of_partition, frames) if self.whole_queries else []
-        found = delayed_sum(for_each(partial(extremes, loss=loss), frames), np.maximum)
-        ids, ranges = dask.compute(ids, found)
+    def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any]:
+        """Return the labels, queries and weights of partitions, and the extremes of all labels."""
+        parts = data.map(partial(documents, table=data.table), table=False)
+        parts = list(dask.persist(*parts))
+        found = delayed_sum(for_each(partial(extremes, loss=loss), parts), np.maximum)
+        ids, ranges = dask.compute(for_each(ids_of, parts), found)
+        data.whole = delayed(check_whole(ids), traverse=False)
         if ranges is None:
             raise ValueError(
                 "sample_weight is zero for every row."
-                if WEIGHT in data.meta
+                if "sample_weight" in data.parts
                 else "X has no rows: every partition is empty."
             )
-        if self.whole_queries:
-            check_whole(ids)
-        return frames, ranges, [fingerprint(part) for part in ids]
+        return parts, ranges
 
     def _check_counts(self, counts: Counts, loss: Loss) -> None:
         if not counts.n_kept:
@@ -333,13 +315,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return 1.0
 
     def _fit_model(
-        self,
-        regressor: Any,
-        data: Collections,
-        plan: Plan,
-        counts: Counts,
-        largest: float,
-        fingerprints: list[int],
+        self, regressor: Any, data: Collections, plan: Plan, counts: Counts, largest: float
     ) -> Any:
         """Fit the model and print how long that takes."""
         set_verbose(regressor, self.verbose - 1)
@@ -347,15 +323,10 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         model: Any = None
         if on_documents:
             started = time.perf_counter()
-            template = _table_without_rows(data)
+            template = data.table.features(data.table.meta)
             model = self._document_model(regressor, data, template, counts, largest)
             model.match_parameters(regressor := clone(regressor), template)
             print_progress(self, f"context columns: {model.context_}", started)
-        if self.whole_queries:
-            frames = data.frames()
-            frames = for_each(check_same_queries, frames, fingerprints, repeat(None, len(frames)))
-        else:
-            frames = data.grouped()
         print_progress(
             self,
             f"fitting {type(regressor).__name__} to {counted(counts.n_rows, 'row')} in "
@@ -363,18 +334,18 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         )
         started = time.perf_counter()
         if isinstance(regressor, PairwiseRidge):
-            model = fit_closed_form(plan, frames, regressor)
+            model = fit_closed_form(plan, data, regressor)
         elif isinstance(regressor, BilinearPairs):
-            model = fit_bilinear_pairs(plan, frames, regressor, counts.n_kept)
+            model = fit_bilinear_pairs(plan, data, regressor, counts.n_kept)
         elif isinstance(regressor, LinearModel):
-            model = fit_linear_model(plan, frames, regressor, self.n_passes, self.whole_queries)
+            model = fit_linear_model(plan, data, regressor, self.n_passes)
         elif has_closed_form(regressor):
-            model = fit_closed_form(plan, frames, model)
-            _name_columns(model, data)
+            model = fit_closed_form(plan, data, model)
+            _name_columns(model, template)
         elif takes_collections(regressor):
-            model = fit_collection(plan, frames, model, regressor, meta_nonempty(data.meta_of()))
+            model = fit_collection(plan, data, model, regressor)
         else:
-            model = fit_partially(plan, frames, model, self.n_passes, self.whole_queries)
+            model = fit_partially(plan, data, model, self.n_passes)
         print_progress(self, f"fitted {type(regressor).__name__}", started)
         return model
 
@@ -389,7 +360,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         )
         judged, columns = model.candidates(template)
         if judged:
-            columns = columns + columns_that_differ(judged, data, counts, self.whole_queries)
+            columns = columns + columns_that_differ(judged, data, counts)
         return model.prepare(template, columns, largest)
 
     def _on_one_machine(
@@ -404,13 +375,18 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         ranker.__dict__.update(fitted, model_=model, loss_=loss, decoder_=decoder, grouped_=True)
         ranker.calibrated_over_ = calibrated_over(loss, decoder, model)
         if self.group_column is not None:
-            ranker._group_place = data.form.columns.index(self.group_column)
+            ranker._group_place = list(data.table.meta.columns).index(self.group_column)
         return ranker
 
-    def _read(self, X: Any, groups: Any, y: Any = None, sample_weight: Any = None) -> Collections:
+    def _read(
+        self, X: Any, groups: Any, y: Any = None, sample_weight: Any = None, *, whole: bool = True
+    ) -> Collections:
+        """Check collections against those of `fit`, and, if `whole`, that no query is cut."""
         check_is_fitted(self, "ranker_")
         data = read_collections(X, self.group_column, groups, y, sample_weight)
-        validate_data(self, X=data.form.table(data.meta), reset=False, skip_check_array=True)
+        validate_data(self, X=data.table.meta, reset=False, skip_check_array=True)
+        if whole:
+            data.check_queries()
         return data
 
     @checks_keywords
@@ -430,8 +406,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             columns before the ranks are assigned: dask merges the partitions of parquet files of
             which few columns are read, and then refuses the array.
         """
-        data = self._read(X, groups)
-        return predict_values(data, self.ranker_, "predict", np.int64, self.whole_queries)
+        return self._predict_values(self._read(X, groups), "predict", np.int64)
 
     @available_if(predicts_scores)
     @checks_keywords
@@ -448,15 +423,23 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         scores : dask array of shape (n_documents,)
             In the order and the partitions of X.
         """
-        data = self._read(X, groups)
-        return predict_values(
-            data,
-            self.ranker_,
-            "decision_function",
-            np.float64,
-            self.whole_queries,
-            needs_queries=self.ranker_._needs_queries(),
-        )
+        data = self._read(X, groups, whole=self.ranker_._needs_queries())
+        return self._predict_values(data, "decision_function", np.float64)
+
+    def _predict_values(self, data: Collections, method: str, dtype: Any) -> Any:
+        """Return what a method of `ranker_` returns for each row, as a dask array.
+
+        A series would be worse: if the divisions of X are not known, as those of parquet files,
+        dask joins a column to X by its index, which can repeat.
+        """
+        call = partial(_values_of, table=data.table, method=method)
+        parts = data.map(call, self._ranker_of(data), empty=pd.Series(dtype=dtype))
+        values = dd.from_delayed(parts, meta=pd.Series(dtype=dtype), verify_meta=True)
+        return values.to_dask_array(lengths=data.chunks)
+
+    def _ranker_of(self, data: Collections) -> Any:
+        """Return `ranker_` for each partition, as one delayed object."""
+        return repeat(delayed(self.ranker_), data.n_partitions)
 
     @checks_keywords
     def predict_order(self, X: Any, groups: Any = None, k: int | None = None) -> Any:
@@ -476,7 +459,22 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             X is a data frame, and otherwise its number.
         """
         check_count(k, "k", or_none=True)
-        return predict_order(self._read(X, groups), self.ranker_, k, self.whole_queries)
+        data = self._read(X, groups)
+        if data.table.is_array and data.chunks is None:
+            raise ValueError(
+                "predict_order returns numbers of rows, but the lengths of the blocks of X are not "
+                "known. Call X.compute_chunk_sizes() first."
+            )
+        # the number of the first row of each partition; data frames have an index instead
+        starts = np.cumsum((0, *(data.chunks or ())))[:-1]
+        rows = starts if data.table.is_array else data.table.meta.index
+        meta = pd.DataFrame(
+            {"query": data.ids.array, "position": np.empty(0, np.int64), "row": rows[:0]}
+        )
+        listed = partial(_order_of, table=data.table, k=k, dtypes=dict(meta.dtypes))
+        firsts = starts if data.table.is_array else [0] * data.n_partitions
+        parts = data.map(listed, self._ranker_of(data), firsts, empty=meta)
+        return dd.from_delayed(parts, meta=meta, verify_meta=True)
 
     @checks_keywords
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
@@ -494,10 +492,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         """
         check_labels_passed(y)
         data = self._read(X, groups, y, sample_weight)
-        frames = whole_frames(data, self.whole_queries)
-        shared = delayed(self.ranker_)
-        measured = partial(_measured, form=data.form)
-        parts = for_each(measured, frames, repeat(shared, len(frames)))
+        parts = data.map(partial(_measured, table=data.table), self._ranker_of(data))
         found = [part for part in dask.compute(parts)[0] if part is not None]
         rows = np.concatenate(found, axis=1) if found else np.ones((3, 0))
         return mean_of_queries(type(self.loss_).__name__, *rows)
@@ -509,27 +504,40 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return tags
 
 
-def _table_without_rows(data: Collections) -> Any:
-    """Return X without rows and without the column of query ids."""
-    return data.form.features(data.meta)
-
-
-def _name_columns(model: DocumentModel, data: Collections) -> None:
+def _name_columns(model: DocumentModel, template: Any) -> None:
     """Set `feature_names_in_` as `fit` on a data frame does."""
-    template = _table_without_rows(data)
     names = list(getattr(template, "columns", []))
     if names and all(isinstance(name, str) for name in names):
         model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
 
 
-def _measured(frame: pd.DataFrame, ranker: Any, form: Form) -> NDArray[np.float64] | None:
+def _as_passed(rows: Rows, table: Table) -> dict[str, Any]:
+    """Return the keyword arguments of the methods of `CalibratedRanker` for a partition."""
+    if table.group_column is not None:
+        return {"X": rows.table}
+    return {"X": rows.table, "groups": rows.ids}
+
+
+def _values_of(rows: Rows, ranker: Any, table: Table, method: str) -> pd.Series:
+    return pd.Series(getattr(ranker, method)(**_as_passed(rows, table)))
+
+
+def _order_of(
+    rows: Rows, ranker: Any, first: int, table: Table, k: int | None, dtypes: dict[str, Any]
+) -> pd.DataFrame:
+    order = ranker.predict_order(**_as_passed(rows, table), k=k)
+    places = order.rows
+    labels = first + places if table.is_array else rows.table.index[places]
+    ids = pd.Series(rows.ids).array[places]
+    position = order.to_frame()["position"]
+    return pd.DataFrame({"query": ids, "position": position, "row": labels}).astype(dtypes)
+
+
+def _measured(rows: Rows, ranker: Any, table: Table) -> NDArray[np.float64]:
     """Return the measure, the weight and the factor of the weight of each query of a partition."""
-    if not len(frame):
-        return None
-    queries = queries_of(frame)
-    labels, weight = frame[LABEL].to_numpy(), read_weight(frame)
-    ranks = ranker.predict(form.table(frame), **groups_of(frame, form))
-    values = ranker.loss_.metric(labels, ranks, queries)
+    queries, labels = rows.queries, rows.numbers["y"]
+    weight = rows.numbers.get("sample_weight")
+    values = ranker.loss_.metric(labels, ranker.predict(**_as_passed(rows, table)), queries)
     ones = np.ones(queries.n_queries)
     of_query = ones if weight is None else queries.mean(weight)
     factor = ranker.loss_.query_weight(labels, queries)

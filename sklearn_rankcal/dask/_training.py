@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 import dask
 import numpy as np
 import pandas as pd
-from dask import delayed
 from numpy.typing import NDArray
 
-from sklearn_rankcal.dask._documents import LABEL, WEIGHT, Collections, Form
-from sklearn_rankcal.dask._query_ids import group_frames, queries_of, query_ids
-from sklearn_rankcal.dask._tasks import for_each
+from sklearn_rankcal.dask._collections import Collections, Rows, Table
 from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models._automatic_context import (
     SAMPLE_ROWS,
@@ -32,24 +28,44 @@ from sklearn_rankcal.utils._row_hashes import hash_values
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
-def read_weight(frame: pd.DataFrame) -> Floats | None:
-    """Return the weights of the rows, or None if there are none."""
-    return frame[WEIGHT].to_numpy() if WEIGHT in frame else None
+def documents(rows: Rows, table: Table) -> TrainingData:
+    """Return the rows of a partition; there are no columns if X was not read."""
+    n_rows = rows.queries.n_rows
+    X = np.empty((n_rows, 0)) if rows.table is None else table.features(rows.table)
+    return TrainingData(X, rows.numbers["y"], rows.queries, rows.numbers.get("sample_weight"))
 
 
-def extremes(frame: pd.DataFrame, loss: Loss) -> Floats | None:
+def of_positive_weight(data: TrainingData | None) -> TrainingData | None:
+    """Return the rows of positive weight, or None if there are none."""
+    if data is None or (data.weight is not None and not data.weight.any()):
+        return None
+    return data.without_zero_weights()
+
+
+def extremes(data: TrainingData | None, loss: Loss) -> Floats | None:
     """Check labels; return -min and max of the labels, and -min and max of the weights.
 
     They are over the rows of positive weight, so that the maxima of two partitions are those of
     both. None means that the partition has no such row.
     """
-    labels, weight = frame[LABEL].to_numpy(), read_weight(frame)
-    weight = np.ones(len(frame)) if weight is None else weight
-    labels, weight = labels[weight > 0], weight[weight > 0]
-    if not len(weight):
+    data = of_positive_weight(data)
+    if data is None:
         return None
+    labels, weight = data.labels, data.weight
     loss.check(labels)
+    weight = np.ones(1) if weight is None else weight
     return np.array([-labels.min(), labels.max(), -weight.min(), weight.max()])
+
+
+def learnable(data: TrainingData | None, loss: Loss) -> TrainingData | None:
+    """Return the rows of positive weight of the queries on which the loss is defined, if any."""
+    data = of_positive_weight(data)
+    if data is None:
+        return None
+    defined = loss.defined(data.labels, data.queries)
+    if not defined.any():
+        return None
+    return data if defined.all() else data.take_queries(defined)
 
 
 @dataclass(frozen=True)
@@ -71,15 +87,15 @@ class Counts:
     sample: tuple[NDArray[np.uint64], Ints, NDArray[Any]]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, loss: Loss) -> Counts | None:
+    def of(cls, every: TrainingData | None, loss: Loss) -> Counts | None:
         """Return the sums of a partition."""
-        if not len(frame):
+        if every is None:
             return None
-        every = queries_of(frame)
-        of_all = every.n_queries, len(frame), int(every.sizes.max())
-        data = training_data(frame, None, loss)
+        sizes = every.queries.sizes
+        of_all = len(sizes), every.queries.n_rows, int(sizes.max())
+        data = learnable(every, loss)
         if data is None:
-            nothing = (np.empty(0, np.uint64), np.empty(0, np.int64), every.ids[:0])
+            nothing = np.empty(0, np.uint64), np.empty(0, np.int64), every.queries.ids[:0]
             return cls(*of_all, 0, 0, LabelSums(), 0.0, nothing)
         queries = data.queries
         weight = float(queries.n_rows if data.weight is None else data.weight.sum())
@@ -106,25 +122,6 @@ def _sample(hashes: Any, sizes: Any, ids: Any) -> tuple[Any, Any, Any]:
     return hashes[chosen], sizes[chosen], ids[chosen]
 
 
-def training_data(frame: pd.DataFrame, form: Form | None, loss: Loss) -> TrainingData | None:
-    """Return the rows of positive weight of the queries on which the loss is defined, if any.
-
-    The partition has whole queries. If `form` is None, the columns of X are left out.
-    """
-    if not len(frame):
-        return None
-    X = np.empty((len(frame), 0)) if form is None else form.features(frame)
-    labels = frame[LABEL].to_numpy()
-    data = TrainingData(X, labels, queries_of(frame), read_weight(frame))
-    if data.weight is not None and not data.weight.any():
-        return None
-    data = data.without_zero_weights()
-    defined = loss.defined(data.labels, data.queries)
-    if not defined.any():
-        return None
-    return data if defined.all() else data.take_queries(defined)
-
-
 @dataclass(frozen=True)
 class Plan:
     """How the rows of a partition become training data. All partitions have the same plan.
@@ -133,14 +130,14 @@ class Plan:
     is None.
     """
 
-    form: Form
+    table: Table
     loss: Loss
     sums: LabelSums
     weight_unit: float | None
 
-    def data(self, frame: pd.DataFrame, *, table: bool = True) -> TrainingData | None:
+    def data(self, every: TrainingData | None) -> TrainingData | None:
         """Return the training data of a partition, or None if it has none."""
-        data = training_data(frame, self.form if table else None, self.loss)
+        data = learnable(every, self.loss)
         if data is None or data.weight is None:
             return data
         weight = None if self.weight_unit is None else data.weight / self.weight_unit
@@ -150,25 +147,25 @@ class Plan:
         """Return the targets of the rows, or of their pairs."""
         return self.loss.targets_of_part(data.labels, data.queries, self.sums)
 
-    def for_each(
-        self, function: Callable[..., Any], frames: list[Any], *more: Any, empty: Any = None
+    def map(
+        self, function: Callable[..., Any], collections: Collections, *more: Any, empty: Any = None
     ) -> list[Any]:
         """Return delayed ``function(X, targets, queries, weight, *more)`` for each partition.
 
         A partition without training data has the value `empty`.
         """
 
-        def call(frame: pd.DataFrame, *more: Any) -> Any:
-            data = self.data(frame)
+        def call(rows: Rows, *more: Any) -> Any:
+            data = self.data(documents(rows, self.table))
             if data is None:
                 return empty
             return function(data.X, self.targets(data), data.queries, data.weight, *more)
 
-        return for_each(call, frames, *more)
+        return collections.map(call, *more, empty=empty)
 
-    def largest(self, frame: pd.DataFrame, center: bool) -> Floats | None:
+    def largest(self, every: TrainingData | None, center: bool) -> Floats | None:
         """Return the largest absolute target of a partition, and of centred ones if `center`."""
-        data = self.data(frame, table=False)
+        data = self.data(every)
         if data is None:
             return None
         targets = self.targets(data)
@@ -178,39 +175,32 @@ class Plan:
         return np.array([np.abs(targets).max(), np.abs(centred).max()])
 
 
-def columns_that_differ(
-    columns: list[Any], data: Collections, counts: Counts, whole_queries: bool
-) -> list[Any]:
+def columns_that_differ(columns: list[Any], data: Collections, counts: Counts) -> list[Any]:
     """Return the columns, of these candidates, that `CalibratedRanker` would choose."""
     _, sizes, ids = counts.sample
     step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
-    wanted = delayed(pd.Index(ids))
-    frames = for_each(_rows_of, data.frames(), repeat(wanted, data.n_partitions))
-    if step > 1 and not whole_queries:  # to thin a query takes all of its rows
-        frames = group_frames(frames, data.meta_of())
-    parts = for_each(partial(_sample_of, form=data.form, columns=columns, step=step), frames)
-    parts = [part for part in dask.compute(parts)[0] if part is not None]
+    read = partial(_sample_of, ids=pd.Index(ids), table=data.table, columns=columns, step=step)
+    parts = [part for part in dask.compute(data.map(read))[0] if part is not None]
     sample = pd.concat([part[0] for part in parts], ignore_index=True)
     queries = Queries.from_groups(np.concatenate([part[1] for part in parts]))
-    table = sample if data.by_index else sample.to_numpy()
-    return columns_of_sample_that_differ(table, columns, queries)
-
-
-def _rows_of(frame: pd.DataFrame, ids: pd.Index) -> pd.DataFrame:
-    """Return the rows of positive weight of some queries."""
-    kept = pd.Series(query_ids(frame)).isin(ids).to_numpy()
-    weight = read_weight(frame)
-    return frame[kept if weight is None else kept & (weight > 0)]
+    return columns_of_sample_that_differ(
+        sample.to_numpy() if data.table.is_array else sample, columns, queries
+    )
 
 
 def _sample_of(
-    frame: pd.DataFrame, form: Form, columns: list[Any], step: int
+    rows: Rows, ids: pd.Index, table: Table, columns: list[Any], step: int
 ) -> tuple[pd.DataFrame, NDArray[Any]] | None:
-    """Return the columns and the query ids of the rows, thinned if `step` is above 1."""
-    if not len(frame):
+    """Return columns and query ids of the rows of some queries, thinned if `step` is above 1."""
+    data = of_positive_weight(documents(rows, table))
+    if data is None:
         return None
-    X, groups = form.features(frame), query_ids(frame)
+    chosen = pd.Index(data.queries.ids).isin(ids)
+    if not chosen.any():
+        return None
+    data = data.take_queries(chosen)
+    X, groups = data.X, data.queries.ids[data.queries.codes]
     if step > 1:
-        rows, _ = thinned_rows(X, queries_of(frame), step)
-        X, groups = take_rows(X, rows), groups[rows]
-    return pd.DataFrame(X) if form.is_array else X[columns], groups
+        kept, _ = thinned_rows(X, data.queries, step)
+        X, groups = take_rows(X, kept), groups[kept]
+    return pd.DataFrame(X) if table.is_array else X[columns], groups

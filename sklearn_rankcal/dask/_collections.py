@@ -1,0 +1,382 @@
+"""Dask collections of documents: whether they fit together, and the checked rows of partitions.
+
+Nothing here moves a row. Every query must have all of its rows in one partition, as
+`group_queries` makes them, so that each partition is read and computed without the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask import delayed
+from numpy.typing import NDArray
+
+from sklearn_rankcal.dask._tasks import for_each, in_one_layer
+from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.queries import Queries, check_weight
+from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._row_hashes import hash_values
+
+
+@dataclass(frozen=True)
+class Table:
+    """What X is: `meta` is X without rows, and `group_column` its column of query ids, if any."""
+
+    meta: Any
+    group_column: str | None = None
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.meta, np.ndarray)
+
+    def features(self, X: Any) -> Any:
+        """Return the columns of X without that of the query ids."""
+        if self.is_array:
+            return X
+        return X[[name for name in self.meta.columns if name != self.group_column]]
+
+    def check(self, X: Any, number: int) -> None:
+        """Raise an error if X, of partition `number`, is not what all partitions are."""
+        if self.is_array:
+            if not isinstance(X, np.ndarray):
+                raise TypeError(f"Block {number} of X is of type {type(X).__name__}. {_DENSE}")
+            return
+        for name in self.meta.select_dtypes("category"):
+            if name == self.group_column:
+                continue
+            if not X[name].cat.categories.equals(self.meta[name].cat.categories):
+                raise ValueError(
+                    f"The categories of column {name!r} differ between partitions, and so do their "
+                    "codes. Pass X.categorize() or encode the column."
+                )
+
+
+_DENSE = (
+    "Only dense blocks are taken: X.map_blocks(lambda block: block.toarray()) makes them dense."
+)
+
+
+class Rows(NamedTuple):
+    """The checked rows of a partition.
+
+    `table` and `ids` are X (None if it was not read) and the query ids as the user passed them, and
+    `numbers` has the labels, weights, scores or positions by the user's names of them.
+    """
+
+    table: Any
+    ids: Any
+    queries: Queries
+    numbers: dict[str, NDArray[Any]]
+
+
+class Collections:
+    """Dask collections with the same partitions, which are read by `map`.
+
+    `parts` has the delayed partitions of each collection by the user's name of it, and `table` says
+    what X is, if there is one. `ids` is a series without rows of the dtype of the query ids.
+    `chunks` are the numbers of rows, or None if they are not known. `whole` is set when the ids of
+    all partitions have been compared: to the delayed result of `check_whole`.
+    """
+
+    def __init__(self, table: Table | None = None, chunks: tuple[int, ...] | None = None) -> None:
+        self.table: Any = table
+        self.chunks = chunks
+        self.parts: dict[str, list[Any]] = {}
+        self.ids: Any = None
+        self.whole: Any = None
+        self._checks: dict[str, Callable[[Any], Any]] = {}
+
+    @property
+    def n_partitions(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    def add(self, name: str, values: Any, check: Callable[[Any], Any] | None = None) -> None:
+        """Add query ids, or numbers of rows with their check, that have the same partitions."""
+        if isinstance(values, dd.DataFrame) and len(values.columns) == 1:
+            values = values[values.columns[0]]
+        if not isinstance(values, dd.Series | da.Array):
+            raise TypeError(
+                f"{name} must be a dask series or array; got {type(values).__name__}. For data in "
+                "memory use CalibratedRanker and sklearn_rankcal.metrics."
+            )
+        if getattr(values.dtype, "names", None) is not None:
+            raise ValueError(
+                f"{name} is a structured array with the fields {values.dtype.names}. Pass a "
+                "relevance of every row, and the query ids apart."
+            )
+        first = next(iter(self.parts), name)
+        if isinstance(values, da.Array):
+            if values.ndim != 1:
+                raise ValueError(f"{name} must have one dimension; its shape is {values.shape}.")
+            if not self.parts and not np.isnan(values.shape[0]):
+                self.chunks = values.chunks[0]
+            if self.chunks is not None and not np.isnan(values.shape[0]):
+                if values.shape[0] != sum(self.chunks):
+                    raise ValueError(
+                        f"{name} has {values.shape[0]} entries, but {first} has "
+                        f"{sum(self.chunks)} rows."
+                    )
+                values = values.rechunk((self.chunks,))
+            meta, parts = pd.Series(np.empty(0, values.dtype)), list(values.to_delayed())
+        else:
+            meta, parts = values._meta, partitions_of(values)
+        if self.parts and len(parts) != self.n_partitions:
+            raise ValueError(
+                f"{name} has {len(parts)} partitions, but {first} has {self.n_partitions}. "
+                "Take both from one data frame, for example X.drop(columns='label') and X['label']."
+            )
+        self.parts[name] = parts
+        if check is None:
+            self.ids = meta
+        else:
+            self._checks[name] = check
+
+    def map(
+        self, function: Callable[..., Any], *more: Any, table: bool = True, empty: Any = None
+    ) -> list[Any]:
+        """Return delayed ``function(rows, *more)`` for each partition; `more` are lists of them.
+
+        A partition without rows has the value `empty`. If `table` is False, X is not read.
+        """
+        column = None if self.table is None else self.table.group_column
+        unread = "X" if not table else "groups" if column is not None else None
+        names = [name for name in self.parts if name != unread]
+        read, n_collections = _Reader(names, self._checks, self.table), len(names)
+
+        def call(number: int, whole: Any, *arguments: Any) -> Any:
+            rows = read(number, arguments[:n_collections])
+            if rows is None:
+                return empty
+            if whole is not None and _fingerprint(rows.queries.ids) != whole[number]:
+                raise ValueError(_OTHER_QUERIES)
+            return function(rows, *arguments[n_collections:])
+
+        parts = (self.parts[name] for name in names)
+        n = self.n_partitions
+        return for_each(call, range(n), repeat(self.whole, n), *parts, *more)
+
+    def check_queries(self) -> None:
+        """Let no partition be read before the ids of all of them say that queries are whole."""
+        ids = self.map(ids_of, table=False)
+        self.whole = in_one_layer(delayed(check_whole)(ids))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Read a partition of the collections `names`; the result is None if it has no rows."""
+
+    names: list[str]
+    checks: dict[str, Callable[[Any], Any]]
+    table: Table | None
+
+    def __call__(self, number: int, values: Any) -> Rows | None:
+        given = dict(zip(self.names, values, strict=True))
+        X = given.get("X")
+        if X is not None and self.table is not None:
+            self.table.check(X, number)
+        self._check_same_rows(number, given)
+        if X is not None and self.table is not None and self.table.group_column is not None:
+            given["groups"] = X[self.table.group_column]
+        ids = given["groups"]
+        if not len(ids):
+            return None
+        try:
+            numbers = {name: check(given[name]) for name, check in self.checks.items()}
+            return Rows(X, ids, Queries.from_groups(ids), numbers)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"In partition {number}: {error}") from error
+
+    def _check_same_rows(self, number: int, given: dict[str, Any]) -> None:
+        first = self.names[0]
+        # the ids that are read without X are a column of X
+        shown = "X" if first == "groups" and self.table is not None else first
+        n_rows, index = len(given[first]), getattr(given[first], "index", None)
+        for name, values in given.items():
+            if len(values) != n_rows:
+                raise ValueError(
+                    f"{name} has {len(values)} rows in partition {number}, but {shown} has "
+                    f"{n_rows}."
+                )
+            of_values = getattr(values, "index", None)
+            if index is not None and of_values is not None and not of_values.equals(index):
+                raise ValueError(
+                    f"The index of {name} differs from that of {shown} in partition "
+                    f"{number}. Take both from one data frame."
+                )
+
+
+# ---------------------------------------------------------------- whole queries
+
+
+def ids_of(rows: Any) -> NDArray[Any] | None:
+    """Return the query ids of a partition, each once, or None if it has no rows."""
+    return None if rows is None else rows.queries.ids
+
+
+def check_whole(ids: list[Any]) -> list[int | None]:
+    """Raise an error if a query is in two partitions, given the ids of each, each once, or None.
+
+    Returns
+    -------
+    fingerprints : list
+        A number for each partition, by which its ids are known again. Partitions are compared by
+        their query ids alone, which are cheap to read. If X was joined with another collection,
+        dask can move its rows when it computes X, but not when it computes the ids.
+    """
+    parts = {number: pd.Series(part) for number, part in enumerate(ids) if part is not None}
+    every = pd.concat(parts.values(), ignore_index=True) if parts else pd.Series([])
+    twice = every[every.duplicated()]
+    if len(twice):
+        query = twice.iloc[0]
+        one, two = [number for number, part in parts.items() if (part == query).any()][:2]
+        raise ValueError(
+            f"Rows of {counted(twice.nunique(), 'query')} are in several partitions. Query "
+            f"{query!s} is in partitions {one} and {two}. Bring the rows of each query together "
+            "first, for example by frame = group_queries(frame, 'qid') of sklearn_rankcal.dask."
+        )
+    return [None if part is None else _fingerprint(part) for part in ids]
+
+
+def _fingerprint(ids: NDArray[Any]) -> int:
+    return int(hash_values(ids).sum())
+
+
+_OTHER_QUERIES = (
+    "A partition of X has other queries than its query ids say, because X was joined with a "
+    "collection that dask aligns by the index. Pass X.persist()."
+)
+
+
+# ---------------------------------------------------------------- reading what the user passes
+
+
+def partitions_of(collection: Any) -> list[Any]:
+    """Return the partitions of a data frame or series, as many as it says that it has.
+
+    The default of `to_delayed` merges partitions of a parquet data set of which few columns are
+    read, so that those of X and of a column of X would differ.
+    """
+    return list(collection.simplify().to_delayed(optimize_graph=False))
+
+
+def read_weight(values: Any) -> NDArray[np.float64]:
+    """Check the weights of a partition, which can all be 0."""
+    weight = read_numbers(values, "sample_weight")
+    if weight.any():
+        check_weight(weight, len(weight))
+    return weight
+
+
+def read_collections(
+    X: Any,
+    group_column: str | None,
+    groups: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+) -> Collections:
+    """Check dask collections, without computing anything."""
+    if isinstance(X, dd.DataFrame):
+        data = _read_frame(X, group_column)
+    elif isinstance(X, da.Array):
+        data = _read_array(X, group_column)
+    else:
+        raise TypeError(
+            f"X must be a dask data frame or a dask array; got {type(X).__name__}. Make one, for "
+            "example by dask.dataframe.from_pandas, or use CalibratedRanker for data in memory."
+        )
+    if group_column is None and groups is None:
+        raise ValueError(
+            "No query ids. Pass groups=<a dask collection with the query id of each row>, or name "
+            "the column of X that contains them: group_column='qid'."
+        )
+    if groups is not None:
+        if group_column is not None:
+            raise ValueError(
+                f"The query ids are in the column {group_column!r} already (group_column). Leave "
+                "out groups."
+            )
+        data.add("groups", groups)
+    if y is not None:
+        data.add("y", y, check_relevance)
+    if sample_weight is not None:
+        data.add("sample_weight", sample_weight, read_weight)
+    return data
+
+
+def check_labels_passed(y: Any) -> None:
+    """Raise an error if y is None."""
+    if y is None:
+        raise ValueError(
+            "This ranker requires y to be passed, but the target y is None. Pass a relevance of "
+            "every row as a dask series or array with the partitions of X."
+        )
+
+
+def _read_frame(X: Any, group_column: str | None) -> Collections:
+    meta = X._meta
+    names = list(meta.columns)
+    if not meta.columns.is_unique:
+        raise ValueError("X has several columns of the same name. Rename them.")
+    complex_columns = [name for name in names if meta[name].dtype.kind == "c"]
+    if complex_columns:
+        raise ValueError(f"Complex data not supported: columns {complex_columns} of X are complex.")
+    if group_column is not None and group_column not in names:
+        hint = did_you_mean(group_column, [name for name in names if isinstance(name, str)])
+        raise ValueError(
+            f"group_column={group_column!r} is not among the columns {names[:20]}.{hint}"
+        )
+    features = [name for name in names if name != group_column]
+    if not features:
+        besides = "" if group_column is None else f" besides group_column={group_column!r}"
+        raise ValueError(f"X has no columns{besides}: at least one feature is needed.")
+    for name in features:
+        if isinstance(meta[name].dtype, pd.CategoricalDtype) and not X[name].cat.known:
+            raise ValueError(
+                f"The categories of column {name!r} are not known, so that their codes can "
+                "differ between partitions. Pass X.categorize() or encode the column."
+            )
+    data = Collections(Table(meta, group_column))
+    data.parts["X"] = partitions_of(X)
+    if group_column is not None:
+        # of the same partitions, so that only this column has to be read
+        data.add("groups", X[group_column])
+    return data
+
+
+def _read_array(X: Any, group_column: str | None) -> Collections:
+    if group_column is not None:
+        raise ValueError(
+            f"group_column={group_column!r} needs X as a dask data frame with that column. For an "
+            "array pass groups=<a dask array of query ids>."
+        )
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
+    if not isinstance(X._meta, np.ndarray):
+        raise TypeError(f"The blocks of X are of type {type(X._meta).__name__}. {_DENSE}")
+    if X.shape[1] == 0:
+        raise ValueError("X has no columns: at least one feature is needed.")
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must be real numbers.")
+    if X.dtype.kind not in "biufO":
+        raise ValueError(
+            f"X must be real numbers; its dtype is {X.dtype}. Convert it first, for example by "
+            "X.astype(float), or encode its columns."
+        )
+    if X.dtype == object:  # as CalibratedRanker does
+        X = X.astype(np.float64)
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    known = not np.isnan(X.shape[0])
+    chunks = tuple(int(size) for size in X.chunks[0]) if known else None
+    data = Collections(Table(np.empty((0, X.shape[1]), X.dtype)), chunks)
+    data.parts["X"] = list(X.to_delayed().reshape(-1))
+    return data
