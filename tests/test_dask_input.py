@@ -82,7 +82,7 @@ BAD_COLLECTIONS = {
     "delayed": (lambda: (dask.delayed(X), Y), "dask data frame or a dask array; got Delayed"),
     "labels of pandas": (lambda: (X, FRAME["y"]), "y must be a dask series or array.*got Series"),
     "labels in a list": (lambda: (X, [1] * 48), "y must be a dask series or array.*got list"),
-    "no labels": (lambda: (X, None), "requires y to be passed"),
+    "no labels": (lambda: (X, None), "y must be a dask series or array; got None"),
     "two columns of labels": (lambda: (X, DATA[["y", "w"]]), "y must be a dask series"),
     "fewer partitions": (lambda: (X, Y.repartition(npartitions=2)), "y has 2 partitions, but X"),
     "fewer labels": (
@@ -164,7 +164,7 @@ BAD_ARRAYS = {
     "complex": (lambda: {"X": array("X") * 1j}, "Complex data not supported"),
     "text": (lambda: {"X": array("X").astype(str)}, "X must be real numbers; its dtype is <U"),
     "objects": (lambda: {"X": da.full((48, 3), "x", dtype=object, chunks=(12, 3))}, "'x'"),
-    "no columns": (lambda: {"X": array("X")[:, :0]}, "X has no columns"),
+    "no columns": (lambda: {"X": array("X")[:, :0]}, r"0 feature\(s\)"),
     "2-D groups": (lambda: {"groups": array("qid")[:, None]}, "groups must have one dimension"),
     "2-D labels": (lambda: {"y": array("X")}, "y must have one dimension"),
     "no groups": (lambda: {"groups": None}, "No query ids. Pass groups="),
@@ -175,11 +175,11 @@ BAD_ARRAYS = {
     "fewer labels": (lambda: {"y": array("y")[:-1]}, "y has 47 entries, but X has 48 rows"),
     "structured labels": (
         lambda: {"y": da.from_array(relevance_labels(FRAME["y"], QUERIES), chunks=12)},
-        "y is a structured array with the fields .*'query'.*relevance of every row",
+        r"In partition \d: y .*records",
     ),
     "preferences": (
         lambda: {"y": da.from_array(preference_labels([[0, 1]], QUERIES), chunks=12)},
-        "y is a structured array",
+        r"In partition \d: y .*records",
     ),
     "negative weight": (
         lambda: {"sample_weight": array("w") - 2},
@@ -211,8 +211,11 @@ BAD_PARAMETERS = {
     "logistic": ({"regressor": LogisticRegression()}, "LogisticRegression cannot be fitted"),
     "a classifier": ({"regressor": SGDClassifier()}, "SGDClassifier is a classifier"),
     "negative alpha": ({"regressor": Ridge(alpha=-1)}, "'alpha' parameter of Ridge"),
-    "scores for pd": ({"regressor": Ridge(), "loss": "pd"}, "needs a closed form.*pd_by_scores"),
-    "pairs for ndcg": ({"regressor": PairwiseRidge()}, "predicts pairs of documents, but loss='nd"),
+    "scores for pd": (
+        {"regressor": Ridge(), "loss": "pd"},
+        "Ridge predicts scores, but loss='pd' needs pairs.*pd_by_scores",
+    ),
+    "pairs for ndcg": ({"regressor": PairwiseRidge()}, "predicts pairs, but loss='ndcg' needs s"),
     "pairs for map": (
         {"regressor": PairwiseRidge(), "loss": "map"},
         "predicts pairs, but loss='map' needs symmetric_pairs",
@@ -307,7 +310,7 @@ def test_predict_refuses_other_columns(fitted):
 
 
 def test_score_refuses_what_fit_refuses(fitted):
-    with pytest.raises(ValueError, match="requires y"):
+    with pytest.raises(TypeError, match="y must be a dask series or array; got None"):
         fitted.score(X, None)
     with pytest.raises(ValueError, match="In partition 1: Input y contains NaN"):
         fitted.score(X, changed(Y, np.nan))

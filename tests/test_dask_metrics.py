@@ -352,7 +352,9 @@ def test_bad_arguments():
             y, score, groups=cut(frame, [9])["qid"]
         ),
         "y_score has 12 entries, but y_true has 200": lambda: evaluate_rankings(
-            da.from_array(frame["y"].to_numpy(), 50), da.zeros(12), groups=qid.values
+            da.from_array(frame["y"].to_numpy(), 50),
+            da.zeros(12),
+            groups=da.from_array(frame["qid"].to_numpy(), 50),
         ),
         "y_true must have one dimension": lambda: evaluate_rankings(
             da.zeros((3, 4)), da.zeros((3, 4)), groups=qid

@@ -58,9 +58,9 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import context_columns
 from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
-from sklearn_rankcal.dask._collections import Rows, read_collections
-from sklearn_rankcal.dask._tasks import add_up, for_each
+from sklearn_rankcal.dask._collections import Rows, add_labels, read_collections
 from sklearn_rankcal.dask._training import Counts, Plan, documents, extremes
+from sklearn_rankcal.dask._workers import add_up, for_each
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 QUERY, LABEL = "qid", "label"
@@ -362,7 +362,8 @@ def report_costs(arguments: argparse.Namespace) -> None:
     with dask.config.set(scheduler="synchronous"):
         ranker.fit(X, y)
         local = ranker.ranker_
-        data = read_collections(X, QUERY, None, y)
+        data = read_collections(X, QUERY)
+        add_labels(data, y, None)
         labels = data.map(partial(documents, table=data.table), table=False)
         sums = add_up(for_each(partial(Counts.of, loss=local.loss_), labels)).sums
         plan = Plan(data.table, local.loss_, sums, None)
@@ -375,7 +376,7 @@ def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespa
     sgd = SGDRegressor(random_state=0, eta0=1e-3)
 
     def labels(part: Rows) -> None:
-        every = documents(part._replace(table=None), plan.table)
+        every = documents(part._replace(given={}), plan.table)
         extremes(every, plan.loss)
         Counts.of(every, plan.loss)
         plan.largest(every, True)
@@ -393,7 +394,7 @@ def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespa
         "targets and context": lambda part: local.model_.read(*rows(part)),
         "targets, context and moments": lambda part: local.model_.sums(*rows(part)),
         "targets, context and partial_fit": learn,
-        "predict": lambda part: local.predict(part.table),
+        "predict": lambda part: local.predict(**part.given),
     }
     parts = data.map(lambda part: part)[: arguments.cost_parts]
     seconds: dict[str, list[float]] = {"read and check a partition": []}
@@ -431,10 +432,7 @@ def report_cluster(train: Path, arguments: argparse.Namespace) -> None:
     """Print seconds of passes over the data on the workers, and the tasks of `fit`."""
     frame = read_train(train)
     grouped = group_queries(frame, QUERY)
-    data, moved = (
-        read_collections(each.drop(columns=LABEL), QUERY, None, each[LABEL])
-        for each in (frame, grouped)
-    )
+    data, moved = (read_collections(each.drop(columns=LABEL), QUERY) for each in (frame, grouped))
     parts = {"read": data.map(count_rows), "read and group_queries": moved.map(count_rows)}
     n_documents = data.n_partitions * arguments.rows_per_file
 

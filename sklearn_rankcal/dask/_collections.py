@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
-from sklearn_rankcal.dask._tasks import for_each, in_one_layer
+from sklearn_rankcal.dask._workers import for_each, in_one_layer
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.utils._messages import counted
@@ -68,30 +69,36 @@ _DENSE = (
 class Rows(NamedTuple):
     """The checked rows of a partition.
 
-    `table` and `ids` are X (None if it was not read) and the query ids as the user passed them, and
-    `numbers` has the labels, weights, scores or positions by the user's names of them.
+    `given` has X, unless it was not read, and the query ids under the name ``groups``, unless X
+    contains them: what the methods of `CalibratedRanker` take. `numbers` has the labels, weights,
+    scores or positions by the user's names of them.
     """
 
-    table: Any
-    ids: Any
+    given: dict[str, Any]
     queries: Queries
     numbers: dict[str, NDArray[Any]]
+
+    @property
+    def query_weight(self) -> NDArray[np.float64]:
+        """The weight of each query: the mean of those of its rows, or 1 if there are none."""
+        weight = self.numbers.get("sample_weight")
+        return np.ones(self.queries.n_queries) if weight is None else self.queries.mean(weight)
 
 
 class Collections:
     """Dask collections with the same partitions, which are read by `map`.
 
-    `parts` has the delayed partitions of each collection by the user's name of it, and `table` says
-    what X is, if there is one. `ids` is a series without rows of the dtype of the query ids.
-    `chunks` are the numbers of rows, or None if they are not known. `whole` is set when the ids of
-    all partitions have been compared: to the delayed result of `check_whole`.
+    `parts` and `dtypes` have the delayed partitions and the dtype of each collection by the user's
+    name of it, and `table` says what X is, if there is one. `chunks` are the numbers of rows, or
+    None if they are not known. `whole` is what `check_whole` returns, as a delayed object, as soon
+    as the query ids have been compared.
     """
 
     def __init__(self, table: Table | None = None, chunks: tuple[int, ...] | None = None) -> None:
         self.table: Any = table
         self.chunks = chunks
         self.parts: dict[str, list[Any]] = {}
-        self.ids: Any = None
+        self.dtypes: dict[str, Any] = {}
         self.whole: Any = None
         self._checks: dict[str, Callable[[Any], Any]] = {}
 
@@ -108,11 +115,6 @@ class Collections:
                 f"{name} must be a dask series or array; got {type(values).__name__}. For data in "
                 "memory use CalibratedRanker and sklearn_rankcal.metrics."
             )
-        if getattr(values.dtype, "names", None) is not None:
-            raise ValueError(
-                f"{name} is a structured array with the fields {values.dtype.names}. Pass a "
-                "relevance of every row, and the query ids apart."
-            )
         first = next(iter(self.parts), name)
         if isinstance(values, da.Array):
             if values.ndim != 1:
@@ -126,34 +128,33 @@ class Collections:
                         f"{sum(self.chunks)} rows."
                     )
                 values = values.rechunk((self.chunks,))
-            meta, parts = pd.Series(np.empty(0, values.dtype)), list(values.to_delayed())
+            parts = list(values.to_delayed())
         else:
-            meta, parts = values._meta, partitions_of(values)
+            parts = partitions_of(values)
         if self.parts and len(parts) != self.n_partitions:
             raise ValueError(
                 f"{name} has {len(parts)} partitions, but {first} has {self.n_partitions}. "
                 "Take both from one data frame, for example X.drop(columns='label') and X['label']."
             )
-        self.parts[name] = parts
-        if check is None:
-            self.ids = meta
-        else:
+        self.parts[name], self.dtypes[name] = parts, values.dtype
+        if check is not None:
             self._checks[name] = check
 
     def map(
         self, function: Callable[..., Any], *more: Any, table: bool = True, empty: Any = None
     ) -> list[Any]:
-        """Return delayed ``function(rows, *more)`` for each partition; `more` are lists of them.
+        """Return delayed ``function(rows, *more)`` for each partition; `more` are as in `for_each`.
 
         A partition without rows has the value `empty`. If `table` is False, X is not read.
         """
         column = None if self.table is None else self.table.group_column
         unread = "X" if not table else "groups" if column is not None else None
         names = [name for name in self.parts if name != unread]
-        read, n_collections = _Reader(names, self._checks, self.table), len(names)
+        n_collections, checks, described = len(names), dict(self._checks), self.table
 
         def call(number: int, whole: Any, *arguments: Any) -> Any:
-            rows = read(number, arguments[:n_collections])
+            values = dict(zip(names, arguments[:n_collections], strict=True))
+            rows = _read_rows(number, values, checks, described)
             if rows is None:
                 return empty
             if whole is not None and _fingerprint(rows.queries.ids) != whole[number]:
@@ -161,8 +162,7 @@ class Collections:
             return function(rows, *arguments[n_collections:])
 
         parts = (self.parts[name] for name in names)
-        n = self.n_partitions
-        return for_each(call, range(n), repeat(self.whole, n), *parts, *more)
+        return for_each(call, range(self.n_partitions), repeat(self.whole), *parts, *more)
 
     def check_queries(self) -> None:
         """Let no partition be read before the ids of all of them say that queries are whole."""
@@ -170,48 +170,36 @@ class Collections:
         self.whole = in_one_layer(delayed(check_whole)(ids))
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Read a partition of the collections `names`; the result is None if it has no rows."""
-
-    names: list[str]
-    checks: dict[str, Callable[[Any], Any]]
-    table: Table | None
-
-    def __call__(self, number: int, values: Any) -> Rows | None:
-        given = dict(zip(self.names, values, strict=True))
-        X = given.get("X")
-        if X is not None and self.table is not None:
-            self.table.check(X, number)
-        self._check_same_rows(number, given)
-        if X is not None and self.table is not None and self.table.group_column is not None:
-            given["groups"] = X[self.table.group_column]
-        ids = given["groups"]
-        if not len(ids):
-            return None
-        try:
-            numbers = {name: check(given[name]) for name, check in self.checks.items()}
-            return Rows(X, ids, Queries.from_groups(ids), numbers)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"In partition {number}: {error}") from error
-
-    def _check_same_rows(self, number: int, given: dict[str, Any]) -> None:
-        first = self.names[0]
-        # the ids that are read without X are a column of X
-        shown = "X" if first == "groups" and self.table is not None else first
-        n_rows, index = len(given[first]), getattr(given[first], "index", None)
-        for name, values in given.items():
-            if len(values) != n_rows:
-                raise ValueError(
-                    f"{name} has {len(values)} rows in partition {number}, but {shown} has "
-                    f"{n_rows}."
-                )
-            of_values = getattr(values, "index", None)
-            if index is not None and of_values is not None and not of_values.equals(index):
-                raise ValueError(
-                    f"The index of {name} differs from that of {shown} in partition "
-                    f"{number}. Take both from one data frame."
-                )
+def _read_rows(
+    number: int, parts: dict[str, Any], checks: dict[str, Callable[[Any], Any]], table: Any
+) -> Rows | None:
+    """Check the parts of partition `number`; the result is None if it has no rows."""
+    given: dict[str, Any] = {name: parts[name] for name in ("X", "groups") if name in parts}
+    if "X" in given:
+        table.check(given["X"], number)
+    first = next(iter(parts))
+    # the ids that are read without X are a column of X
+    shown = "X" if first == "groups" and table is not None else first
+    n_rows, index = len(parts[first]), getattr(parts[first], "index", None)
+    for name, values in parts.items():
+        if len(values) != n_rows:
+            raise ValueError(
+                f"{name} has {len(values)} rows in partition {number}, but {shown} has {n_rows}."
+            )
+        of_values = getattr(values, "index", None)
+        if index is not None and of_values is not None and not of_values.equals(index):
+            raise ValueError(
+                f"The index of {name} differs from that of {shown} in partition {number}. Take "
+                "both from one data frame."
+            )
+    if not n_rows:
+        return None
+    ids = given["groups"] if "groups" in given else given["X"][table.group_column]
+    try:
+        numbers = {name: check(parts[name]) for name, check in checks.items()}
+        return Rows(given, Queries.from_groups(ids), numbers)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"In partition {number}: {error}") from error
 
 
 # ---------------------------------------------------------------- whole queries
@@ -276,14 +264,8 @@ def read_weight(values: Any) -> NDArray[np.float64]:
     return weight
 
 
-def read_collections(
-    X: Any,
-    group_column: str | None,
-    groups: Any = None,
-    y: Any = None,
-    sample_weight: Any = None,
-) -> Collections:
-    """Check dask collections, without computing anything."""
+def read_collections(X: Any, group_column: str | None, groups: Any = None) -> Collections:
+    """Check X and the query ids, without computing anything."""
     if isinstance(X, dd.DataFrame):
         data = _read_frame(X, group_column)
     elif isinstance(X, da.Array):
@@ -305,20 +287,14 @@ def read_collections(
                 "out groups."
             )
         data.add("groups", groups)
-    if y is not None:
-        data.add("y", y, check_relevance)
-    if sample_weight is not None:
-        data.add("sample_weight", sample_weight, read_weight)
     return data
 
 
-def check_labels_passed(y: Any) -> None:
-    """Raise an error if y is None."""
-    if y is None:
-        raise ValueError(
-            "This ranker requires y to be passed, but the target y is None. Pass a relevance of "
-            "every row as a dask series or array with the partitions of X."
-        )
+def add_labels(data: Collections, y: Any, sample_weight: Any) -> None:
+    """Add the relevance of rows and their weights, if any."""
+    data.add("y", y, check_relevance)
+    if sample_weight is not None:
+        data.add("sample_weight", sample_weight, read_weight)
 
 
 def _read_frame(X: Any, group_column: str | None) -> Collections:
@@ -358,19 +334,14 @@ def _read_array(X: Any, group_column: str | None) -> Collections:
             f"group_column={group_column!r} needs X as a dask data frame with that column. For an "
             "array pass groups=<a dask array of query ids>."
         )
-    if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     if not isinstance(X._meta, np.ndarray):
         raise TypeError(f"The blocks of X are of type {type(X._meta).__name__}. {_DENSE}")
-    if X.shape[1] == 0:
-        raise ValueError("X has no columns: at least one feature is needed.")
-    if X.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must be real numbers.")
-    if X.dtype.kind not in "biufO":
+    if X.dtype.kind not in "biufcO":
         raise ValueError(
             f"X must be real numbers; its dtype is {X.dtype}. Convert it first, for example by "
             "X.astype(float), or encode its columns."
         )
+    check_array(np.zeros((1, *X.shape[1:]), X.dtype))
     if X.dtype == object:  # as CalibratedRanker does
         X = X.astype(np.float64)
     if X.numblocks[1] > 1:

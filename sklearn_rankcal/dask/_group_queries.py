@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rankcal.dask._collections import Rows, read_collections
-from sklearn_rankcal.dask._tasks import for_each
+from sklearn_rankcal.dask._workers import for_each
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_values
 
@@ -87,7 +87,7 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
 
 def _number_rows(rows: Rows, number: int, columns: pd.DataFrame) -> pd.DataFrame:
     queries = rows.queries
-    return _numbered(rows.table, hash_values(queries.ids)[queries.codes], number, columns)
+    return _numbered(rows.given["X"], hash_values(queries.ids)[queries.codes], number, columns)
 
 
 def _numbered(part: pd.DataFrame, hashes: Any, number: int, columns: pd.DataFrame) -> pd.DataFrame:

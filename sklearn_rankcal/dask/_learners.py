@@ -18,13 +18,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from sklearn_rankcal.dask._collections import Collections
-from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
 from sklearn_rankcal.dask._training import Plan
 from sklearn_rankcal.dask._workers import (
+    add_up,
+    delayed_sum,
+    for_each,
     is_from,
     n_threads,
     refuse_lost_workers,
-    wait_for,
     wait_less_long,
 )
 from sklearn_rankcal.linear import LinearModel
@@ -34,6 +35,7 @@ from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_que
 from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.models._tables import numeric_table
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import SCORES
 
 _TAKEN = (
     "Ridge or LinearRegression of scikit-learn, which are fitted in closed form; a regressor with "
@@ -53,31 +55,31 @@ def takes_collections(regressor: Any) -> bool:
 def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
     """Raise an error if no function of this module fits the regressor."""
     name = type(regressor).__name__
-    if space.is_pairwise:
-        if not isinstance(regressor, PairwiseRidge | BilinearPairs):
-            raise TypeError(
-                f"loss={loss!r} needs a closed form on partitions, PairwiseRidge() or "
-                f"BilinearPairs(); got {name}. 'pd_by_scores' and 'map_by_scores' take others."
-            )
-        if regressor.space != space:
-            raise ValueError(f"{name} predicts {regressor.space}, but loss={loss!r} needs {space}.")
-        return
+    predicted = getattr(regressor, "space", SCORES)
+    if predicted != space:
+        remedy = (
+            " Pass PairwiseRidge() or BilinearPairs(), or one of the losses 'pd_by_scores' and "
+            "'map_by_scores', which need scores."
+        )
+        raise ValueError(
+            f"{name} predicts {predicted}, but loss={loss!r} needs {space}."
+            f"{remedy if space.is_pairwise else ''}"
+        )
     if isinstance(regressor, PairwiseRidge | BilinearPairs):
-        raise ValueError(f"{name} predicts pairs of documents, but loss={loss!r} needs scores.")
+        return
     if isinstance(regressor, LinearModel):
         if regressor.solver != "sgd":
             raise ValueError("LinearModel on partitions needs solver='sgd'.")
         return
     fits = has_closed_form(regressor) or takes_collections(regressor)
     if is_model(regressor) or not (fits or hasattr(regressor, "partial_fit")):
-        raise TypeError(
-            f"{name} cannot be fitted to partitions of a dask collection. Pass {_TAKEN}."
-        )
-    if is_classifier(regressor):
-        raise TypeError(
-            f"{name} is a classifier, which needs to know the targets of all partitions at once. "
-            f"Pass {_TAKEN}."
-        )
+        reason = "cannot be fitted to partitions of a dask collection"
+    elif is_classifier(regressor):
+        reason = "is a classifier, which needs to know the targets of all partitions at once"
+    else:
+        reason = None
+    if reason is not None:
+        raise TypeError(f"{name} {reason}. Pass {_TAKEN}.")
     if has_closed_form(regressor):
         regressor._validate_params()
 
@@ -180,16 +182,16 @@ def _learn_in_turn(parts: list[Any], first: Any, learn: Callable[..., Any], n_pa
         # A task that runs twice, because a worker was lost, must not change what it was given.
         return state if part is None else learn(copy.deepcopy(state), *part)
 
-    size = n_threads()
+    size, call = n_threads(), delayed(learned, pure=False)
     batches = [parts[start : start + size] for start in range(0, len(parts), size)] * n_passes
-    model, call = delayed(first), delayed(learned, pure=False)
-    ready = dask.persist(*batches[0])
+    ready, state = dask.persist(*batches[0]), first
     for batch in [*batches[1:], []]:
+        model = delayed(state)
         for part in ready:
             model = call(model, part)
-        model, *ready = dask.persist(model, *batch)
-        wait_for(model)  # of distributed, which does not wait in `persist`
-    return dask.compute(model)[0]
+        ready = dask.persist(*batch)  # distributed does not wait for it
+        state = dask.compute(model)[0]
+    return state
 
 
 # ---------------------------------------------------------------- regressors of dask
@@ -265,13 +267,10 @@ def on_one_machine(regressor: Any) -> Any:
 
 def unfitted_on_one_machine(regressor: Any) -> Any:
     """Return the regressor for one machine with the same parameters."""
-    names = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
-    for root, name in names.items():
+    for root, name in {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}.items():
         if is_from(regressor, f"{root}.dask"):
-            parameters = {
-                parameter: value
-                for parameter, value in regressor.get_params().items()
-                if parameter not in ("client", "coll_cfg")
-            }
+            parameters = regressor.get_params()
+            for of_dask in ("client", "coll_cfg"):
+                parameters.pop(of_dask, None)
             return getattr(__import__(root), name)(**parameters)
     return clone(regressor)

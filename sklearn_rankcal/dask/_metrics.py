@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import dask
 import numpy as np
@@ -19,11 +19,10 @@ from sklearn_rankcal.dask._collections import (
     ids_of,
     read_weight,
 )
-from sklearn_rankcal.dask._tasks import delayed_sum
+from sklearn_rankcal.dask._workers import delayed_sum
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.losses import Measure, get_measures
 from sklearn_rankcal.metrics._bootstrap import (
-    Comparison,
     MeanInterval,
     check_resampling,
     interval_of_mean,
@@ -67,20 +66,14 @@ def evaluate_rankings(
 
     Parameters
     ----------
-    y_true : dask series or array of shape (n_documents,)
-        Relevance, where larger is better.
-    y_score : dask series or array of shape (n_documents,), default=None
-        Scores, where larger is better. Pass either `y_score` or `ranks`.
-    ranks : dask series or array of shape (n_documents,), default=None
-        Position of each row inside its query, 1 = top, without ties, such as what
+    y_true, y_score, ranks, sample_weight : dask series or array of shape (n_documents,)
+        As in `metrics.evaluate_rankings`. Pass either `y_score` or `ranks`, such as what
         `DaskCalibratedRanker.predict` returns.
     groups : dask series or array of shape (n_documents,)
         Query id of each row: numbers, times or text. The rows of a query must be in one partition,
         as `group_queries` makes them.
     metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
         As in `metrics.evaluate_rankings`.
-    sample_weight : dask series or array of shape (n_documents,), default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.
 
     Returns
     -------
@@ -90,12 +83,9 @@ def evaluate_rankings(
 
     Raises
     ------
-    TypeError
-        If something is not a dask series or array, or if none of the metrics has one of the
-        parameters.
-    ValueError
-        If partitions, labels, scores, positions, weights, ids or metrics are not valid, or if a
-        query is in several partitions.
+    TypeError, ValueError
+        As in `metrics.evaluate_rankings`, if something is not a dask series or array, if partitions
+        do not fit together, or if a query is in several partitions.
 
     Notes
     -----
@@ -129,9 +119,10 @@ def evaluate_rankings(
     if confidence_level is not None:
         check_resampling(n_resamples, confidence_level)
         check_random_state(random_state)
+    ranking = "y_score" if ranks is None else "ranks"
     parts = _query_values(
         y_true,
-        {"y_score": y_score} if ranks is None else {"ranks": ranks},
+        {ranking: y_score if ranks is None else ranks},
         groups,
         sample_weight,
         measures=measures,
@@ -139,23 +130,26 @@ def evaluate_rankings(
         ties=ties,
         zero_division=zero_division,
     )
-    return _means(
-        parts,
-        names=names,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    table = _gather(parts, "ranks=")
+    results: dict[str, Any] = {}
+    for number, name in enumerate(names):
+        values, weight = table[f"{ranking} {number}"], table["weight"]
+        mean = mean_of_queries(name, values, weight)
+        if confidence_level is None:
+            results[name] = mean
+        elif np.isnan(mean):
+            results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
+        else:
+            results[name] = interval_of_mean(
+                values,
+                weight,
+                confidence_level=confidence_level,
+                n_resamples=n_resamples,
+                random_state=random_state,
+            )
+    return results
 
 
-@overload
-def compare_rankings(
-    y_true: Any, first: Any, second: Any, *, metric: str = ..., **options: Any
-) -> Comparison: ...
-@overload
-def compare_rankings(
-    y_true: Any, first: Any, second: Any, *, metric: list[str] | tuple[str, ...], **options: Any
-) -> dict[str, Comparison]: ...
 @checks_keywords
 def compare_rankings(
     y_true: Any,
@@ -171,7 +165,7 @@ def compare_rankings(
     confidence_level: float = 0.95,
     random_state: Any = 0,
     **parameters: Any,
-) -> Comparison | dict[str, Comparison]:
+) -> Any:
     """Compare two rankings in dask collections by an interval and a p-value over queries.
 
     The result is that of `metrics.compare_rankings` up to rounding, whatever the partitions are.
@@ -242,18 +236,17 @@ def _query_values(
             "No query ids. Pass groups=<a dask series or array with the query id of each row>, "
             "such as frame['qid']."
         )
-    labels, data = Collections(), Collections()
-    for collections in (labels, data):
-        collections.add("y_true", y_true, check_relevance)
+    data = Collections()
+    data.add("y_true", y_true, check_relevance)
+    data.add("groups", groups)
+    # The ids first, because they may lie in other partitions than the rankings believe.
+    first_pass = data.map(ids_of), delayed_sum(data.map(_extremes), np.maximum)
     for name, values in rankings.items():
         check = read_whole if as_ranks else partial(check_scores, n_rows=None)
         data.add(name, values, partial(check, name=name))
     if sample_weight is not None:
         data.add("sample_weight", sample_weight, read_weight)
-    for collections in (labels, data):
-        collections.add("groups", groups)
-    # The ids first, because they may lie in other partitions than the rankings believe.
-    ids, found = dask.compute(labels.map(ids_of), delayed_sum(labels.map(_extremes), np.maximum))
+    ids, found = dask.compute(*first_pass)
     data.whole = delayed(check_whole(ids), traverse=False)
     if found is not None:
         measures = [measure.for_labels(np.array([-found[0], found[1]])) for measure in measures]
@@ -289,9 +282,7 @@ def _measure(
     query with pairs.
     """
     queries, relevance = rows.queries, rows.numbers["y_true"]
-    weight = rows.numbers.get("sample_weight")
-    of_query = np.ones(queries.n_queries) if weight is None else queries.mean(weight)
-    columns = {"weight": of_query}
+    columns = {"weight": rows.query_weight}
     lost: list[Floats | None] = []
     for name in rankings:
         column = rows.numbers[name]
@@ -335,27 +326,3 @@ def mean_of_queries(
     if not weight.any():
         raise ValueError("sample_weight is zero for every row.")
     return mean_over_queries(values, Queries.uniform(len(values), 1), weight, name, factor)
-
-
-def _means(
-    parts: list[Any],
-    *,
-    names: list[str],
-    confidence_level: float | None,
-    **bootstrap: Any,
-) -> dict[str, Any]:
-    """Return the mean of each metric, with its interval if there is a confidence level."""
-    table = _gather(parts, "ranks=")
-    weight, *columns = table.values()
-    results: dict[str, Any] = {}
-    for name, values in zip(names, columns, strict=True):
-        mean = mean_of_queries(name, values, weight)
-        if confidence_level is None:
-            results[name] = mean
-        elif np.isnan(mean):
-            results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
-        else:
-            results[name] = interval_of_mean(
-                values, weight, confidence_level=confidence_level, **bootstrap
-            )
-    return results

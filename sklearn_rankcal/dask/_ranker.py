@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.dask._collections import (
     Collections,
     Rows,
-    Table,
-    check_labels_passed,
+    add_labels,
     check_whole,
     ids_of,
     read_collections,
@@ -38,7 +37,6 @@ from sklearn_rankcal.dask._learners import (
     unfitted_on_one_machine,
 )
 from sklearn_rankcal.dask._metrics import mean_of_queries
-from sklearn_rankcal.dask._tasks import add_up, delayed_sum, for_each
 from sklearn_rankcal.dask._training import (
     Counts,
     Plan,
@@ -46,6 +44,7 @@ from sklearn_rankcal.dask._training import (
     documents,
     extremes,
 )
+from sklearn_rankcal.dask._workers import add_up, delayed_sum, for_each
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
@@ -70,9 +69,6 @@ from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._scales import check_unit
 from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import available_if
-
-#: Attributes of `ranker_` that the Dask ranker has, too.
-_OF_RANKER = ("model_", "loss_", "decoder_", "calibrated_over_")
 
 
 class DaskCalibratedRanker(SiteLink, BaseEstimator):
@@ -145,10 +141,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     True
     """
 
-    model_: Any
-    loss_: Loss
-    decoder_: Any
-    calibrated_over_: str
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -211,10 +203,10 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         self._check_parameters(loss)
         regressor = self._own_regressor(loss)
         check_regressor(regressor, loss.space, self.loss)
-        check_labels_passed(y)
-        data = read_collections(X, self.group_column, groups, y, sample_weight)
-        for name in ("ranker_", *_OF_RANKER):  # so that an error leaves no model of other columns
-            self.__dict__.pop(name, None)
+        data = read_collections(X, self.group_column, groups)
+        add_labels(data, y, sample_weight)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # an error must not leave the model of other columns
         validate_data(self, X=data.table.meta, reset=True, skip_check_array=True)
         check_columns(data.table.features(data.table.meta), regressor)
         decoder = get_decoder(self.decoder, loss.space)
@@ -225,7 +217,10 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         loss = loss.resolve(of_labels)
         warn_if_labels_are_amounts(loss, of_labels)
         counts = add_up(for_each(partial(Counts.of, loss=loss), labels))
-        self._check_counts(counts, loss)
+        if not counts.n_kept:
+            raise undefined_everywhere(loss, counts.n_queries, counts.n_documents)
+        if counts.n_queries == counts.n_documents:
+            warn_if_rows_are_queries(Queries.uniform(counts.n_queries, 1))
         unit = None
         if sample_weight is not None:
             unit = self._weight_unit(regressor, -ranges[2], ranges[3], counts)
@@ -243,9 +238,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             started,
         )
         model = self._fit_model(regressor, data, plan, counts, of_centred)
-        self.ranker_ = self._on_one_machine(model, loss, decoder, regressor, data)
-        for name in _OF_RANKER:
-            setattr(self, name, getattr(self.ranker_, name))
+        self.model_, self.loss_, self.decoder_ = model, loss, decoder
+        self.calibrated_over_ = calibrated_over(loss, decoder, model)
+        self.ranker_ = self._on_one_machine(regressor, data)
         return self
 
     def _check_parameters(self, loss: Loss) -> None:
@@ -294,12 +289,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
                 else "X has no rows: every partition is empty."
             )
         return parts, ranges
-
-    def _check_counts(self, counts: Counts, loss: Loss) -> None:
-        if not counts.n_kept:
-            raise undefined_everywhere(loss, counts.n_queries, counts.n_documents)
-        if counts.longest == 1:
-            warn_if_rows_are_queries(Queries.uniform(counts.n_queries, 1))
 
     def _weight_unit(
         self, regressor: Any, smallest: float, largest: float, counts: Counts
@@ -363,27 +352,22 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             columns = columns + columns_that_differ(judged, data, counts)
         return model.prepare(template, columns, largest)
 
-    def _on_one_machine(
-        self, model: Any, loss: Loss, decoder: Any, regressor: Any, data: Collections
-    ) -> CalibratedRanker:
+    def _on_one_machine(self, regressor: Any, data: Collections) -> CalibratedRanker:
         """Return a fitted `CalibratedRanker`."""
         shared = {"loss", "decoder", "context", "center", "group_column", "random_state", "n_jobs"}
         ranker = CalibratedRanker(
             unfitted_on_one_machine(regressor), **{name: getattr(self, name) for name in shared}
         )
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        ranker.__dict__.update(fitted, model_=model, loss_=loss, decoder_=decoder, grouped_=True)
-        ranker.calibrated_over_ = calibrated_over(loss, decoder, model)
+        ranker.__dict__.update(fitted, grouped_=True)
         if self.group_column is not None:
             ranker._group_place = list(data.table.meta.columns).index(self.group_column)
         return ranker
 
-    def _read(
-        self, X: Any, groups: Any, y: Any = None, sample_weight: Any = None, *, whole: bool = True
-    ) -> Collections:
+    def _read(self, X: Any, groups: Any, *, whole: bool = True) -> Collections:
         """Check collections against those of `fit`, and, if `whole`, that no query is cut."""
         check_is_fitted(self, "ranker_")
-        data = read_collections(X, self.group_column, groups, y, sample_weight)
+        data = read_collections(X, self.group_column, groups)
         validate_data(self, X=data.table.meta, reset=False, skip_check_array=True)
         if whole:
             data.check_queries()
@@ -432,14 +416,14 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         A series would be worse: if the divisions of X are not known, as those of parquet files,
         dask joins a column to X by its index, which can repeat.
         """
-        call = partial(_values_of, table=data.table, method=method)
-        parts = data.map(call, self._ranker_of(data), empty=pd.Series(dtype=dtype))
-        values = dd.from_delayed(parts, meta=pd.Series(dtype=dtype), verify_meta=True)
-        return values.to_dask_array(lengths=data.chunks)
 
-    def _ranker_of(self, data: Collections) -> Any:
-        """Return `ranker_` for each partition, as one delayed object."""
-        return repeat(delayed(self.ranker_), data.n_partitions)
+        def values(rows: Rows, ranker: Any) -> pd.Series:
+            return pd.Series(getattr(ranker, method)(**rows.given))
+
+        meta = pd.Series(dtype=dtype)
+        parts = data.map(values, repeat(delayed(self.ranker_)), empty=meta)
+        series = dd.from_delayed(parts, meta=meta, verify_meta=True)
+        return series.to_dask_array(lengths=data.chunks)
 
     @checks_keywords
     def predict_order(self, X: Any, groups: Any = None, k: int | None = None) -> Any:
@@ -460,20 +444,22 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         """
         check_count(k, "k", or_none=True)
         data = self._read(X, groups)
-        if data.table.is_array and data.chunks is None:
+        index: Any = pd.RangeIndex(0)
+        indexes: Any = repeat(None)
+        if not data.table.is_array:
+            index = data.table.meta.index
+        elif data.chunks is None:
             raise ValueError(
                 "predict_order returns numbers of rows, but the lengths of the blocks of X are not "
                 "known. Call X.compute_chunk_sizes() first."
             )
-        # the number of the first row of each partition; data frames have an index instead
-        starts = np.cumsum((0, *(data.chunks or ())))[:-1]
-        rows = starts if data.table.is_array else data.table.meta.index
-        meta = pd.DataFrame(
-            {"query": data.ids.array, "position": np.empty(0, np.int64), "row": rows[:0]}
-        )
-        listed = partial(_order_of, table=data.table, k=k, dtypes=dict(meta.dtypes))
-        firsts = starts if data.table.is_array else [0] * data.n_partitions
-        parts = data.map(listed, self._ranker_of(data), firsts, empty=meta)
+        else:
+            edges = np.cumsum((0, *data.chunks))
+            indexes = map(pd.RangeIndex, edges[:-1], edges[1:])
+        columns = {"query": pd.Series(dtype=data.dtypes["groups"]), "position": np.empty(0, int)}
+        meta = pd.DataFrame({**columns, "row": index})
+        order_of = partial(_order_of, column=self.group_column, k=k, dtypes=dict(meta.dtypes))
+        parts = data.map(order_of, repeat(delayed(self.ranker_)), indexes, empty=meta)
         return dd.from_delayed(parts, meta=meta, verify_meta=True)
 
     @checks_keywords
@@ -490,9 +476,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         score : float
             As in `CalibratedRanker.score`. It is computed at once.
         """
-        check_labels_passed(y)
-        data = self._read(X, groups, y, sample_weight)
-        parts = data.map(partial(_measured, table=data.table), self._ranker_of(data))
+        data = self._read(X, groups)
+        add_labels(data, y, sample_weight)
+        parts = data.map(_measured, repeat(delayed(self.ranker_)))
         found = [part for part in dask.compute(parts)[0] if part is not None]
         rows = np.concatenate(found, axis=1) if found else np.ones((3, 0))
         return mean_of_queries(type(self.loss_).__name__, *rows)
@@ -511,34 +497,22 @@ def _name_columns(model: DocumentModel, template: Any) -> None:
         model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
 
 
-def _as_passed(rows: Rows, table: Table) -> dict[str, Any]:
-    """Return the keyword arguments of the methods of `CalibratedRanker` for a partition."""
-    if table.group_column is not None:
-        return {"X": rows.table}
-    return {"X": rows.table, "groups": rows.ids}
-
-
-def _values_of(rows: Rows, ranker: Any, table: Table, method: str) -> pd.Series:
-    return pd.Series(getattr(ranker, method)(**_as_passed(rows, table)))
-
-
 def _order_of(
-    rows: Rows, ranker: Any, first: int, table: Table, k: int | None, dtypes: dict[str, Any]
+    rows: Rows, ranker: Any, index: Any, column: str | None, k: int | None, dtypes: dict[str, Any]
 ) -> pd.DataFrame:
-    order = ranker.predict_order(**_as_passed(rows, table), k=k)
-    places = order.rows
-    labels = first + places if table.is_array else rows.table.index[places]
-    ids = pd.Series(rows.ids).array[places]
+    """Return the first rows of each query, with the label that `index`, or that of X, has there."""
+    order = ranker.predict_order(**rows.given, k=k)
+    X, places = rows.given["X"], order.rows
+    ids = pd.Series(rows.given["groups"] if column is None else X[column]).array[places]
+    labels = (X.index if index is None else index)[places]
     position = order.to_frame()["position"]
     return pd.DataFrame({"query": ids, "position": position, "row": labels}).astype(dtypes)
 
 
-def _measured(rows: Rows, ranker: Any, table: Table) -> NDArray[np.float64]:
+def _measured(rows: Rows, ranker: Any) -> NDArray[np.float64]:
     """Return the measure, the weight and the factor of the weight of each query of a partition."""
-    queries, labels = rows.queries, rows.numbers["y"]
-    weight = rows.numbers.get("sample_weight")
-    values = ranker.loss_.metric(labels, ranker.predict(**_as_passed(rows, table)), queries)
+    queries, labels, loss = rows.queries, rows.numbers["y"], ranker.loss_
+    values = loss.metric(labels, ranker.predict(**rows.given), queries)
+    factor = loss.query_weight(labels, queries)
     ones = np.ones(queries.n_queries)
-    of_query = ones if weight is None else queries.mean(weight)
-    factor = ranker.loss_.query_weight(labels, queries)
-    return np.stack([values, of_query, ones if factor is None else factor])
+    return np.stack([values, rows.query_weight, ones if factor is None else factor])

@@ -31,7 +31,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 def documents(rows: Rows, table: Table) -> TrainingData:
     """Return the rows of a partition; there are no columns if X was not read."""
     n_rows = rows.queries.n_rows
-    X = np.empty((n_rows, 0)) if rows.table is None else table.features(rows.table)
+    X = table.features(rows.given["X"]) if "X" in rows.given else np.empty((n_rows, 0))
     return TrainingData(X, rows.numbers["y"], rows.queries, rows.numbers.get("sample_weight"))
 
 
@@ -72,14 +72,13 @@ def learnable(data: TrainingData | None, loss: Loss) -> TrainingData | None:
 class Counts:
     """Sums over the queries of the training data.
 
-    The first three are over all queries, and the others over the rows of positive weight of queries
+    The first two are over all queries, and the others over the rows of positive weight of queries
     on which the loss is defined. `sample` has the hashes of ids, the sizes and the ids of the
     queries that `sampled_queries` chooses.
     """
 
     n_queries: int
     n_documents: int
-    longest: int
     n_kept: int
     n_rows: int
     sums: LabelSums
@@ -91,8 +90,7 @@ class Counts:
         """Return the sums of a partition."""
         if every is None:
             return None
-        sizes = every.queries.sizes
-        of_all = len(sizes), every.queries.n_rows, int(sizes.max())
+        of_all = every.queries.n_queries, every.queries.n_rows
         data = learnable(every, loss)
         if data is None:
             nothing = np.empty(0, np.uint64), np.empty(0, np.int64), every.queries.ids[:0]
@@ -108,7 +106,6 @@ class Counts:
         return Counts(
             self.n_queries + other.n_queries,
             self.n_documents + other.n_documents,
-            max(self.longest, other.longest),
             self.n_kept + other.n_kept,
             self.n_rows + other.n_rows,
             self.sums.plus(other.sums),

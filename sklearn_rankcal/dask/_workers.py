@@ -1,19 +1,71 @@
-"""The workers of dask: how many there are, and what happens if one is lost during a fit."""
+"""Delayed calls for partitions, and the workers that compute them, which can be lost in a fit."""
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import dask
+from dask import delayed
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.system import CPU_COUNT
+from dask.utils import ensure_dict
 
 #: Minutes after which LightGBM's workers stop waiting for each other, unless the regressor says
 #: otherwise. LightGBM's own default is 120. XGBoost waits for 5 minutes (``coll_cfg``).
 LIGHTGBM_MINUTES = 5
 _SECONDS_BETWEEN_LOOKS = 1.0
+#: How many partial results are added in one task.
+_FAN_IN = 8
+
+
+def for_each(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """Return one delayed call of a function for each entry of the arguments, as `map` does.
+
+    An argument can be endless, such as `itertools.repeat` of one delayed value for all calls.
+    What the calls have in common is best given by `functools.partial`: dask looks for collections
+    inside every argument of every call, which takes longer than the call.
+    """
+    call = delayed(function, pure=False)
+    return [call(*each) for each in zip(*arguments, strict=False)]
+
+
+def add_up(parts: list[Any], add: Callable[[Any, Any], Any] = operator.add) -> Any:
+    """Compute the sum of delayed values, added a few at a time. None adds nothing."""
+    return dask.compute(delayed_sum(parts, add))[0]
+
+
+def delayed_sum(parts: list[Any], add: Callable[[Any, Any], Any] = operator.add) -> Any:
+    """Return the delayed value of `add_up`."""
+
+    def added(*values: Any) -> Any:
+        total = None
+        for value in values:
+            total = value if total is None else total if value is None else add(total, value)
+        return total
+
+    call = delayed(added, pure=False)
+    while len(parts) > 1:
+        parts = [call(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
+    return parts[0]
+
+
+def in_one_layer(value: Delayed) -> Delayed:
+    """Return a delayed value whose graph is one layer.
+
+    Each task that takes the value copies the list of its layers. If every partition has a layer of
+    its own, P tasks would take O(P^2) time.
+    """
+    tasks = ensure_dict(value.__dask_graph__())
+    layers = {value.key: MaterializedLayer(tasks)}
+    return Delayed(value.key, HighLevelGraph(layers, {value.key: set()}))
+
+
+# ---------------------------------------------------------------- workers
 
 
 def is_from(regressor: Any, *modules: str) -> bool:
@@ -99,19 +151,6 @@ def n_threads() -> int:
     if dask.config.get("scheduler", None) in ("sync", "synchronous", "single-threaded"):
         return 1
     return dask.config.get("num_workers", None) or CPU_COUNT
-
-
-def wait_for(value: Any) -> None:
-    """Wait until workers have computed a persisted value; raise the error of its task."""
-    if _client() is None:
-        return
-    from distributed import futures_of, wait
-
-    futures = futures_of(value)
-    wait(futures)
-    for future in futures:
-        if future.status == "error":
-            future.result()
 
 
 def _lost_worker(regressor: Any, lost: set[str]) -> RuntimeError:
