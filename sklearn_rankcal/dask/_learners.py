@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import dask
@@ -12,7 +13,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask import delayed
-from dask.dataframe.utils import meta_nonempty
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
@@ -208,33 +208,18 @@ def fit_collection(
 
     The workers hold the tables while it is fitted.
     """
-    weighted = plan.weight_unit is not None
-    # What the frames look like is read from a few rows of any values.
-    template = plan.table.meta
-    if plan.table.is_array:
-        X = np.ones((2, template.shape[1]), template.dtype)
-    else:
-        X = plan.table.features(meta_nonempty(template))
-    ones, queries = np.ones(len(X)), Queries.single(len(X))
-    meta = _table_frame(model, X, ones, queries, ones if weighted else None).iloc[:0]
-    dtypes = dict(meta.dtypes)
-
-    def table_frame(*rows: Any) -> pd.DataFrame:
-        # Partitions can have other dtypes than dask says, for example whole numbers.
-        return _table_frame(model, *rows).astype(dtypes)
-
-    parts = plan.map(table_frame, data, empty=meta)
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
-        frame = dd.from_delayed(parts, meta=meta, verify_meta=True).persist()
-        parts = frame.to_delayed()
-        lengths = dask.compute(for_each(len, parts))[0]
-        if 0 in lengths:  # LightGBM fails on a worker without rows
-            parts = [part for part, length in zip(parts, lengths, strict=True) if length]
-            frame = dd.from_delayed(parts, meta=meta, verify_meta=True)
+        parts = dask.persist(*plan.map(partial(_table_frame, model), data))
+        # LightGBM fails on a worker without rows
+        has_rows = dask.compute(for_each(lambda part: part is not None, parts))[0]
+        parts = list(compress(parts, has_rows))
         slopes = add_up(for_each(lambda part: part.attrs.get(_SLOPES), parts))
-        columns = [name for name in meta.columns if name not in (_TARGETS, _WEIGHTS)]
-        collections = [frame[columns], frame[_TARGETS], *([frame[_WEIGHTS]] if weighted else [])]
+        # Partitions can have other dtypes than the first one, for example whole numbers.
+        frame = dd.from_delayed(parts, verify_meta=False).persist()
+        columns = [name for name in frame.columns if name not in (_TARGETS, _WEIGHTS)]
+        weights = [] if plan.weight_unit is None else [frame[_WEIGHTS]]
+        collections = [frame[columns], frame[_TARGETS], *weights]
         if plan.table.is_array or is_from(regressor, "dask_ml."):
             # dask_ml refuses data frames, and partitions of unknown length
             collections = [each.to_dask_array(lengths=True) for each in collections]

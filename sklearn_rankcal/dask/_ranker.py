@@ -37,20 +37,13 @@ from sklearn_rankcal.dask._learners import (
     unfitted_on_one_machine,
 )
 from sklearn_rankcal.dask._metrics import mean_of_queries
-from sklearn_rankcal.dask._training import (
-    Counts,
-    Plan,
-    columns_that_differ,
-    documents,
-    extremes,
-)
+from sklearn_rankcal.dask._training import Counts, Plan, columns_that_differ, documents, extremes
 from sklearn_rankcal.dask._workers import add_up, delayed_sum, for_each
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
@@ -223,7 +216,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             warn_if_rows_are_queries(Queries.uniform(counts.n_queries, 1))
         unit = None
         if sample_weight is not None:
-            unit = self._weight_unit(regressor, -ranges[2], ranges[3], counts)
+            unit = self._weight_unit(-ranges[2], ranges[3], counts)
         plan = Plan(data.table, loss, counts.sums, unit)
         largest = for_each(partial(plan.largest, center=self.center), labels)
         of_targets, of_centred = add_up(largest, np.maximum)
@@ -290,18 +283,11 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             )
         return parts, ranges
 
-    def _weight_unit(
-        self, regressor: Any, smallest: float, largest: float, counts: Counts
-    ) -> float | None:
+    def _weight_unit(self, smallest: float, largest: float, counts: Counts) -> float | None:
         """Return the number by which weights are divided; None leaves them out."""
         if self.regressor is None:  # only ratios of weights count
             return None if smallest == largest else counts.weight / counts.n_rows
-        if smallest == largest == 1:
-            return None
-        if not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel):
-            weights = np.array([smallest, largest])
-            weight_arguments(unfitted_on_one_machine(regressor), weights)
-        return 1.0
+        return None if smallest == largest == 1 else 1.0
 
     def _fit_model(
         self, regressor: Any, data: Collections, plan: Plan, counts: Counts, largest: float
