@@ -7,7 +7,6 @@ targets, decoded, converges to the best ranking for the measure you chose.
 from sklearn_rankcal._version import __version__
 from sklearn_rankcal.aggregation import Aggregate, Judgements, aggregate
 from sklearn_rankcal.boosting import BoostedRanker
-from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.cost_sensitive import LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.cutoffs import RiskControlledCutoff
 from sklearn_rankcal.exceptions import (
@@ -31,6 +30,7 @@ from sklearn_rankcal.rankers import (
     predict_order,
     predict_scores,
 )
+from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.utils import show_versions
 
 __all__ = [

@@ -8,11 +8,11 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
 from sklearn_rankcal.consistency import satisfies_reinforce, satisfies_score_condition
-from sklearn_rankcal.consistency._diagnosis import scores_suffice, squared_errors
 from sklearn_rankcal.datasets import make_preferences, make_ranking
 from sklearn_rankcal.losses import DCG, MAP, PD, get_loss
 from sklearn_rankcal.models import BilinearPairs
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers._diagnosis import scores_suffice, squared_errors
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.consistency._diagnosis import Diagnosis
 from sklearn_rankcal.decoders import Rules, Sort
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
@@ -19,6 +18,7 @@ from sklearn_rankcal.models._early_stopping import squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _reports, _table
+from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import TrainingData

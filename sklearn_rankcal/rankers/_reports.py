@@ -9,12 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.consistency._diagnosis import (
-    Diagnosis,
-    rounding_slack,
-    scores_suffice,
-    squared_errors,
-)
 from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder, Rules, Sort
 from sklearn_rankcal.decoders._decode_rules import decode_scores_under
 from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
@@ -27,6 +21,12 @@ from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.losses._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded
+from sklearn_rankcal.rankers._diagnosis import (
+    Diagnosis,
+    rounding_slack,
+    scores_suffice,
+    squared_errors,
+)
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_rows

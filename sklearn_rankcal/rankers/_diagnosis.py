@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.consistency._conditions import reinforce_violations, score_violations
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.plotting._axes import make_axes, place_legend
+from sklearn_rankcal.losses._conditions import reinforce_violations, score_violations
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.targets._space import Space
@@ -136,6 +135,9 @@ class Diagnosis:
         -------
         axes : ndarray of two matplotlib axes
         """
+        # Imported here, because fitting and predicting need no plots.
+        from sklearn_rankcal.plotting._axes import make_axes, place_legend
+
         if axes is None:
             axes = make_axes(1, 2, figsize=(9, 3))
         left, right = axes
