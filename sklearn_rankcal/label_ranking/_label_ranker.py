@@ -33,17 +33,14 @@ from sklearn_rankcal.labels._label_rankings import (
     read_label_rankings,
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.models._column_parameters import match_parameters
-from sklearn_rankcal.models._document import weight_arguments
-from sklearn_rankcal.models._outputs import fit_outputs
+from sklearn_rankcal.models._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone, readable_table
+from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._features import check_features, note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._parameters import check_choice, check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
@@ -332,11 +329,8 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
-        regressor = BlendedRegressor() if self.regressor is None else clone(self.regressor)
-        match_parameters(regressor, X)
+        regressor, weights = prepare_regressor(self.regressor, X, weight, self.random_state)
         y = targets[:, 0] if targets.shape[1] == 1 else targets
-        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
-        regressor = set_random_states(regressor, self.random_state)
         if hasattr(regressor, "fit_held_out"):
             return regressor, regressor.fit_held_out(X, y, **weights)
         try:

@@ -10,7 +10,24 @@ from numpy.typing import NDArray
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
+from sklearn_rankcal.models._blend import BlendedRegressor
+from sklearn_rankcal.models._column_parameters import match_parameters
+from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.utils._catboost import clone
+from sklearn_rankcal.utils._nested import set_random_states
+
+
+def prepare_regressor(
+    regressor: Any, X: Any, weight: NDArray[np.float64] | None, random_state: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return a clone for the table X, and the keyword arguments that pass weights to its fit.
+
+    None means `BlendedRegressor`.
+    """
+    prepared = BlendedRegressor() if regressor is None else clone(regressor)
+    match_parameters(prepared, X)
+    weights = weight_arguments(prepared, weight, is_default=regressor is None)
+    return set_random_states(prepared, random_state), weights
 
 
 def fit_outputs(regressor: Any, X: Any, y: NDArray[np.float64], arguments: dict[str, Any]) -> Any:
