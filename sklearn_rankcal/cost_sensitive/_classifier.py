@@ -64,9 +64,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     n_folds : int or None, default=5
         The number of folds, at least 2, for held-out predictions u, from which a logistic
         regression estimates probabilities q of the classes. The mean sum_y q_y alpha_y replaces u
-        if its held-out squared error is smaller: with little data, regressors shrink u towards the
-        mean of alpha, as if the class were in doubt. None never replaces u, and neither do the 0-1
-        loss and more than 100 classes.
+        if its held-out squared error is smaller (:ref:`low_rank`). None never replaces u, and
+        neither do the 0-1 loss and more than 100 classes.
     random_state : int, RandomState instance or None, default=None
         Seed of every ``random_state`` of the clones of the regressor.
 
@@ -75,8 +74,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     classes_, targets_ : ndarray of shape (n_classes,) and (n_targets,)
         The names of the rows and of the columns of the costs.
     loss_ : LowRankLoss
-        The costs. The expected cost of the prediction for a row exceeds that of the best target by
-        at most ``loss_.regret_constant() * ||u - E[alpha_Y | x]|| + 2 * loss_.error``.
+        The costs in factored form, with a bound on the regret of predictions.
     regressor_ : estimator
         The regressor, fitted to alpha_y.
     recalibrator_ : estimator or None
@@ -134,10 +132,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
             Non-negative weights for the regressor. If None, every row has weight 1.
         """
         if self.regressor is not None and is_classifier(self.regressor):
-            raise ValueError(
-                f"{type(self.regressor).__name__} is a classifier, but a regressor is needed, "
-                "because the vectors that encode the classes are real numbers."
-            )
+            raise ValueError(f"{type(self.regressor).__name__} is a classifier, not a regressor.")
         X = check_features(X)
         check_no_mask(y, "y")
         validate_data(self, X=X, y=y, skip_check_array=True)
@@ -162,13 +157,11 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
             self.recalibrator_ = self._recalibrate(X, labels, alpha, weight, self.n_folds)
         return self
 
-    def _recalibrate(
-        self, X: Any, labels: Ints, alpha: Floats, weight: Floats, n_folds: int
-    ) -> Any:
+    def _recalibrate(self, X: Any, labels: Ints, alpha: Floats, weight: Floats, folds: int) -> Any:
         """Fit a logistic regression of the class on u; return None if u itself has less error."""
         u, means = np.empty((2, len(labels), alpha.shape[1]))
         # The folds are stratified: the rows of each class are dealt to the folds in turn.
-        fold = np.argsort(np.argsort(labels, kind="stable")) % n_folds
+        fold = np.argsort(np.argsort(labels, kind="stable")) % folds
         splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
         # Step 1: predict u for each fold by a regressor that is fitted to the other folds.
         for train, test in splits:
@@ -245,7 +238,7 @@ def mean_cost_loss(
     targets: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Compute the mean cost of predictions.
+    """Compute the mean cost of predictions; smaller is better.
 
     Parameters
     ----------
@@ -255,11 +248,6 @@ def mean_cost_loss(
         The costs, and the names of their rows and columns, as in `LowRankClassifier`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights. If None, every row has weight 1.
-
-    Returns
-    -------
-    cost : float
-        The mean cost; smaller is better.
 
     Examples
     --------
@@ -282,9 +270,8 @@ def make_cost_scorer(
 ) -> Callable[..., float]:
     """Make a scorer that returns minus the mean cost, for `GridSearchCV` and similar tools.
 
-    The scorer evaluates any classifier. It finds the costs by the names of the classes and not by
-    their positions, so that a fold of a cross-validation may lack some classes. The parameters are
-    those of `mean_cost_loss`. See :ref:`low_rank`.
+    The scorer evaluates any classifier. It finds the costs by the names of the classes, of which a
+    fold of a cross-validation may lack some. The parameters are those of `mean_cost_loss`.
     """
     names = {"loss_matrix": loss_matrix, "classes": classes, "targets": targets}
     _read_problem(**names)  # errors belong here, because a search turns them into NaN
@@ -298,8 +285,9 @@ def _read_problem(
     rows = _read_names(classes, "classes")
     columns = rows if targets is None else _read_names(targets, "targets")
     given: Any = loss_matrix(rows) if callable(loss_matrix) else loss_matrix
-    if loss_matrix is None:
-        given = LowRankLoss.zero_one(len(rows))
+    if loss_matrix is None:  # two classes need a single output
+        n = len(rows)
+        given = 1 - np.eye(2) if n == 2 else LowRankLoss(np.eye(n), -np.eye(n), intercept=1.0)
     costs = given if isinstance(given, LowRankLoss) else read_matrix(given, "loss_matrix")
     if costs.shape != (len(rows), len(columns)):
         raise ValueError(
@@ -328,14 +316,11 @@ def _places(values: ArrayLike, names: Names, what: str, known: str) -> Ints:
     place = {name: i for i, name in enumerate(names.tolist())}
     unknown = [value for value in listed if value not in place]
     if unknown:
-        raise ValueError(
-            f"{what} contains {unknown[0]!r}, which is not among {known}: {names.tolist()}."
-        )
+        raise ValueError(f"{what} contains {unknown[0]!r}, not among {known}: {names.tolist()}.")
     return np.array([place[value] for value in listed], dtype=np.int64)
 
 
 def _fit_logistic(u: Floats, labels: Ints, weight: Floats) -> Any:
-    # The penalty of the logistic regression is measured in rows of weight 1. Weights of mean 1 make
-    # the fit independent of the scale of the weights.
+    # With weights of mean 1, the penalty does not depend on the scale of the weights.
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return model.fit(u, labels, logisticregression__sample_weight=mean_one(weight))

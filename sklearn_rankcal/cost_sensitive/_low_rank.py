@@ -36,8 +36,6 @@ class LowRankLoss:
         The vector of each target, whose product with the regression targets is the cost.
     c : float or array-like of shape (n_labels,), default=0.0
         The part of the cost that depends on the label alone, which need not be estimated.
-    error : float, default=0.0
-        If this loss approximates other costs, the largest difference between the two.
     intercept : float or array-like of shape (n_targets,), default=0.0
         The part b of the cost that depends on the target alone, which needs no regression target.
 
@@ -56,24 +54,16 @@ class LowRankLoss:
     """
 
     def __init__(
-        self,
-        alpha: ArrayLike,
-        beta: ArrayLike,
-        c: ArrayLike = 0.0,
-        *,
-        error: float = 0.0,
-        intercept: ArrayLike = 0.0,
+        self, alpha: ArrayLike, beta: ArrayLike, c: ArrayLike = 0.0, *, intercept: ArrayLike = 0.0
     ) -> None:
         self.alpha, self.beta = read_matrix(alpha, "alpha"), read_matrix(beta, "beta")
         self.shape = len(self.alpha), len(self.beta)
         self.c = _read_vector(c, self.shape[0], "c")
-        self.error = error
+        self.error = 0.0  # the largest difference from the costs that this loss approximates
         self.intercept = _read_vector(intercept, self.shape[1], "intercept")
         if self.alpha.shape[1] != self.beta.shape[1]:
-            raise ValueError(
-                "alpha (n_labels, rank) and beta (n_targets, rank) need the same number of "
-                f"columns; got shapes {self.alpha.shape} and {self.beta.shape}."
-            )
+            shapes = f"{self.alpha.shape} and {self.beta.shape}"
+            raise ValueError(f"alpha and beta need the same number of columns; got {shapes}.")
 
     @classmethod
     def from_matrix(cls, L: ArrayLike, rank: int | None = None) -> LowRankLoss:
@@ -92,7 +82,7 @@ class LowRankLoss:
         loss : LowRankLoss
             The means of the columns are in ``intercept``. The columns of ``beta`` are orthonormal,
             so that the squared error of a prediction of alpha is that of the costs of all targets.
-            Costs below 1e-13 of the norm of L can be lost in `error`.
+            The attribute `error` is the largest error of a cost; without `rank`, it is rounding.
         """
         matrix = read_matrix(L, "loss_matrix")
         check_range(matrix, "loss_matrix")
@@ -107,18 +97,9 @@ class LowRankLoss:
         values[values <= NOISE * np.linalg.norm(matrix)] = 0.0
         d = max(np.count_nonzero(values[:rank]), 1)
         alpha, beta = left[:, :d] * values[:d], right[:d].T
-        error = float(np.abs(alpha @ beta.T + b - matrix).max())
-        return cls(alpha, beta, error=error, intercept=b)
-
-    @classmethod
-    def zero_one(cls, n_labels: int) -> LowRankLoss:
-        """Make the 0-1 loss: 1 for a wrong label and 0 for the right one.
-
-        The regression targets are indicators of the labels. Two labels need a single indicator.
-        """
-        if n_labels == 2:
-            return cls([[0.5], [-0.5]], [[-1.0], [1.0]], intercept=0.5)
-        return cls(np.eye(n_labels), -np.eye(n_labels), intercept=1.0)
+        loss = cls(alpha, beta, intercept=b)
+        loss.error = float(np.abs(loss.expected_cost(alpha) - matrix).max())
+        return loss
 
     def encode(self, labels: ArrayLike) -> Floats:
         """Return the regression targets (n_samples, rank) of labels, which are numbers from 0."""
@@ -143,10 +124,7 @@ class LowRankLoss:
         return best
 
     def expected_cost(self, u: ArrayLike) -> Floats:
-        """Return the expected cost (n_samples, n_targets) of every target, without the part c.
-
-        `u` are the expected regression targets (n_samples, rank).
-        """
+        """Return the expected cost of each target, without the part c, for rows u = E[alpha_Y]."""
         return read_matrix(u, "u") @ self.beta.T + self.intercept
 
     def cost(self, labels: ArrayLike, targets: ArrayLike) -> Floats:
