@@ -3,8 +3,9 @@
 import re
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
-from sklearn_rankcal.consistency._surrogate_risks import _problem, _values
+from sklearn_rankcal.consistency._calibration import _problem
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -68,5 +69,11 @@ def draw(random, sizes=(1, 2, 5, 9), interleaved=True):
 
 def surrogate_risk(scores, distribution, loss, surrogate):
     """The expected value of a surrogate; the parameters are those of `surrogate_regret`."""
-    values = _values(*_problem(scores, distribution, loss, surrogate))
+    problem, rows = _problem(scores, distribution, loss, surrogate)
+    values = problem.take(np.zeros(len(rows), dtype=np.int64)).value(rows)
     return float(values[0]) if np.ndim(scores) == 1 else values
+
+
+def decreasing_fit(values):
+    """The non-increasing rows that are nearest to the rows of values."""
+    return np.array([isotonic_regression(row, increasing=False).x for row in values])

@@ -377,7 +377,7 @@ def test_the_search_repeats_itself_and_takes_objects():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: find_counterexample("dcg", n_documents=7), r"from 2 to 6, .*\(720 of 6 .*got 7"),
+        (lambda: find_counterexample("dcg", n_documents=7), "from 2 to 6; got 7"),
         (lambda: find_counterexample("dcg", n_documents=1), "got 1"),
         (lambda: find_counterexample("dcg", n_documents=3.0), "got 3.0"),
         (lambda: find_counterexample("dcg", "greedy_dag"), "Unknown decoder 'greedy_dag'"),

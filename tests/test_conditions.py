@@ -226,6 +226,9 @@ def test_scores_whose_terms_cancel_inside_a_label_are_ties():
         sizes = targets_and_sizes(([label], [1.0]), PDByScores(score_function=f))[1]
         assert (sizes >= 0.1 / 3).all()
     assert expected_targets(([label], [1.0]), "pd_by_scores")[0] == 0
+    label[0], label[1], label[2] = [0, 0.1, 0.2], [0.3, 0, 0], [0, 0.2, 0]  # so do all documents
+    assert not expected_targets(([label], [1.0]), "pd_by_scores").any()
+    assert satisfies_score_condition(([label], [1.0])).violations == ((0, 2), (1, 0), (2, 1))
 
 
 def test_tied_worlds_have_low_noise():

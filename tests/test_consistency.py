@@ -263,8 +263,8 @@ GOOD = ([[1, 0]], [1.0])
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: LabelDistribution([[1, 0]], [0.9]), ValueError, "sum to 1; they sum to 0.9"),
-        (lambda: LabelDistribution([[1, 0]] * 2, [1.5, -0.5]), ValueError, "of label 1 is -0.5"),
+        (lambda: LabelDistribution([[1, 0]], [0.9]), ValueError, r"sum to 1; got \[0\.9\]"),
+        (lambda: LabelDistribution([[1, 0]] * 2, [1.5, -0.5]), ValueError, r">= 0 and .* -0\.5"),
         (lambda: LabelDistribution([[1, 0]], [0.5, 0.5]), ValueError, r"shape \(1,\)"),
         (lambda: LabelDistribution([[1, 0]], 1.0), ValueError, r"it has shape \(\)"),
         (lambda: LabelDistribution([[1, np.nan]], [1]), ValueError, r"first at \[0, 1\]"),
@@ -282,7 +282,11 @@ GOOD = ([[1, 0]], [1.0])
         (lambda: bayes_ranking(([EDGE], [1.0]), "ndcg"), ValueError, "relevance of every row"),
         (lambda: bayes_ranking(([[2, 0]], [1.0]), "map"), ValueError, "threshold=t"),
         (lambda: bayes_ranking(([[0, 0]], [1.0]), "map"), ValueError, "undefined for every"),
-        (lambda: bayes_ranking(([[1] * 9], [1.0]), "err"), ValueError, "have 362,880 rankings"),
+        (
+            lambda: bayes_ranking(([[1] * 9], [1.0]), "err"),
+            ValueError,
+            "too many to enumerate",
+        ),
         (lambda: bayes_ranking(([[1] * 9], [1.0]), MAPByScores()), ValueError, "loss='map'"),
         (lambda: bayes_ranking(([[1] * 25], [1.0]), "map"), ValueError, "24 documents"),
         (lambda: ranking_risk([1, 2, 3], GOOD, "dcg"), ValueError, r"\(2,\) or \(n_rankings, 2\)"),
@@ -356,7 +360,7 @@ def test_unusual_arguments_of_find_counterexample():
         find_counterexample("pd", n_trials=10.5)
     with pytest.raises(TypeError, match="condition must be a function"):
         find_counterexample("pd", condition="dag")
-    with pytest.raises(ValueError, match="must have shapes that broadcast"):
+    with pytest.raises(ValueError, match="could not be broadcast together"):
         regret_bound("pd", [1, 2, 3], [2, 3])
 
 

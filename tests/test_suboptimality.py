@@ -14,7 +14,6 @@ from sklearn_rankcal.consistency import (
     surrogate_regret,
 )
 from sklearn_rankcal.consistency import _minima as minima
-from sklearn_rankcal.consistency._minima import decreasing_fit
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import NDCG, get_loss
 from sklearn_rankcal.queries import Queries
@@ -28,7 +27,7 @@ from sklearn_rankcal.surrogates import (
 )
 
 from .ranking_lemmas import OrderPreservingMap
-from .surrogate_data import EVERY, itakura_saito, name_of, surrogate_risk
+from .surrogate_data import EVERY, decreasing_fit, itakura_saito, name_of, surrogate_risk
 
 CONVEX = [surrogate for surrogate in EVERY if surrogate.convex]
 
@@ -192,15 +191,6 @@ def test_suboptimality_of_the_squared_error_is_the_distance_to_the_cone():
         got = suboptimality(epsilons, distribution, "dcg", PointwiseSquared())
         np.testing.assert_allclose(got, wanted, atol=1e-10)
         assert (np.diff(got[np.argsort(epsilons)]) >= 0).all()  # H does not decrease
-
-
-def test_the_nearest_decreasing_rows():
-    from sklearn.isotonic import isotonic_regression
-
-    rng = np.random.default_rng(5)
-    values = rng.integers(0, 5, (200, 6)) + rng.choice([0, 1], (200, 1)) * rng.random((200, 6))
-    wanted = [isotonic_regression(row.astype(float), increasing=False) for row in values]
-    np.testing.assert_allclose(decreasing_fit(values.astype(float)), wanted, atol=1e-12)
 
 
 def test_infima_that_are_not_attained():

@@ -19,8 +19,7 @@ from sklearn_rankcal.consistency import (
     suboptimality,
     surrogate_regret,
 )
-from sklearn_rankcal.consistency._expected import ExpectedSurrogates
-from sklearn_rankcal.consistency._minima import minimizers
+from sklearn_rankcal.consistency._minima import ExpectedSurrogates, minimizers
 from sklearn_rankcal.losses import DCG, get_loss
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -376,7 +375,7 @@ def test_labels_that_leave_nothing_to_rank_and_bad_input():
     assert check and check.margin == np.inf
     for arguments, message in (
         ({"n_documents": 6}, "from 2 to 5; got 6"),
-        ({"n_documents": 2.0}, "from 2 to 5"),
+        ({"n_documents": 2.0}, "n_documents must be a whole number"),
         ({"n_cones": 0}, "n_cones must be a whole number >= 1"),
         ({"n_trials": 0}, "n_trials must be a whole number >= 1"),
         ({"condition": lambda p: False, "n_trials": 5}, "None of 50000 distributions"),

@@ -4,21 +4,16 @@ A `LabelDistribution` describes the labels that a query can have. The functions 
 ranking, regrets and their bounds, check the conditions of theorems, and search for distributions on
 which a loss with a decoder, or a surrogate, fails.
 
-References
-----------
-Ramaswamy, Agarwal and Tewari (2013), Convex calibrated surrogates for low-rank loss matrices with
-applications to subset ranking losses, NIPS.
-
-Calauzènes, Usunier and Gallinari (2013), Calibration and regret bounds for order-preserving
-surrogate losses in learning to rank, Machine Learning.
-
-Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, Annals of Statistics.
-
-Ravikumar, Tewari and Yang (2011), On NDCG consistency of listwise ranking methods, AISTATS.
+The papers are those of the method (:doc:`/about`).
 """
 
 from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound
-from sklearn_rankcal.consistency._calibration import CalibrationCheck, is_calibrated_numerically
+from sklearn_rankcal.consistency._calibration import (
+    CalibrationCheck,
+    is_calibrated_numerically,
+    suboptimality,
+    surrogate_regret,
+)
 from sklearn_rankcal.consistency._conditions import (
     Condition,
     is_low_noise,
@@ -29,7 +24,6 @@ from sklearn_rankcal.consistency._conditions import (
 from sklearn_rankcal.consistency._counterexamples import Counterexample, find_counterexample
 from sklearn_rankcal.consistency._distributions import LabelDistribution, expected_targets
 from sklearn_rankcal.consistency._rankings import bayes_ranking, ranking_regret, ranking_risk
-from sklearn_rankcal.consistency._surrogate_risks import suboptimality, surrogate_regret
 
 __all__ = [
     "CalibrationCheck",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -60,11 +62,6 @@ def regret_bound(
     bound : float or ndarray of shape (n_queries,)
         A bound on `ranking_regret`, for every order of documents whose scores tie.
 
-    Raises
-    ------
-    ValueError
-        If the loss or the surrogate has no bound, or if an argument is missing or out of range.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import regret_bound
@@ -96,14 +93,12 @@ def regret_bound(
     for name in ("largest", "total", "best_value"):
         if name in given:
             raise ValueError(f"{name} is only used together with a surrogate.")
-    unique, inverse = np.unique(sizes, return_inverse=True)
-    constants = [loss.regret_constant(int(r)) for r in unique]
-    if None in constants:
+    constant = _of_sizes(loss.regret_constant, sizes)
+    if np.isnan(constant).any():
         raise ValueError(
             f"{type(loss).__name__} has no regret bound, because it is not calibrated for every "
             f"distribution, but over {loss.calibrated_over}."
         )
-    constant = np.array(constants, dtype=np.float64)[inverse].reshape(sizes.shape)
     return _number_or_array(constant * np.sqrt(given["surrogate_regret"]) + given["gap"])
 
 
@@ -139,11 +134,6 @@ def bregman_regret_bound(
     bound : float or ndarray of shape (n_queries,)
         A bound on `ranking_regret`.
 
-    Raises
-    ------
-    ValueError
-        If the loss is not positional, or if an argument is out of range.
-
     Examples
     --------
     Softmax cross-entropy is strongly convex in the 1-norm with mu = 1 / total,
@@ -166,8 +156,7 @@ def bregman_regret_bound(
     if isinstance(dual_norm, bool) or not isinstance(dual_norm, Real) or not float(dual_norm) >= 1:
         raise ValueError(f"dual_norm must be a number >= 1, or infinite; got {dual_norm!r}.")
     p = float(dual_norm)
-    constants = [2 ** (1 / p) * loss.discount_constant(int(r), p) for r in sizes.ravel()]
-    constant = np.array(constants).reshape(sizes.shape)
+    constant = _of_sizes(lambda r: 2 ** (1 / p) * loss.discount_constant(r, p), sizes)
     return _number_or_array(constant * np.sqrt(2 * given["surrogate_regret"] / mu))
 
 
@@ -187,16 +176,14 @@ def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], In
         given[name] = read_numbers(values, name)
         if not ((given[name] >= 0) & np.isfinite(given[name])).all():
             raise ValueError(f"{name} must be finite and >= 0; got {values!r}.")
-    shapes = {"n_documents": sizes.shape} | {name: array.shape for name, array in given.items()}
-    try:
-        np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        names = list(shapes)
-        raise ValueError(
-            f"{', '.join(names[:-1])} and {names[-1]} must have shapes that broadcast; got "
-            f"{', '.join(map(str, shapes.values()))}."
-        ) from None
     return given, sizes
+
+
+def _of_sizes(function: Callable[[int], float | None], sizes: Ints) -> Floats:
+    """Return a function of the number of documents for each query; NaN for None."""
+    of_size = {r: function(r) for r in set(sizes.ravel().tolist())}
+    values = [of_size[r] for r in sizes.ravel().tolist()]
+    return np.array(values, dtype=np.float64).reshape(sizes.shape)
 
 
 def _number_or_array(values: Floats) -> Any:
@@ -205,10 +192,7 @@ def _number_or_array(values: Floats) -> Any:
 
 def _positional(loss: Loss) -> PositionalLoss:
     if not isinstance(loss, PositionalLoss):
-        raise ValueError(
-            f"Surrogate regret bounds hold for positional losses, such as 'ndcg' and 'dcg'; got "
-            f"{loss!r}."
-        )
+        raise ValueError(f"Surrogate bounds need a positional loss, such as 'ndcg'; got {loss!r}.")
     return loss
 
 
@@ -226,18 +210,12 @@ def _surrogate_constants(
             raise ValueError("best_value replaces largest and total; pass one or the other.")
         if getattr(surrogate, "eta", 1.0) is None:
             raise ValueError(f"best_value does not determine eta; pass {name}(eta=...).")
-    # The distinct rows of size, largest, total and best value, where -1 stands for a missing one.
-    columns = [given.get(key, np.array(-1.0)) for key in ("largest", "total", "best_value")]
-    full = np.broadcast_arrays(sizes.astype(np.float64), *columns)
-    rows = np.column_stack([column.ravel() for column in full])
-    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-    discounts = {r: loss.discounts(r) for r in set(sizes.ravel().tolist())}
-    of_discounts = {r: loss.discount_constant(r) for r in discounts}
-    constants = np.empty(len(unique))
-    for k, (size, largest, total, best) in enumerate(unique.tolist()):
-        r = int(size)
+    # The constants of distinct sizes and utilities are computed once; -1 stands for None.
+
+    @functools.cache
+    def constant_of(r: int, largest: float, total: float, best: float) -> float:
         if best >= 0:
-            phi = discounts[r]
+            phi = loss.discounts(r)
             if phi[0] <= 0 or phi.min() < 0:
                 raise ValueError(
                     "best_value needs a measure with discounts >= 0 and no constant term; those of "
@@ -255,5 +233,9 @@ def _surrogate_constants(
                 f"The constant of {name} depends on the expected utilities; pass largest, total or "
                 "best_value."
             )
-        constants[k] = constant * of_discounts[r]
-    return constants[np.ravel(inverse)].reshape(full[0].shape)
+        return constant * loss.discount_constant(r)
+
+    columns = [given.get(key, np.array(-1.0)) for key in ("largest", "total", "best_value")]
+    full = np.broadcast_arrays(sizes, *columns)
+    rows = zip(*(column.ravel().tolist() for column in full), strict=True)
+    return np.array([constant_of(*row) for row in rows]).reshape(full[0].shape)

@@ -1,10 +1,10 @@
-"""A numerical check of calibration: do near-minimisers of a surrogate lead to best rankings?"""
+"""Surrogate regrets, suboptimality, and a numerical check of calibration."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,28 @@ from sklearn_rankcal.consistency._counterexamples import (
     draw_mixtures,
     draw_pool,
     find_counterexample,
+    mixture_of,
+    read_size,
 )
-from sklearn_rankcal.consistency._distributions import LabelDistribution
-from sklearn_rankcal.consistency._expected import ExpectedSurrogates, resolved_targets
-from sklearn_rankcal.consistency._minima import cone_minimizers, is_piecewise_linear, minimizers
-from sklearn_rankcal.consistency._rankings import all_ranks
+from sklearn_rankcal.consistency._distributions import Distribution, LabelDistribution, resolve
+from sklearn_rankcal.consistency._minima import (
+    ExpectedSurrogates,
+    is_piecewise_linear,
+    minimizers,
+    resolved_targets,
+)
+from sklearn_rankcal.consistency._rankings import all_ranks, ranking_regret
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The largest query whose cones are searched.
+#: The largest query, for which surrogates are minimised over the scores of each of 120 rankings.
 LARGEST = 5
+#: Expected values of surrogates that differ by this share of their size count as equal.
+ROUNDING = 1e-12
 #: Rankings count whose regret is at least this share of the range of the loss. Scores count as a
 #: minimum if their surrogate regret and their derivatives are up to this share of the expected
 #: surrogate, and of its derivatives, at scores of 0.
@@ -36,6 +45,134 @@ NOTABLE, NOTHING = 1e-3, 1e-9
 #: Distributions that are drawn at a time, for those that satisfy the condition, and the number of
 #: such draws.
 DRAWN, DRAWS = 1000, 50
+
+
+def surrogate_regret(
+    scores: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
+) -> Any:
+    """Compute the expected value of a surrogate for scores, minus its infimum over all scores.
+
+    The utilities are the targets of `expected_targets`, without shrinkage. If the surrogate takes
+    preferences, and labels are preferences, it is evaluated for each label, and not for their mean.
+    :doc:`/surrogate_theory` describes how infima are found.
+
+    Parameters
+    ----------
+    scores : array-like of shape (r,) or (n_scores, r)
+        The score of each document, or several such rows.
+    distribution, loss : LabelDistribution or tuple, str or Loss
+        As in `expected_targets`; the targets of the loss are the utilities.
+    surrogate : str or Surrogate
+        A key of `surrogates.SURROGATES`, or an object. If it has a parameter `eta` that is None,
+        the labels of the distribution determine it.
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n_scores,)
+        At least 0. Differences within rounding (1e-12 of the expected value) are 0.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a derivative of more than 1e-6 of its size at scores of 0 is left at the minimum. For
+        surrogates that are not convex, only derivatives are checked.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.consistency import surrogate_regret
+    >>> distribution = ([[1, 0], [0, 1]], [0.75, 0.25])
+    >>> surrogate_regret([[0.75, 0.25], [0.5, 0.5]], distribution, "dcg", "pointwise_squared")
+    array([0.   , 0.125])
+    """
+    problem, rows = _problem(scores, distribution, loss, surrogate)
+    values = problem.take(np.zeros(len(rows), dtype=np.int64)).value(rows)
+    regret = _regret(values, problem.value(minimizers(problem)))
+    return float(regret[0]) if np.ndim(scores) == 1 else regret
+
+
+def suboptimality(
+    epsilon: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
+) -> Any:
+    """Compute H(epsilon), the least surrogate regret of scores with a regret of at least epsilon.
+
+    This is equation (9) of Duchi et al. (2013). A surrogate is consistent if and only if H is
+    positive for all positive epsilon and all distributions (their proposition 2). The surrogate is
+    minimised over the scores of every ranking of such a regret; see :doc:`/surrogate_theory`.
+
+    Parameters
+    ----------
+    epsilon : float or array-like of shape (n,)
+        Regrets of the ranking, which are not negative.
+    distribution, loss, surrogate
+        As in `surrogate_regret`, for at most 5 documents.
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n,)
+        Infinite if no ranking has a regret of epsilon or more. If H(epsilon) is 0 for a positive
+        epsilon, scores can minimise the surrogate and lead to a ranking with that regret.
+
+    Examples
+    --------
+    RankSVM is not consistent, even if preferences reinforce each other as in the proof of theorem 3
+    of Duchi et al. (2013). It costs no surrogate regret to lose 0.01 of expected weight here:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.consistency import suboptimality
+    >>> labels = np.zeros((4, 3, 3))  # single preferences 0 > 1, 1 > 2, 0 > 2 and 2 > 0
+    >>> labels[range(4), [0, 1, 0, 2], [1, 2, 2, 0]] = 1
+    >>> suboptimality([0.01, 0.02], (labels, [0.25, 0.01, 0.5, 0.24]), "pd", "ranksvm").round(9)
+    array([0.  , 0.24])
+    """
+    wanted = read_numbers(epsilon, "epsilon")
+    if not ((wanted >= 0) & np.isfinite(wanted)).all():
+        raise ValueError(f"epsilon must be finite and >= 0; got {epsilon!r}.")
+    surrogate = get_surrogate(surrogate)
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    if r > LARGEST:
+        raise ValueError(
+            f"suboptimality minimises over the scores of every ranking, for up to {LARGEST} "
+            f"documents; got {r}."
+        )
+    ranks = all_ranks(r)
+    regrets = ranking_regret(ranks, distribution, loss)
+    problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    wanted = wanted - ROUNDING * regrets.max()  # regrets that rounding alone tells apart are equal
+    counts = regrets >= wanted.min(initial=np.inf)
+    least = np.full(len(ranks), np.inf)
+    if counts.any():
+        orders = np.argsort(ranks[counts], axis=1)
+        cones = problem.take(np.zeros(len(orders), dtype=np.int64))
+        values = cones.value(minimizers(cones, orders))
+        least[counts] = _regret(values, problem.value(minimizers(problem)))
+    h = np.where(regrets >= wanted[..., None], least, np.inf).min(axis=-1)
+    return float(h) if h.ndim == 0 else h
+
+
+def _regret(values: Floats, least: Floats) -> Floats:
+    """Return values minus the least one, and 0 where rounding alone tells them apart."""
+    regret = values - least
+    return np.where(regret <= ROUNDING * (np.abs(values) + np.abs(least)), 0.0, regret)
+
+
+def _problem(
+    scores: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
+) -> tuple[ExpectedSurrogates, Floats]:
+    """Return the expected surrogate, and the scores as an array (n_scores, r)."""
+    surrogate = get_surrogate(surrogate)
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    given = read_numbers(scores, "scores")
+    if given.ndim not in (1, 2) or given.shape[-1] != r:
+        raise ValueError(
+            f"scores must have shape ({r},) or (n_scores, {r}), with the score of each document; "
+            f"they have shape {given.shape}."
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("scores contains NaN or infinity.")
+    problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    return problem, given.reshape(-1, r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +247,6 @@ def is_calibrated_numerically(
         True if no failure was found, which proves nothing. Otherwise its `counterexample` is a
         proof up to the tolerances.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or if the surrogate does not fit the loss.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import is_calibrated_numerically
@@ -123,16 +255,14 @@ def is_calibrated_numerically(
     >>> bool(is_calibrated_numerically("ranknet", "ndcg", n_trials=2000, random_state=0))
     False
     """
-    r = n_documents
-    if isinstance(r, bool) or not isinstance(r, Integral) or not 2 <= r <= LARGEST:
-        raise ValueError(f"n_documents must be a whole number from 2 to {LARGEST}; got {r!r}.")
+    r = read_size(n_documents, LARGEST)
     check_count(n_cones, "n_cones")
     random = check_random_state(random_state)
     surrogate = get_surrogate(surrogate)
     found = find_counterexample(
         loss,
         surrogate,
-        int(r),
+        r,
         condition=condition,
         labels=labels,
         n_trials=n_trials,
@@ -140,7 +270,7 @@ def is_calibrated_numerically(
     )
     if found is not None:
         return CalibrationCheck(found, 0.0, (n_trials, 0))
-    loss, pool, value = draw_pool(get_loss(loss), int(r), labels, random)
+    loss, pool, value = draw_pool(get_loss(loss), r, labels, random)
     surrogate, targets = resolved_targets(surrogate, loss, pool)
     label, weight = _draw(n_cones, pool, condition, random)
     n = len(label)
@@ -150,12 +280,12 @@ def is_calibrated_numerically(
     at, ranking = np.nonzero((regret > 0) & (regret >= NOTABLE * np.ptp(value)))
     if len(at) == 0:
         return CalibrationCheck(None, np.inf, (n_trials, n))
-    ranks = all_ranks(int(r))
+    ranks = all_ranks(r)
     cones = problems.take(at)
-    scores = cone_minimizers(cones, np.argsort(ranks[ranking], axis=1))
+    scores = minimizers(cones, np.argsort(ranks[ranking], axis=1))
     least = problems.value(minimizers(problems))[at]
     excess = np.maximum(cones.value(scores) - least, 0.0)
-    size = np.abs(problems.value(np.zeros((n, int(r)))))[at]
+    size = np.abs(problems.value(np.zeros((n, r))))[at]
     minimal = excess <= NOTHING * size
     if not is_piecewise_linear(cones):
         # The surrogate regret of two documents is of second order in the difference of their
@@ -170,7 +300,7 @@ def is_calibrated_numerically(
     q = at[worst]
     counterexample = Counterexample(
         loss,
-        _distribution(pool, label[q], weight[q]),
+        mixture_of(pool, label[q], weight[q]),
         scores[worst],
         ranks[ranking[worst]].copy(),
         ranks[np.argmax(is_largest(expected[q]))].copy(),
@@ -188,21 +318,14 @@ def _draw(
     """Draw n mixtures that satisfy the condition, or fewer if it is seldom satisfied."""
     if condition is None:
         return draw_mixtures(n, len(pool), random)
-    labels, weights = [], []
-    for _ in range(DRAWS):
-        label, weight = draw_mixtures(DRAWN, len(pool), random)
-        for k in range(DRAWN):
-            if condition(_distribution(pool, label[k], weight[k])):
-                labels.append(label[k])
-                weights.append(weight[k])
-                if len(labels) == n:
-                    return np.array(labels), np.array(weights)
-    if not labels:
+    kept = (
+        mixture
+        for _ in range(DRAWS)
+        for mixture in zip(*draw_mixtures(DRAWN, len(pool), random), strict=True)
+        if condition(mixture_of(pool, *mixture))
+    )
+    mixtures = list(itertools.islice(kept, n))
+    if not mixtures:
         raise ValueError(f"None of {DRAWS * DRAWN} distributions satisfies {condition!r}.")
+    labels, weights = zip(*mixtures, strict=True)
     return np.array(labels), np.array(weights)
-
-
-def _distribution(pool: Floats, label: Ints, weight: Floats) -> LabelDistribution:
-    """Return a mixture as a distribution of distinct labels."""
-    mixed = np.unique(label[weight > 0])
-    return LabelDistribution(pool[mixed], [weight[label == k].sum() for k in mixed])

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.consistency._distributions import (
+    Distribution,
     LabelDistribution,
     check_numbers,
     targets_and_sizes,
@@ -26,6 +27,8 @@ from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 TOL = 1e-9
+#: The expected targets themselves, or a distribution that has them.
+Expected = Distribution | ArrayLike
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,7 @@ def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
     return matrix, np.full(matrix.shape, tol * np.abs(matrix).max())
 
 
-def satisfies_reinforce(
-    u: LabelDistribution | tuple[Any, Any] | ArrayLike, *, tol: float = TOL
-) -> Condition:
+def satisfies_reinforce(u: Expected, *, tol: float = TOL) -> Condition:
     """Check P_reinforce, under which sorting by the diagonal is optimal for average precision.
 
     Let u_ij = E[Y_i Y_j / sum(Y)]. The condition says that for all i and j, u_ii >= u_jj implies
@@ -110,11 +111,6 @@ def satisfies_reinforce(
         The violations are pairs (i, j) in which i is sorted before j or ties with it, although j is
         relevant together with other documents more often than i is.
 
-    Raises
-    ------
-    ValueError
-        If u is neither a distribution nor a symmetric matrix, or if labels are not 0 or 1.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import satisfies_reinforce
@@ -127,13 +123,8 @@ def satisfies_reinforce(
     P_reinforce holds
     """
     u, slack = _expected(u, MAP(), tol)
-    uneven = np.abs(u - u.T) > slack
-    if uneven.any():
-        i, j = np.argwhere(uneven)[0]
-        raise ValueError(
-            f"u must be symmetric; entries [{i}, {j}] and [{j}, {i}] are {u[i, j]:g} and "
-            f"{u[j, i]:g}."
-        )
+    if (np.abs(u - u.T) > slack).any():
+        raise ValueError(f"u must be symmetric; it differs by up to {np.abs(u - u.T).max():g}.")
     # The lead u_ii - u_jj has two terms. The second inequality also has those of the sum, which are
     # entries of rows i and j.
     lead_slack = np.add.outer(np.diagonal(slack), np.diagonal(slack))
@@ -153,9 +144,7 @@ def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, 
     return matrix - matrix.T, slack
 
 
-def satisfies_dag(
-    u: LabelDistribution | tuple[Any, Any] | ArrayLike, *, tol: float = TOL
-) -> Condition:
+def satisfies_dag(u: Expected, *, tol: float = TOL) -> Condition:
     """Check P_DAG: are the expected preferences acyclic?
 
     The condition says that the graph with an edge (i, j) for each pair with E[Y_ij] > E[Y_ji] has
@@ -191,7 +180,7 @@ def satisfies_dag(
 
 
 def satisfies_score_condition(
-    u: LabelDistribution | tuple[Any, Any] | ArrayLike,
+    u: Expected,
     f: str | Callable[[Floats], Floats] | PDByScores | ArrayLike = "borda",
     *,
     tol: float = TOL,
@@ -220,15 +209,9 @@ def satisfies_score_condition(
 
     Examples
     --------
-    Each label is a single preference. The net Borda score contradicts an expected preference:
-
-    >>> import numpy as np
-    >>> from sklearn_rankcal.consistency import satisfies_dag, satisfies_score_condition
-    >>> labels = np.zeros((5, 3, 3))
-    >>> labels[range(5), [0, 1, 1, 0, 2], [1, 0, 2, 2, 0]] = 1
-    >>> distribution = (labels, [0.20, 0.10, 0.36, 0.24, 0.10])
-    >>> satisfies_dag(distribution), satisfies_score_condition(distribution)
-    (P_DAG holds, P_f fails: pairs (i, j) preferred but not scored higher: (0, 1))
+    >>> from sklearn_rankcal.consistency import satisfies_score_condition
+    >>> satisfies_score_condition([[0, 3, 2], [1, 0, 4], [2, 0, 0]], f=[1.0, 1.0, 0.5])
+    P_f fails: pairs (i, j) preferred but not scored higher: (0, 1)
     """
     score_slack: Floats | float
     if isinstance(f, str) or callable(f) or isinstance(f, PDByScores):
@@ -258,9 +241,7 @@ def satisfies_score_condition(
     )
 
 
-def is_low_noise(
-    u: LabelDistribution | tuple[Any, Any] | ArrayLike, *, tol: float = TOL
-) -> Condition:
+def is_low_noise(u: Expected, *, tol: float = TOL) -> Condition:
     """Check low noise: do expected preferences reinforce each other along paths?
 
     Let w_ij = E[Y_ij] - E[Y_ji]. The condition says that for all documents i, j and k with w_ij > 0

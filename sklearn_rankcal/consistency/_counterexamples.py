@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,7 @@ from sklearn_rankcal.consistency._distributions import (
     as_queries,
     check_labels,
 )
-from sklearn_rankcal.consistency._expected import ExpectedSurrogates, resolved_targets
-from sklearn_rankcal.consistency._minima import minimizers
+from sklearn_rankcal.consistency._minima import ExpectedSurrogates, minimizers, resolved_targets
 from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
@@ -41,6 +40,8 @@ BLOCK = 4096
 #: scores that minimise a surrogate, and the least regret that counts, as a share of the range of
 #: the loss.
 DISTURBANCE, LEAST = 1e-12, 1e-7
+#: What is applied to distributions, as `find_counterexample` takes it.
+Choice: TypeAlias = str | BaseEstimator | Surrogate | Callable[[Floats], ArrayLike]
 #: Mixtures as two arrays (n, `MIXED`): the numbers of the labels, and their probabilities.
 Mixtures = tuple[Ints, Floats]
 
@@ -82,7 +83,7 @@ class Counterexample:
 
 def find_counterexample(
     loss: str | Loss,
-    choice: str | BaseEstimator | Surrogate | Callable[[Floats], ArrayLike] = "auto",
+    choice: Choice = "auto",
     n_documents: int = 3,
     *,
     condition: Callable[[LabelDistribution], Any] | None = None,
@@ -122,11 +123,6 @@ def find_counterexample(
     counterexample : Counterexample or None
         The counterexample with the largest regret, or None if none was found, which is no proof.
 
-    Raises
-    ------
-    ValueError or TypeError
-        If an argument is out of range or of a wrong shape, or does not fit the loss.
-
     Examples
     --------
     Sorting by scores can fail for pairwise disagreement even if the expected
@@ -145,18 +141,13 @@ def find_counterexample(
     >>> find_counterexample("pd", "exact", n_trials=2000, random_state=0) is None
     True
     """
-    r = n_documents
-    if isinstance(r, bool) or not isinstance(r, (int, np.integer)) or not 2 <= r <= LARGEST:
-        raise ValueError(
-            f"n_documents must be a whole number from 2 to {LARGEST}, since all rankings are "
-            f"evaluated ({len(all_ranks(LARGEST))} of {LARGEST} documents); got {r!r}."
-        )
+    r = read_size(n_documents, LARGEST)
     check_count(n_trials, "n_trials")
     if condition is not None and not callable(condition):
         raise TypeError(f"condition must be a function of a LabelDistribution; got {condition!r}.")
     random = check_random_state(random_state)
     loss = get_loss(loss)
-    loss, pool, value = draw_pool(loss, int(r), labels, random)
+    loss, pool, value = draw_pool(loss, r, labels, random)
     predict, decoder = _limit(loss, choice, pool, random)
     found, least = None, LEAST * float(np.ptp(value))
     for first in range(0, n_trials, BLOCK):
@@ -175,9 +166,7 @@ def find_counterexample(
         for t in np.argsort(-regret, kind="stable"):
             if regret[t] <= least:
                 break
-            probabilities = chance[[t]].toarray()[0]
-            mixed = np.flatnonzero(probabilities)
-            distribution = LabelDistribution(pool[mixed], probabilities[mixed])
+            distribution = mixture_of(pool, mixtures[0][t], mixtures[1][t])
             if condition is None or condition(distribution):
                 least = float(regret[t])
                 found = Counterexample(
@@ -185,6 +174,14 @@ def find_counterexample(
                 )
                 break
     return found
+
+
+def read_size(n_documents: Any, largest: int) -> int:
+    """Check the size of a query: all its rankings are evaluated."""
+    check_count(n_documents, "n_documents")
+    if not 2 <= n_documents <= largest:
+        raise ValueError(f"n_documents must be from 2 to {largest}; got {n_documents}.")
+    return int(n_documents)
 
 
 def draw_pool(
@@ -203,10 +200,7 @@ def draw_pool(
 
 
 def _limit(
-    loss: Loss,
-    choice: str | BaseEstimator | Surrogate | Callable[[Floats], ArrayLike],
-    pool: Floats,
-    random: np.random.RandomState,
+    loss: Loss, choice: Choice, pool: Floats, random: np.random.RandomState
 ) -> tuple[Callable[[Mixtures, sparse.csr_array], Floats], BaseEstimator]:
     """Return the function from mixtures to what estimates tend to, and the decoder for it."""
     if isinstance(choice, type):
@@ -271,6 +265,12 @@ def draw_mixtures(n: int, n_labels: int, random: np.random.RandomState) -> Mixtu
     weight[np.arange(MIXED) > random.randint(MIXED, size=(n, 1))] = 0.0
     weight /= weight.sum(axis=1, keepdims=True)
     return random.randint(n_labels, size=(n, MIXED)), weight
+
+
+def mixture_of(pool: Floats, label: Ints, weight: Floats) -> LabelDistribution:
+    """Return a mixture as a distribution of distinct labels."""
+    mixed = np.unique(label[weight > 0])
+    return LabelDistribution(pool[mixed], [weight[label == k].sum() for k in mixed])
 
 
 def _probabilities(mixtures: Mixtures, n_labels: int) -> sparse.csr_array:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
-from sklearn_rankcal.losses._pair_scores import SCORE_SIZES
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets
@@ -34,13 +33,6 @@ class LabelDistribution:
     probabilities : array-like of shape (m,)
         The probability of each label. They sum to 1.
 
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, if numbers are not finite, negative where they are weights, or beyond
-        1e-50 to 1e50, if a document is preferred to itself, or if the probabilities do not sum to
-        1.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import LabelDistribution
@@ -62,13 +54,8 @@ class LabelDistribution:
                 f"has shape {probabilities.shape}."
             )
         check_range(probabilities, "probabilities")
-        if probabilities.min() < 0:
-            raise ValueError(
-                f"probabilities must be >= 0; that of label {probabilities.argmin()} is "
-                f"{probabilities.min():g}."
-            )
-        if abs(probabilities.sum() - 1) > 1e-8:
-            raise ValueError(f"probabilities must sum to 1; they sum to {probabilities.sum():g}.")
+        if probabilities.min() < 0 or abs(probabilities.sum() - 1) > 1e-8:
+            raise ValueError(f"probabilities must be >= 0 and sum to 1; got {probabilities}.")
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "probabilities", probabilities)
 
@@ -88,6 +75,10 @@ class LabelDistribution:
             lines.append(f"  {chance:.6g}  {shown or 'no preference'}")
         more = len(self.labels) - 20
         return "\n".join([*lines, f"  and {more} more labels"] if more > 0 else lines)
+
+
+#: A distribution of labels, or its arguments.
+Distribution = LabelDistribution | tuple[Any, Any]
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
@@ -119,7 +110,7 @@ def check_labels(labels: ArrayLike) -> Floats:
     return array
 
 
-def as_distribution(distribution: LabelDistribution | tuple[Any, Any]) -> LabelDistribution:
+def as_distribution(distribution: Distribution) -> LabelDistribution:
     """Return a `LabelDistribution`, which may be given as a tuple."""
     if isinstance(distribution, LabelDistribution):
         return distribution
@@ -147,9 +138,7 @@ def all_targets(loss: Loss, labels: Floats) -> Floats:
     return flat.reshape(len(labels), flat.size // len(labels))
 
 
-def resolve(
-    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> tuple[Loss, LabelDistribution]:
+def resolve(distribution: Distribution, loss: str | Loss) -> tuple[Loss, LabelDistribution]:
     """Set the parameters of the loss that depend on data, and drop labels that do not count.
 
     These have a probability of 0 or no loss; the other probabilities are divided by their sum.
@@ -173,7 +162,7 @@ def resolve(
     return loss, LabelDistribution(distribution.labels[~undefined], chance / chance.sum())
 
 
-def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss) -> Floats:
+def expected_targets(distribution: Distribution, loss: str | Loss) -> Floats:
     """Compute the expectation of a loss's targets under a distribution.
 
     Least squares on the targets tends to this expectation as the number of queries grows. Labels on
@@ -194,11 +183,6 @@ def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: st
         A vector for losses on scores and a matrix for losses on pairs: antisymmetric differences
         E[Y_ij] - E[Y_ji] for ``"pd"``, and symmetric products E[Y_i Y_j / sum(Y)] for ``"map"``.
 
-    Raises
-    ------
-    ValueError
-        If the loss does not accept the labels, or if it is undefined for all of them.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import expected_targets
@@ -209,9 +193,7 @@ def expected_targets(distribution: LabelDistribution | tuple[Any, Any], loss: st
     return targets_and_sizes(distribution, loss)[0]
 
 
-def targets_and_sizes(
-    distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> tuple[Floats, Floats]:
+def targets_and_sizes(distribution: Distribution, loss: str | Loss) -> tuple[Floats, Floats]:
     """Return `expected_targets` and the expected absolute values of the terms that it adds.
 
     Rounding errors are relative to these sizes: for ``"pd"`` E[Y_ij] + E[Y_ji], and for other
@@ -238,16 +220,14 @@ def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
     """Return the sizes of `targets_and_sizes` as a vector, ordered as decoders expect it."""
     labels, p = distribution.labels, distribution.probabilities
     m, r = labels.shape[:2]
+    if loss.space != PAIRS and not isinstance(loss, PDByScores):
+        return p @ np.abs(all_targets(loss, labels))
+    encode = loss.differences if isinstance(loss, PDByScores) else loss.encode
+    weights = encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
+    both = weights + weights.transpose(0, 2, 1)
     if loss.space == PAIRS:  # E[Y_ij] + E[Y_ji], and not the size of their difference
-        weights = loss.encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
-        mean = np.tensordot(p, weights, 1)
-        return (mean + mean.T)[np.triu_indices(r, 1)]
-    if isinstance(loss, PDByScores) and not callable(loss.score_function):
-        sizes = SCORE_SIZES[loss.score_function](loss.smoothing)
-        loss = PDByScores(loss.pair_weight, score_function=sizes, equal_queries=loss.equal_queries)
-    sizes = p @ np.abs(all_targets(loss, labels))
-    if isinstance(loss, PDByScores):
-        # Which terms a score adds is unknown if a user's function computes it. The largest size of
-        # all documents serves for each of them.
-        return np.full(r, sizes.max())
-    return sizes
+        mean: Floats = np.tensordot(p, both, 1)
+        return mean[np.triu_indices(r, 1)]
+    # What terms a score adds is known to its function only. They do not cancel if each document
+    # wins all comparisons with later ones, and the largest of these scores serves for all.
+    return np.full(r, (p @ np.abs(all_targets(loss, np.triu(both)))).max())

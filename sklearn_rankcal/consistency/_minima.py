@@ -1,18 +1,32 @@
-"""Minimise expected surrogates, over all scores or over the scores that lead to given rankings."""
+"""Expected surrogates of one query under many distributions of labels, and their minimisers."""
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import isotonic_regression, linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.consistency._expected import ExpectedSurrogates
-from sklearn_rankcal.surrogates import DifferenceGraph, PairwiseMargin, WeightedComparisons
+from sklearn_rankcal.consistency._distributions import LabelDistribution, as_queries
+from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates import (
+    DifferenceGraph,
+    Evaluation,
+    PairwiseMargin,
+    Surrogate,
+    WeightedComparisons,
+)
 from sklearn_rankcal.surrogates._pair_sums import function_of
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
+#: Scores that are infinite at the infimum are replaced by scores so far beyond the other ones.
+#: Exponentials of such differences are below the rounding error of the others.
+FAR = 40.0
 #: A minimum is accepted if no derivative exceeds this share of their size at scores of 0
 #: (`ExpectedSurrogates.scale`), and a closed form if none exceeds the second number. The search
 #: goes on beyond `ACCEPTED` up to `TOLERANCE`.
@@ -23,51 +37,125 @@ STEPS, HALVINGS, LONGEST = 100, 30, 5.0
 PROGRAMS = 256
 
 
-def minimizers(problems: ExpectedSurrogates) -> Floats:
-    """Return scores (n, r) that minimise each expected surrogate."""
-    if is_piecewise_linear(problems):
-        return _solve_programs(problems, None)
-    start = problems.closed_form(problems.expected)
-    if start is None:
-        start = np.zeros((problems.n, problems.r))
-    return _newton(problems, start, None)
+class ExpectedSurrogates:
+    """The expected values E[psi(v(Y), s)] of n distributions, as functions of scores (n, r).
+
+    The parameters of the surrogate are set. `targets` are the utilities (m, r) or the preference
+    weights (m, r, r) of m labels, of which distribution n mixes ``labels[n]`` with the
+    probabilities ``chance[n]``. `expected` are the expected utilities (n, r), or None for
+    preferences.
+    """
+
+    def __init__(self, surrogate: Surrogate, targets: Floats, labels: Ints, chance: Floats) -> None:
+        self.surrogate, self.targets, self.labels, self.chance = surrogate, targets, labels, chance
+        self.n, self.r = len(labels), targets.shape[1]
+        # Only labels of positive probability are evaluated: `row` is the distribution of each.
+        self._row, column = np.nonzero(chance > 0)
+        self._first = np.searchsorted(self._row, np.arange(self.n))
+        used = targets[labels[self._row, column]]
+        self._share = chance[self._row, column]
+        self._values, self._queries = as_queries(used)
+        self.expected: Floats | None = None
+        if targets.ndim == 2:
+            self.expected = self._add(used)
+
+    @classmethod
+    def of_distribution(cls, distribution: LabelDistribution, loss: Loss, surrogate: Any) -> Self:
+        """Return the expected surrogate of one distribution, with parameters set by its labels."""
+        surrogate, targets = resolved_targets(surrogate, loss, distribution.labels)
+        m = len(targets)
+        return cls(surrogate, targets, np.arange(m)[None], distribution.probabilities[None])
+
+    def take(self, rows: Ints) -> ExpectedSurrogates:
+        """Return the functions of some distributions, which may be repeated."""
+        return ExpectedSurrogates(
+            self.surrogate, self.targets, self.labels[rows], self.chance[rows]
+        )
+
+    def evaluate(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return the expected values (n,) at scores (n, r), and their gradients (n, r)."""
+        value, gradient, _ = self._of_labels(scores, 1)
+        assert gradient is not None
+        return self._add(value), self._add(gradient.reshape(-1, self.r))
+
+    def value(self, scores: Floats) -> Floats:
+        """Return the expected values (n,) at scores (n, r)."""
+        return self._add(self._of_labels(scores, 0).value)
+
+    def gradient(self, scores: Floats) -> Floats:
+        """Return the gradients (n, r) at scores (n, r)."""
+        return self.evaluate(scores)[1]
+
+    def scale(self) -> Floats:
+        """Return the size (n,) of derivatives: the expected largest one at scores of 0.
+
+        It is at least a hundredth of the expected value there, in case all of them are 0.
+        """
+        value, gradient, _ = self._of_labels(np.zeros((self.n, self.r)), 1)
+        assert gradient is not None
+        largest = np.abs(gradient).reshape(-1, self.r).max(axis=1)
+        size = self._add(np.maximum(largest, np.abs(value) / 100))
+        return np.where(size > 0, size, 1.0)
+
+    def closed_form(self, expected: Floats | None) -> Floats:
+        """Return the minimisers (n, r) for expected utilities, or 0 if there is no formula."""
+        scores = None
+        if expected is not None:
+            scores = self.surrogate.minimizer(expected.ravel(), Queries.uniform(self.n, self.r))
+        return np.zeros((self.n, self.r)) if scores is None else _finite(scores.reshape(-1, self.r))
+
+    def _of_labels(self, scores: Floats, derivatives: int) -> Evaluation:
+        """Evaluate the surrogate for each label of each distribution, at its scores."""
+        return self.surrogate.evaluate(
+            self._values, scores[self._row].ravel(), self._queries, derivatives=derivatives
+        )
+
+    def _add(self, terms: Floats) -> Floats:
+        """Add the terms of the labels of each distribution, times their probabilities."""
+        weighted = terms * (self._share if terms.ndim == 1 else self._share[:, None])
+        total: Floats = np.add.reduceat(weighted, self._first)
+        return total
 
 
-def cone_minimizers(problems: ExpectedSurrogates, orders: Ints) -> Floats:
-    """Return scores (n, r) that minimise each expected surrogate among those of a ranking.
+def resolved_targets(surrogate: Surrogate, loss: Loss, labels: Floats) -> tuple[Surrogate, Floats]:
+    """Return the surrogate with its parameters set, and the targets of m labels.
 
-    They do not increase along `orders` (n, r), the documents of each ranking, best first.
+    They are those of unlimited data, without shrinkage: (m, r), or preferences (m, r, r) if the
+    surrogate takes them.
+    """
+    read, queries = as_queries(labels)
+    targets = surrogate.targets(without_shrinkage(loss), read, queries)
+    ready = surrogate.resolve(targets)
+    if isinstance(targets, np.ndarray):
+        return ready, targets.reshape(labels.shape[:2])
+    return ready, labels
+
+
+def _finite(scores: Floats) -> Floats:
+    """Replace infinite scores by scores far beyond the finite ones of the same row."""
+    if np.isfinite(scores).all():
+        return scores
+    finite = np.where(np.isfinite(scores), scores, 0.0)
+    low, high = finite.min(axis=1, keepdims=True), finite.max(axis=1, keepdims=True)
+    return np.clip(scores, low - FAR, high + FAR)
+
+
+def minimizers(problems: ExpectedSurrogates, orders: Ints | None = None) -> Floats:
+    """Return scores (n, r) that minimise each expected surrogate.
+
+    With `orders` (n, r), the documents of a ranking in each row, best first, only scores that do
+    not increase along the ranking count.
     """
     if is_piecewise_linear(problems):
         return _solve_programs(problems, orders)
-    start = None
-    if problems.expected is not None:
+    expected = problems.expected
+    if expected is not None and orders is not None:
         # Where documents tie at the minimum, they have the scores of their mean utility.
-        sorted_ = decreasing_fit(np.take_along_axis(problems.expected, orders, axis=1))
-        pooled = np.empty_like(sorted_)
-        np.put_along_axis(pooled, orders, sorted_, axis=1)
-        start = problems.closed_form(pooled)
-    if start is None:
-        start = np.zeros((problems.n, problems.r))
-    return _newton(problems, start, orders)
-
-
-def decreasing_fit(values: Floats) -> Floats:
-    """Return the non-increasing rows that are nearest to the rows of values (n, r).
-
-    The formula is min_{a <= k} max_{b >= k} mean(values a .. b) for entry k.
-    """
-    n, r = values.shape
-    sums = np.hstack([np.zeros((n, 1)), np.cumsum(values, axis=1)])
-    mean = np.full((r, r, n), -np.inf)  # [a, b] = mean of the entries a .. b
-    for a in range(r):
-        for b in range(a, r):
-            mean[a, b] = (sums[:, b + 1] - sums[:, a]) / (b + 1 - a)
-    fit = np.empty((n, r))
-    for k in range(r):
-        fit[:, k] = mean[: k + 1, k:].max(axis=1).min(axis=0)
-    # Rounding must not make neighbours increase.
-    return np.minimum.accumulate(fit, axis=1)
+        along = np.take_along_axis(expected, orders, axis=1)
+        fits = np.array([isotonic_regression(row, increasing=False).x for row in along])
+        expected = np.empty_like(fits)
+        np.put_along_axis(expected, orders, fits, axis=1)
+    return _newton(problems, problems.closed_form(expected), orders)
 
 
 def is_piecewise_linear(problems: ExpectedSurrogates) -> bool:
@@ -113,7 +201,6 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
         some, into = z[active], shape[active]
         scores = np.einsum("nij,nj->ni", into, some)
         value, by_score = rest.evaluate(scores)
-        assert by_score is not None
         slope = np.einsum("nij,ni->nj", into, by_score)
         open_ = _violation(some, slope, free) > TOLERANCE * scale[active]
         if not open_.any():
@@ -201,16 +288,12 @@ def _solve(bend: Floats, slope: Floats, scale: Floats) -> Floats:
 
 def _solve_programs(problems: ExpectedSurrogates, orders: Ints | None) -> Floats:
     """Minimise sums of weight max(0, 1 + required - (s_i - s_j)) by linear programs."""
-    scores = np.empty((problems.n, problems.r))
-    for first in range(0, problems.n, PROGRAMS):
-        rows = np.arange(first, min(first + PROGRAMS, problems.n))
-        few = orders[rows] if orders is not None else None
-        scores[rows] = _solve_some_programs(problems.take(rows), few)
-    return scores
-
-
-def _solve_some_programs(problems: ExpectedSurrogates, orders: Ints | None) -> Floats:
     n, r = problems.n, problems.r
+    if n > PROGRAMS:
+        blocks = np.split(np.arange(n), range(PROGRAMS, n, PROGRAMS))
+        cones = [None if orders is None else orders[rows] for rows in blocks]
+        parts = [problems.take(rows) for rows in blocks]
+        return np.vstack([_solve_programs(*part) for part in zip(parts, cones, strict=True)])
     at, i, j, weight, needed = _hinges(problems)
     n_terms = len(at)
     # The unknowns are the n r scores, and a slack for each term: s_j - s_i - slack <= -needed.

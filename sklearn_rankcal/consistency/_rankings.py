@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.consistency._distributions import (
+    Distribution,
     LabelDistribution,
     all_targets,
     as_queries,
@@ -76,15 +76,13 @@ def calibrated_values(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
 
 
 def bayes_ranking(
-    distribution: LabelDistribution | tuple[Any, Any],
-    loss: str | Loss,
-    *,
-    time_limit: float | None = None,
+    distribution: Distribution, loss: str | Loss, *, time_limit: float | None = None
 ) -> Ints:
     """Find the ranking with the smallest expected loss.
 
     For up to 8 documents, all rankings are enumerated. For more, the expected targets are decoded
-    exactly (Ramaswamy et al., 2013, theorem 3).
+    exactly (Ramaswamy et al., 2013, theorem 3); ``"map"`` allows 24, and losses that are not
+    calibrated for every distribution none.
 
     Parameters
     ----------
@@ -99,12 +97,6 @@ def bayes_ranking(
     ranks : ndarray of shape (r,)
         The position of each document, 1 = top. If several rankings of up to 8 documents are the
         best, it is the one whose list of documents, best first, comes first in lexicographic order.
-
-    Raises
-    ------
-    ValueError
-        If the loss does not accept the labels, or if there are more than 8 documents and the loss
-        has no exact decoder, or more than 24 and it is ``"map"``.
 
     Examples
     --------
@@ -127,9 +119,8 @@ def bayes_ranking(
         return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
     if not loss.space.is_pairwise and not without_shrinkage(loss).calibrated_everywhere:
         raise ValueError(
-            f"{r} documents have {math.factorial(r):,} rankings, which are too many to enumerate "
-            f"(the limit is {LARGEST} documents), and {type(loss).__name__} has no exact decoder. "
-            "For average precision, loss='map' has one; for pairwise disagreement, loss='pd'."
+            f"The rankings of {r} documents are too many to enumerate (the limit is {LARGEST}), "
+            f"and {type(loss).__name__} has no exact decoder; loss='map' and loss='pd' have one."
         )
     if loss.space == SYMMETRIC_PAIRS and r > DP_LARGEST:
         raise ValueError(
@@ -143,9 +134,7 @@ def bayes_ranking(
     return ranks
 
 
-def ranking_risk(
-    ranks: ArrayLike, distribution: LabelDistribution | tuple[Any, Any], loss: str | Loss
-) -> Any:
+def ranking_risk(ranks: ArrayLike, distribution: Distribution, loss: str | Loss) -> Any:
     """Compute the expected loss of a ranking, which is minus the expected `calibrated_measure`.
 
     Parameters
@@ -161,25 +150,15 @@ def ranking_risk(
         For ``"pd"`` and ``"pd_by_scores"``, the expected weight of the preferences that the ranking
         contradicts. For other losses, minus the expected measure.
 
-    Raises
-    ------
-    ValueError
-        If `ranks` is not a permutation of 1 .. r, or if the loss does not accept the labels.
-
     Examples
     --------
-    The example in the proof of theorem 3.3 of Calauzènes et al. (2013), where
-    expected scores tie the four documents, although their order matters. The proof prints twice the
-    differences, because it adds the two labels.
+    Expected scores tie four documents, although their order matters (proof of theorem 3.3 of
+    Calauzènes et al., 2013, which adds the two labels instead of taking their mean):
 
-    >>> from fractions import Fraction
     >>> from sklearn_rankcal.consistency import ranking_risk
     >>> distribution = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
-    >>> for loss in ("map", "err"):
-    ...     values = -ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], distribution, loss)
-    ...     print(loss, *(Fraction(value).limit_denominator(100) for value in values))
-    map 2/3 17/24
-    err 43/96 41/96
+    >>> ranking_risk([[1, 3, 2, 4], [1, 2, 3, 4]], distribution, "map").round(4).tolist()
+    [-0.6667, -0.7083]
     """
     loss, distribution = resolve(distribution, loss)
     risks, _ = _risks(_read_ranks(ranks, distribution.n_documents), distribution, loss)
@@ -211,7 +190,7 @@ def _slack(sizes: Floats, best: Any) -> Floats:
 
 def ranking_regret(
     ranks: ArrayLike,
-    distribution: LabelDistribution | tuple[Any, Any],
+    distribution: Distribution,
     loss: str | Loss,
     *,
     time_limit: float | None = None,

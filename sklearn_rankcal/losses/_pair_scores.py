@@ -126,23 +126,3 @@ SCORES: dict[str, Callable[[Differences, float], Floats]] = {
     "log_odds": partial(_mean_share, share=_log_odds, degree=None),
     "least_squares": _least_squares,
 }
-
-
-def _mean_over_others(share: Callable[[Floats, Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Return the function of weights y that is mean_j share(y_ij, y_ji) for document i."""
-    return lambda y: share(y, y.transpose(0, 2, 1)).mean(axis=2)
-
-
-#: The sizes of scores, for each name in `SCORES`. The size of a score is the sum of the absolute
-#: values of the terms that it adds, to which its rounding error is proportional. For least squares
-#: it is the weight of the whole query, because no difference of scores exceeds that weight. An
-#: entry maps c to a function, which maps weights (n, r, r) to sizes (n, r).
-SCORE_SIZES: dict[str, Callable[[float], Callable[[Floats], Floats]]] = {
-    "borda": lambda c: _mean_over_others(lambda y, z: y + z),
-    "copeland": lambda c: _mean_over_others(lambda y, z: np.abs(_winner(y, z))),
-    "row_sums": lambda c: _mean_over_others(lambda y, z: y),
-    "log_odds": lambda c: _mean_over_others(
-        lambda y, z: np.where(y + z > 0, np.abs(np.log(y + c)) + np.abs(np.log(z + c)), 0.0)
-    ),
-    "least_squares": lambda c: lambda y: np.broadcast_to(y.sum(axis=(1, 2))[:, None], y.shape[:2]),
-}
