@@ -360,7 +360,7 @@ def test_unusual_arguments_of_find_counterexample():
         find_counterexample("pd", n_trials=10.5)
     with pytest.raises(TypeError, match="condition must be a function"):
         find_counterexample("pd", condition="dag")
-    with pytest.raises(ValueError, match="could not be broadcast together"):
+    with pytest.raises(ValueError, match="must have shapes that broadcast"):
         regret_bound("pd", [1, 2, 3], [2, 3])
 
 

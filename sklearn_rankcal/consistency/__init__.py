@@ -3,8 +3,6 @@
 A `LabelDistribution` describes the labels that a query can have. The functions compute its best
 ranking, regrets and their bounds, check the conditions of theorems, and search for distributions on
 which a loss with a decoder, or a surrogate, fails.
-
-The papers are those of the method (:doc:`/about`).
 """
 
 from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound

@@ -176,6 +176,10 @@ def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], In
         given[name] = read_numbers(values, name)
         if not ((given[name] >= 0) & np.isfinite(given[name])).all():
             raise ValueError(f"{name} must be finite and >= 0; got {values!r}.")
+    try:
+        np.broadcast_shapes(sizes.shape, *(array.shape for array in given.values()))
+    except ValueError as error:
+        raise ValueError(f"The arguments must have shapes that broadcast: {error}") from None
     return given, sizes
 
 

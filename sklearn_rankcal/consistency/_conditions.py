@@ -230,10 +230,7 @@ def satisfies_score_condition(
         d, slack = _differences(u, tol)
         score_slack = tol * float(np.abs(scores).max(initial=0.0))
     if scores.shape != (len(d),):
-        raise ValueError(
-            f"f must be {len(d)} expected scores, one for each document; it has shape "
-            f"{scores.shape}."
-        )
+        raise ValueError(f"f must be {len(d)} expected scores; it has shape {scores.shape}.")
     return Condition(
         "P_f",
         _violations(score_violations(d[None], scores[None], slack, score_slack)[0]),

@@ -299,10 +299,10 @@ def _read_problem(
 
 
 def _read_names(values: Any, what: str) -> Names:
-    """Return different names as an array in which each keeps its type."""
+    """Return different names as an array; NumPy would convert a mixture with strings to strings."""
     check_no_mask(values, what)
     names = np.asarray(values)
-    if names.ndim == 1 and names.tolist() != list(values):  # NumPy makes 1 and "a" strings
+    if names.dtype.kind in "US" and not all(isinstance(v, str | bytes) for v in values):
         names = np.array(values, dtype=object)
     if names.ndim != 1 or len(set(names.tolist())) < len(names):
         raise ValueError(f"{what} must be different names in one dimension; got {values!r}.")
