@@ -108,5 +108,5 @@ def test_the_smooth_hinge_gives_equal_utilities_equal_scores():
     surrogate = PointwiseMargin("smooth_hinge", eta=0.6, t=5.0)
     expected = np.array([0.1 + 0.2, 0.3, 0.3 - 2**-54, 0.2, 0.4])
     score = surrogate.minimizer(expected, Queries.single(5))
-    assert score[:3].tolist() == [0.5, 0.5, 0.5]
-    assert score[3] == pytest.approx(1 - score[4])
+    assert score[:3].tolist() == [2.5, 2.5, 2.5]
+    assert score[3] == pytest.approx(5 - score[4])

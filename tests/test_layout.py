@@ -21,7 +21,7 @@ WINGS = {
     "surrogates": ("losses", ()),
     "clicks": ("labels", ()),
     "plotting": ("losses", ("metrics",)),
-    "consistency": ("decoders", ("surrogates", "plotting")),
+    "consistency": ("decoders", ("surrogates",)),
     "aggregation": ("decoders", ("clicks", "plotting")),
     "linear": ("rankers", ("surrogates",)),
     "boosting": ("rankers", ("surrogates",)),
@@ -42,7 +42,7 @@ MOST_LINES = 21_500
 
 @cache
 def modules():
-    """Every module of the package by its name, with the names of those that it imports."""
+    """Every module of the package by its name: its path, and the names of those it imports."""
     paths = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -51,7 +51,17 @@ def modules():
 
 
 def imported(path, paths):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """The modules that a file imports, also inside functions, but not for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn_rankcal"):
             for one in node.names:
                 for name in (f"{node.module}.{one.name}", node.module):

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss, read_matrix
 from sklearn_rankcal.label_ranking import BlendedRegressor
-from sklearn_rankcal.models._outputs import fit_outputs, prepare_regressor
+from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._features import check_features, take_rows

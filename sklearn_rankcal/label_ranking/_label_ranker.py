@@ -25,6 +25,7 @@ from sklearn_rankcal.label_ranking._label_targets import (
     make_label_targets,
     read_labels,
 )
+from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
@@ -33,7 +34,6 @@ from sklearn_rankcal.labels._label_rankings import (
     read_label_rankings,
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.models._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._reports import predicts_pairs

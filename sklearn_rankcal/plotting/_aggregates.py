@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankcal.labels._item_ids import content_ranks
-from sklearn_rankcal.plotting._axes import STYLES, make_axes, shorten
+from sklearn_rankcal.utils._axes import STYLES, make_axes, shorten
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.plotting._axes import make_axes
 from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.utils._axes import make_axes
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 from sklearn_rankcal.utils._typing import Floats, Ints
 

@@ -13,8 +13,8 @@ from sklearn_rankcal.losses._registry import find_measure, parameters_of
 from sklearn_rankcal.metrics._bootstrap import interval_of_mean
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
-from sklearn_rankcal.plotting._axes import STYLES, make_axes, place_legend, shorten
 from sklearn_rankcal.queries import Ranking, check_weight
+from sklearn_rankcal.utils._axes import STYLES, make_axes, place_legend, shorten
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
 from sklearn_rankcal.utils._typing import Floats, Ints

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.losses._measure import check_cutoff
-from sklearn_rankcal.plotting._axes import make_axes, settle, shorten
 from sklearn_rankcal.plotting._matrix import read_matrix
+from sklearn_rankcal.utils._axes import make_axes, settle, shorten
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Up to this number of documents, all arrows are drawn by default.

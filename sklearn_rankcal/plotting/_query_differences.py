@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn_rankcal.losses import get_measure
 from sklearn_rankcal.metrics import Comparison, paired_bootstrap
 from sklearn_rankcal.metrics._checks import Ties, read_compared
-from sklearn_rankcal.plotting._axes import make_axes, place_legend, shorten
+from sklearn_rankcal.utils._axes import make_axes, place_legend, shorten
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._rounding import exceeds
 

@@ -136,7 +136,7 @@ class Diagnosis:
         axes : ndarray of two matplotlib axes
         """
         # Imported here, because fitting and predicting need no plots.
-        from sklearn_rankcal.plotting._axes import make_axes, place_legend
+        from sklearn_rankcal.utils._axes import make_axes, place_legend
 
         if axes is None:
             axes = make_axes(1, 2, figsize=(9, 3))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
-from sklearn_rankcal.models._blend import BlendedRegressor
+from sklearn_rankcal.label_ranking._blend import BlendedRegressor
 from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.utils._catboost import clone
