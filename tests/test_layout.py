@@ -1,6 +1,6 @@
 """The package is one line of folders, and wings that stand on it: imports go to the left only.
 
-``python tests/test_layout.py`` prints how many lines a reader of `CalibratedRanker` can reach.
+``python -m tests.test_layout`` prints how many lines a reader of `CalibratedRanker` can reach.
 """
 
 import ast
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import sklearn_rankcal
+
+from .python_process import run_python
 
 PACKAGE = Path(sklearn_rankcal.__file__).parent
 
@@ -114,6 +116,24 @@ def test_a_ranker_of_tables_reaches_the_line_alone():
     found = reached("sklearn_rankcal.rankers._calibrated")
     assert {folder(name) for name in found} <= {"", *COMMON, *LINE}
     assert n_lines(found) <= MOST_LINES
+
+
+def test_importing_a_ranker_of_tables_loads_the_line_alone():
+    """The wings are loaded when they are used, by their names or those of their classes."""
+    code = """
+import sys
+import sklearn_rankcal
+from sklearn_rankcal import CalibratedRanker
+loaded = {name.split(".")[1] for name in sys.modules if name.startswith("sklearn_rankcal.")}
+print(*sorted(loaded))
+assert sklearn_rankcal.consistency is sys.modules["sklearn_rankcal.consistency"]
+assert all(hasattr(sklearn_rankcal, name) for name in sklearn_rankcal.__all__)
+assert not hasattr(sklearn_rankcal, "nothing") and not hasattr(sklearn_rankcal, "_nothing")
+assert {*sklearn_rankcal.__all__} <= {*dir(sklearn_rankcal)}
+"""
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {*LINE, *COMMON, "model_selection"}
 
 
 def test_no_module_imports_itself():
