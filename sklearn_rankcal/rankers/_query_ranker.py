@@ -17,7 +17,7 @@ from sklearn_rankcal.models import StackedModel
 from sklearn_rankcal.models._early_stopping import squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers import _reports, _table
+from sklearn_rankcal.rankers import _reports
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
@@ -302,11 +302,42 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
         It is X with context columns, without `group_column`. A stack or a model of pairs has none.
         """
-        return _table.transform_table(self, X, groups)
+        model = self._model_of_table("transform_table")
+        table, queries = read_queries(self, X, groups, required=self._needs_queries())
+        return model._table(table, queries)[0]
 
     def get_feature_names_out(self) -> NDArray[Any]:
         """Return the names of the columns of `transform_table`: ``<column>__<kind>`` is context."""
-        return _table.feature_names(self)
+        model = self._model_of_table("get_feature_names_out")
+        default = [f"x{column}" for column in range(self.n_features_in_)]
+        names = list(getattr(self, "feature_names_in_", default))
+        if self.group_column is not None:
+            del names[self._group_place]
+        return np.array(model.table_names(names), dtype=object)
+
+    def _model_of_table(self, method: str) -> Any:
+        """Return the fitted model, or raise an error if it has no table with a row per document."""
+        check_is_fitted(self)
+        model = self.model_
+        if hasattr(model, "table_names"):
+            return model
+        start = f"{method} needs a ranker that fits one regressor to rows of documents"
+        if isinstance(model, StackedModel):
+            raise TypeError(
+                f"{start}, but this one is a stack of {len(model.members_)} models with tables of "
+                "their own, which are in model_.members_. distill makes one regressor of it."
+            )
+        if self.loss_.space.is_pairwise:
+            raise TypeError(
+                f"{start}, but loss={type(self.loss_).__name__} fits a model of pairs of "
+                f"documents, {type(model).__name__}. Fit a ranker with regressor='boosting' and a "
+                "loss on scores, such as 'pd_by_scores', 'map_by_scores' or 'ndcg'. "
+                "inspection.permutation_importance takes all rankers."
+            )
+        raise TypeError(
+            f"{start}, but this one has fitted {type(model).__name__}, which does not say what "
+            "table it sees. inspection.permutation_importance takes all rankers."
+        )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
