@@ -40,7 +40,7 @@ def read_table(
     if name is not None and groups is not None and not reset and name not in _columns(table):
         validate_data(_without_group_column(ranker), X=table, reset=False, skip_check_array=True)
         return ranker._check_table(table), Queries.from_groups(groups, table.shape[0])
-    if reset or not _fits_at_a_glance(ranker, table):
+    if reset or not _needs_no_check(ranker, table):
         validate_data(ranker, X=table, reset=reset, skip_check_array=True)
     queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
     if name is not None:
@@ -73,7 +73,7 @@ def _without_group_column(ranker: Any) -> Any:
     return other
 
 
-def _fits_at_a_glance(ranker: Any, table: Any) -> bool:
+def _needs_no_check(ranker: Any, table: Any) -> bool:
     """Whether a table has what `validate_data` checks, which takes as long as a small query."""
     named = hasattr(ranker, "feature_names_in_")
     return type(table) is np.ndarray and not named and table.shape[1] == ranker.n_features_in_
