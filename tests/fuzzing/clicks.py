@@ -17,7 +17,7 @@ from .values import (
     spoiled_numbers,
 )
 
-_A, _L = public.aggregation, public.labels
+_A, _C = public.aggregation, public.clicks
 COVERS = (
     "click_labels", "read_clicks", "Clicks", "CascadeSatisfaction", "InversePropensity",
     "ClickThroughRate",
@@ -50,11 +50,11 @@ def logs(case):
         second = np.array([k in marks for rows, marks in zip(shown, clicked, strict=True)
                            for k in range(1, len(rows) + 1)])  # fmt: skip
         options["sessions"] = [f"s{s}" for s, rows in enumerate(shown) for _ in rows]
-    labels = case.call(_L.click_labels, first, second, draw_groups(case, codes), **options)
+    labels = case.call(_C.click_labels, first, second, draw_groups(case, codes), **options)
     case.expect(labels["query"].tolist() == codes, "merges or splits queries")
     order = case.rng.permutation(len(codes))
     new = np.argsort(order)
-    read = case.call(_L.read_clicks, labels[order])
+    read = case.call(_C.read_clicks, labels[order])
     found = sorted(
         (read.row[a:b].tolist(), (np.flatnonzero(read.clicked[a:b]) + 1).tolist())
         for a, b in zip(read.offsets[:-1], read.offsets[1:], strict=True)
@@ -92,12 +92,12 @@ def bad_logs(case):
         bad = spoiled_groups(case, codes)
         if isinstance(bad, list) and len(bad) == len(codes) + 1:  # a row that was never shown
             return
-        case.refuses(_L.click_labels, shown, clicked, bad, words=(*GROUP_WORDS, "queries", "row"))
+        case.refuses(_C.click_labels, shown, clicked, bad, words=(*GROUP_WORDS, "queries", "row"))
     elif which == "count":
         bad, _ = spoiled_numbers(case, 3)
         if case.chance(0.3):
             bad = case.choose([[-1, 0, 1], [1e308] * 3, [1, 1], 2, "111"])
-        case.refuses(_L.click_labels, shown, clicked, codes, count=bad, words=("count",))
+        case.refuses(_C.click_labels, shown, clicked, codes, count=bad, words=("count",))
     elif which == "shown":
         bad = case.choose([
             None, 3, "ab", [], [[]], [0, 1], {"a": [0]}, [[0, 1], None, [3]], [["0"], ["1"], ["2"]],
@@ -105,7 +105,7 @@ def bad_logs(case):
             [[0.5, 1], [1], [4]], [[0, [1]], [1], [4]], [[True, False], [1], [3]], np.zeros((3, 0)),
             np.zeros((2, 2, 2), int), np.array(["a"]), [[0, 10**30], [1], [3]],
         ])  # fmt: skip
-        case.refuses(_L.click_labels, bad, clicked, codes, words=("shown", "ession"))
+        case.refuses(_C.click_labels, bad, clicked, codes, words=("shown", "ession"))
     elif which == "clicked":
         bad = case.choose([
             None, 3, "ab", [], [None], [[1], None], [[3], None, None], [[0], None, None],
@@ -113,15 +113,15 @@ def bad_logs(case):
             [[True], [True], [False]], np.ones((3, 2), bool), [[-1], None, None], {1: 1},
             [[[1]], None, None], [[10**30], None, None],
         ])  # fmt: skip
-        case.refuses(_L.click_labels, shown, bad, codes, words=("clicked", "ession"))
+        case.refuses(_C.click_labels, shown, bad, codes, words=("clicked", "ession"))
     elif which == "row":
-        labels = case.call(_L.click_labels, shown, clicked, codes)
-        case.refuses(_L.read_clicks, labels[:-1], words=("incomplete",))
-        case.refuses(_L.read_clicks, np.concatenate([labels, labels]), words=("several", "repeat"))
+        labels = case.call(_C.click_labels, shown, clicked, codes)
+        case.refuses(_C.read_clicks, labels[:-1], words=("incomplete",))
+        case.refuses(_C.read_clicks, np.concatenate([labels, labels]), words=("several", "repeat"))
     else:
         bad, _ = spoiled_numbers(case, 3)
         name = case.choose(["shown", "clicked"])
         args = {"shown": [0, 1, 2], "clicked": [0, 1, 0], name: bad}
         if name == "clicked" and case.chance(0.3):
             args["clicked"] = [0, 1, 2]
-        case.refuses(_L.click_labels, groups=codes, sessions=[7, 8, 7], **args)
+        case.refuses(_C.click_labels, groups=codes, sessions=[7, 8, 7], **args)

@@ -11,7 +11,7 @@ import pandas as pd
 from . import public
 from .values import _IDS, GROUP_WORDS, draw_groups, spoiled_groups, spoiled_numbers
 
-_A, _L = public.aggregation, public.labels
+_A = public.aggregation
 COVERS_FORMATS = ("Judgements", "Comparisons", "Orders")
 COVERS_AGGREGATE = (
     "aggregate", "Aggregate", "Borda", "BudgetedBorda", "Copeland", "LeastSquares", "LogOdds",
@@ -97,7 +97,7 @@ def _pairs(case):
         for k, pair in enumerate(made):
             columns[0][k], columns[1][k] = pair
         made = pd.DataFrame({"loser": columns[1], "winner": columns[0]}, dtype=object)
-    read = case.call(_L.Judgements.from_pairs, made, groups=groups, **options)
+    read = case.call(_A.Judgements.from_pairs, made, groups=groups, **options)
     wanted = defaultdict(float)
     for (i, j), q, f, tie in zip(rows, codes, factor, tied, strict=True):
         wanted[q, i, j] += f / 2 if tie else f
@@ -121,7 +121,7 @@ def _votes(case):
     ]
     columns = [[names[pair[k]] for pair in rows] for k in (0, 1)]
     options = {"refused": words[3] if isinstance(words[3], str) else None} if refusing else {}
-    read = case.call(_L.Judgements.from_votes, *columns, winner, groups=groups, **options)
+    read = case.call(_A.Judgements.from_votes, *columns, winner, groups=groups, **options)
     wanted = defaultdict(float)
     for (i, j), q, outcome in zip(rows, codes, outcomes, strict=True):
         wanted[q, i, j] += (1.0, 0.0, 0.5, 0.0)[outcome]
@@ -139,7 +139,7 @@ def _expect_labels(case, read, names, wanted):
     order = case.rng.permutation(read.queries.n_rows)
     codes, ids = read.queries.codes[order], read.items[order]
     labels = case.call(read.to_labels, read.queries.ids[codes], ids)
-    found = _L.Judgements.from_labels(labels)
+    found = _A.Judgements.from_labels(labels)
     found.items = ids
     number = {code: k for k, code in enumerate(dict.fromkeys(codes.tolist()))}
     moved = {(number[q], i, j): weight for (q, i, j), weight in wanted.items()}
@@ -186,7 +186,7 @@ def _orders(case):
         [names[tier[0]] if plain and len(tier) == 1 else [names[i] for i in tier] for tier in tiers]
         for tiers in orders
     ]
-    read = case.call(_L.Judgements.from_orders, made, groups=groups, **options)
+    read = case.call(_A.Judgements.from_orders, made, groups=groups, **options)
     _expect_totals(case, read, names, _order_totals(orders, codes, counts, options, known))
 
 
@@ -202,7 +202,7 @@ def _ranks(case):
         options["items"] = names
     if groups is None:  # every column is an item, also those that no order lists
         known[0] = set(range(6))
-    read = case.call(_L.Judgements.from_ranks, table, groups=groups, **options)
+    read = case.call(_A.Judgements.from_ranks, table, groups=groups, **options)
     _expect_totals(case, read, names, _order_totals(orders, codes, counts, options, known))
 
 
@@ -217,7 +217,7 @@ def _selections(case):
             for j in set(items) - set(winners):
                 wanted[q, i, j] += 1
     read = case.call(
-        _L.Judgements.from_selections,
+        _A.Judgements.from_selections,
         [[names[i] for i in items] for items in shown],
         [[names[i] for i in winners] for winners in chosen],
         groups=groups,
@@ -245,7 +245,7 @@ _NO_RANKS = [
 
 def bad_formats(case):
     """Judgements, and what belongs to them, without a meaning."""
-    J = _L.Judgements
+    J = _A.Judgements
     which = case.choose(
         ["pairs", "votes", "orders", "ranks", "selections", "option", "groups", "preflib"]
     )
@@ -280,7 +280,7 @@ def bad_formats(case):
 
 
 def _bad_option(case):
-    J = _L.Judgements
+    J = _A.Judgements
     pairs = [("a", "b"), ("b", "c"), ("a", "c")]
     name = case.choose(["weight", "count", "tied", "judgement", "judge", "items", "unlisted"])
     if name in ("weight", "count"):
@@ -382,9 +382,9 @@ def symmetry(case):
     boards, n_resamples = [], case.choose([0, 0, 40])
     for _ in range(2):
         if as_orders:
-            made = _L.Judgements.from_orders([order for order, _ in votes])
+            made = _A.Judgements.from_orders([order for order, _ in votes])
         else:
-            made = _L.Judgements.from_pairs(
+            made = _A.Judgements.from_pairs(
                 [order[:2] for order, _ in votes], weight=[weight for _, weight in votes]
             )
         result = case.call(_A.aggregate, made, method, n_resamples=n_resamples)
@@ -425,7 +425,7 @@ def reordered(case):
     influence = len(names) == 3 and len(pairs) < 60
     found = []
     for _ in range(2):
-        made = _L.Judgements.from_pairs(
+        made = _A.Judgements.from_pairs(
             [pairs[k] for k in case.rng.permutation(len(pairs))],
             items=[names[k] for k in case.rng.permutation(len(names))],
         )
@@ -450,7 +450,7 @@ def many_boards(case):
         order = case.rng.permutation(len(rows)).tolist()
         first, second = ([rows[k][2 - i if shown[k] else 1 + i] for k in order] for i in (0, 1))
         winner, groups = ([rows[k][i] for k in order] for i in (1, 0))
-        made = _L.Judgements.from_votes(first, second, winner, groups=groups)
+        made = _A.Judgements.from_votes(first, second, winner, groups=groups)
         board = case.call(_A.aggregate, made)
         plan = case.call(board.next_comparisons, 3, target=target)
         alone = [
@@ -483,7 +483,7 @@ def changes(case):
     for sign in (1, -1):
         order = case.rng.permutation(len(pairs))
         at = time[order] if sign > 0 else 1 - time[order]
-        made = _L.Judgements.from_votes(
+        made = _A.Judgements.from_votes(
             winner[order], loser[order], winner[order], items=names, time=unit * at + shift
         )
         one = case.call(_A.strength_changes, made, unit + shift)
@@ -499,7 +499,7 @@ def unanimous(case):
     options = {"n_resamples": case.choose([64, 100, 200])}
     if case.chance(0.3) and n > 1:
         judge = np.repeat(np.arange(n), len(pairs)).tolist()
-        made = _L.Judgements.from_pairs(pairs * n, judge=judge)
+        made = _A.Judgements.from_pairs(pairs * n, judge=judge)
         result = case.call(_A.aggregate, made, method, resample="judges", **options)
     else:
         result = case.call(_A.aggregate, pairs * n, method, **options)

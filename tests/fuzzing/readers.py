@@ -122,7 +122,7 @@ def preflib(case):
         content, name = gzip.compress(content, mtime=0), "orders.toi.gz"
     path = case.file(name, content)
     for unlisted in ("ignore", "last"):
-        data = case.call(_L.Judgements.from_preflib, path, unlisted=unlisted)
+        data = case.call(public.aggregation.Judgements.from_preflib, path, unlisted=unlisted)
         counts = [count for count, _ in orders]
         case.expect(data.count.tolist() == counts, "reads other counts")
         found = data.preferences()
@@ -168,7 +168,7 @@ _HOSTILE = {
     ],
 }  # fmt: skip
 _READ = {
-    "preflib": (_L.Judgements.from_preflib, _PREFLIB, "x.toi"),
+    "preflib": (public.aggregation.Judgements.from_preflib, _PREFLIB, "x.toi"),
     "letor": (public.datasets.load_letor, _LETOR, "x.txt"),
 }
 #: What may be read after all: the reader has its reasons.
