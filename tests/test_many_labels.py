@@ -11,12 +11,12 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
 from sklearn_rankcal.label_ranking import BlendedRegressor, _blend, _label_targets
-from sklearn_rankcal.label_ranking._label_imputation import fill_unknown
 from sklearn_rankcal.label_ranking._label_targets import (
     goes_by_scores,
     make_label_targets,
     scores_of_labels,
 )
+from sklearn_rankcal.label_ranking._outputs import fill_unknown
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.queries import Queries

@@ -16,17 +16,10 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._early_stopping import (
-    Run,
-    Validation,
-    check_stops_early,
-    fit_until_best,
-    refuse_own_stopping,
-)
+from sklearn_rankcal.models._early_stopping import Validation, check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import note_columns
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
@@ -138,10 +131,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
             regressor = boosted_regressor(regressor, X.shape[0], stops_early=stops_early)
         library = check_boosted_regressor(regressor)
         regressor = clone(regressor)
-        if validation is not None:
-            check_stops_early(regressor)
-        else:
-            refuse_own_stopping(regressor)
+        check_stopping(regressor, validation is not None)
         self._choose_columns(X, queries)
         table, _ = self._table(X, queries)
         self.surrogate_ = surrogate.resolve(targets)
@@ -157,15 +147,9 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         try:
             # The objective holds the targets. The library only counts the labels that it receives.
             labels = np.zeros(queries.n_rows)
-            if validation is None:
-                regressor.fit(table, labels)
-            else:
-                held_out, _ = self._table(validation.X, validation.queries)
-                run = Run(regressor, table, labels, {}, validation, held_out, self._as_scores)
-                regressor = fit_until_best(run)
-        except (TypeError, ValueError) as error:
-            note_columns(error, table)
-            raise
+            regressor = self._fit_to_table(
+                regressor, table, labels, {}, validation, self._as_scores
+            )
         except Exception as error:
             if _NO_COLUMNS not in str(error):
                 raise

@@ -6,13 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sklearn_rankcal.boosting._data_sets import Metric, Objective, codes_of_sizes
+from sklearn_rankcal.boosting._derivatives import LibraryMetric, LibraryObjective, codes_of_sizes
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._typing import Floats
 
 
-class _LightGBMObjective(Objective):
+class _LightGBMObjective(LibraryObjective):
     def __call__(
         self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any, group: Any
     ) -> tuple[Floats, Floats]:
@@ -23,7 +23,7 @@ class _LightGBMObjective(Objective):
         return f"lightgbm_objective({self.surrogate!r}, loss={self.loss!r})"
 
 
-class _LightGBMMetric(Metric):
+class _LightGBMMetric(LibraryMetric):
     def __call__(
         self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any, group: Any
     ) -> tuple[str, float, bool]:

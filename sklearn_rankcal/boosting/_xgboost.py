@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.boosting._data_sets import KeepingFunction, Metric, Objective
+from sklearn_rankcal.boosting._derivatives import KeepingFunction, LibraryMetric, LibraryObjective
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
@@ -54,11 +54,11 @@ def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
     return other.get_label(), np.asarray(one), other.get_weight(), other
 
 
-class _XGBoostObjective(_Bound, Objective):
+class _XGBoostObjective(_Bound, LibraryObjective):
     def __init__(
         self, surrogate: str | Surrogate, loss: str | Loss, groups: ArrayLike | None
     ) -> None:
-        Objective.__init__(self, surrogate, loss)
+        LibraryObjective.__init__(self, surrogate, loss)
         self._bind(groups)
 
     def __call__(
@@ -71,9 +71,9 @@ class _XGBoostObjective(_Bound, Objective):
         return f"xgboost_objective({self.surrogate!r}, loss={self.loss!r})"
 
 
-class _XGBoostMetric(_Bound, Metric):
+class _XGBoostMetric(_Bound, LibraryMetric):
     def __init__(self, loss: str | Loss, groups: ArrayLike | None) -> None:
-        Metric.__init__(self, loss)
+        LibraryMetric.__init__(self, loss)
         self._bind(groups)
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:

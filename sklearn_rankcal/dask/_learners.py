@@ -33,9 +33,9 @@ from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, 
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
 from sklearn_rankcal.models._sums import has_closed_form
-from sklearn_rankcal.models._tables import numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import numeric_table
 
 _TAKEN = (
     "Ridge or LinearRegression of scikit-learn, which are fitted in closed form; a regressor with "

@@ -18,14 +18,21 @@ from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.label_ranking._blend import BlendedRegressor
-from sklearn_rankcal.label_ranking._cyclic_part import confirmed_share, cyclic_part, net_scores
-from sklearn_rankcal.label_ranking._label_imputation import fit_each, impute_together, predict_each
 from sklearn_rankcal.label_ranking._label_targets import (
+    confirmed_share,
+    cyclic_part,
     goes_by_scores,
     make_label_targets,
+    net_scores,
     read_labels,
 )
-from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
+from sklearn_rankcal.label_ranking._outputs import (
+    fit_each,
+    fit_outputs,
+    impute_together,
+    predict_each,
+    prepare_regressor,
+)
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (

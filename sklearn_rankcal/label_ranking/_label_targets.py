@@ -1,7 +1,8 @@
 """The targets that a label ranker learns: labels come in, a row of targets per sample comes out.
 
 The targets of a loss on pairs are those of all pairs of labels. With many labels, the default loss
-learns `scores_of_labels` instead: one target for each label.
+learns `scores_of_labels` instead: one target for each label. Predictions u (n, n_pairs) are the sum
+of differences of scores and of a cyclic part orthogonal to them, which no scores can express.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sklearn_rankcal.labels._label_rankings import labels_of_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Bools, Floats
@@ -134,3 +136,45 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
 def _by_pairs(loss: Loss) -> bool:
     """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
     return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
+
+
+# ---------------------------------------------------------------- the cyclic part
+
+
+def net_scores(u: Floats, r: int) -> Floats:
+    """Scores s (n, r): s_i is the mean of the predictions u_ij over all j, with u_ii = 0."""
+    return PAIRS.matrices(u, r).sum(axis=2) / r
+
+
+def cyclic_part(u: Floats, r: int) -> Floats:
+    """Subtract from predictions (n, n_pairs) the closest differences of scores s_i - s_j."""
+    scores = net_scores(u, r)
+    i, j = np.triu_indices(r, 1)
+    return u - (scores[:, i] - scores[:, j])
+
+
+def confirmed_share(
+    held_out: Floats,
+    targets: Floats,
+    r: int,
+    judged: Bools | None = None,
+    weight: Floats | None = None,
+) -> float:
+    """Return the factor, in [0, 1], for the cyclic part of predictions that fits the targets best.
+
+    Noise in the predictions has a cyclic part of its own, which held-out predictions and targets
+    (n, n_pairs) do not share. Rows of NaN are left out, and only `judged` pairs count.
+    """
+    rows = np.isfinite(held_out).all(axis=1)
+    if r < 3 or not rows.any():
+        return 1.0
+    held_out = held_out[rows]
+    cyclic = cyclic_part(held_out, r)
+    counts = np.ones_like(cyclic) if judged is None else judged[rows].astype(np.float64)
+    if weight is not None:
+        counts *= (weight[rows] / weight[rows].max())[:, None]
+    size = (counts * cyclic**2).sum()
+    if size <= 1e-20 * (counts * held_out**2).sum():  # nothing but rounding errors
+        return 1.0
+    gain = (counts * cyclic * (targets[rows] - (held_out - cyclic))).sum()
+    return float(np.clip(gain / size, 0, 1))

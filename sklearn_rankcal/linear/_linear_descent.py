@@ -1,21 +1,26 @@
 """Minimise the objective of a linear model by L-BFGS, in coordinates without units.
 
 In the coordinates of the curvature at the origin, all second derivatives are about 1, so that a
-tolerance means the same for every surrogate, data set and penalty.
+tolerance means the same for every surrogate, data set and penalty. Solvers converge in them
+whatever the units of the columns and their correlations are: with z-scores in their place, L-BFGS
+took 350 to 840 iterations and not 3 to 6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import OptimizeResult, minimize
 
-from sklearn_rankcal.linear._linear_metric import Metric, Point, make_metric
-from sklearn_rankcal.linear._linear_objective import LinearObjective
+from sklearn_rankcal.linear._linear_objective import Batch, LinearObjective, QueryBatches
 
 Floats = NDArray[np.float64]
+#: Coefficients and intercept.
+Point = tuple[Floats, float]
 Function = Callable[[Floats], tuple[float, Floats]]
 #: Called with the number of an iteration, the value and the largest entry of the scaled gradient.
 Progress = Callable[[int, float, float], None]
@@ -26,11 +31,13 @@ _INTERCEPT_TOLERANCE, _INTERCEPT_ITERATIONS = 1e-6, 100
 #: A trial point is replaced if its value is this many times farther above that of the iterate than
 #: the tangent falls.
 _STEEP = 100.0
+#: Correlations are estimated for up to so many columns, from about this many rows for each.
+_MAX_CORRELATED, _ROWS_PER_COLUMN = 512, 200
 
 
 def find_origin(
     objective: LinearObjective, alpha: float, origin: Point | None = None
-) -> tuple[Point, Metric]:
+) -> tuple[Point, Coordinates]:
     """Return the point to start from, and the coordinates that the curvature there defines.
 
     The origin is by default coefficients of 0, with the best intercept. `alpha` is added to the
@@ -44,7 +51,7 @@ def find_origin(
             f"{type(objective.surrogate).__name__} or its gradient is not finite for equal scores. "
             "Scale the labels, the weights or the columns of X."
         )
-    return origin, make_metric(objective, *origin, alpha)
+    return origin, make_coordinates(objective, *origin, alpha)
 
 
 def _best_constant(objective: LinearObjective) -> float:
@@ -70,7 +77,7 @@ def _best_constant(objective: LinearObjective) -> float:
 def descend(
     objective: LinearObjective,
     origin: Point,
-    metric: Metric,
+    coordinates: Coordinates,
     start: Point,
     *,
     tol: float,
@@ -79,12 +86,12 @@ def descend(
 ) -> tuple[Point, OptimizeResult]:
     """Minimise the objective from a start, until no entry of the scaled gradient is above `tol`.
 
-    `metric` and the unit of the gradient are those at the origin.
+    `coordinates` and the unit of the gradient are those at the origin.
     """
 
     def scaled_gradient(point: Point) -> tuple[float, Floats]:
         found = objective.evaluate(*point)
-        slopes = metric.gradient(found.of_coef, found.of_intercept)
+        slopes = coordinates.gradient(found.of_coef, found.of_intercept)
         return (found.value, slopes) if found.finite else (np.inf, np.full_like(slopes, np.nan))
 
     base, slopes = scaled_gradient(origin)
@@ -94,7 +101,7 @@ def descend(
         return start, OptimizeResult(nit=0, success=True)
 
     def scaled(x: Floats) -> tuple[float, Floats]:
-        value, slopes = scaled_gradient(metric.point(x * unit))
+        value, slopes = scaled_gradient(coordinates.point(x * unit))
         return (value - base) / unit**2, slopes / unit
 
     def shown(number: int, value: float, slope: float) -> None:
@@ -103,13 +110,13 @@ def descend(
 
     found = minimize_smooth(
         scaled,
-        metric.coordinates(*start) / unit,
+        coordinates.coordinates(*start) / unit,
         max_iter=max_iter,
         gradient_tolerance=tol,
         value_tolerance=_ROUNDING * max(1.0, abs(base) / unit**2),
         progress=shown,
     )
-    return metric.point(found.x * unit), found
+    return coordinates.point(found.x * unit), found
 
 
 class _LineGuard:
@@ -188,3 +195,171 @@ def minimize_smooth(
     result.success |= guard.largest_slope() <= gradient_tolerance
     result.x = guard.iterate
     return result
+
+
+# ---------------------------------------------------------------- the coordinates
+
+
+class Coordinates(NamedTuple):
+    """The map w = T y from coordinates to coefficients, where T'HT = 1.
+
+    H is an approximation of the second derivatives of the objective, with the penalty. T'T is
+    diagonal too, so that the penalty is a sum over the coordinates. The last coordinate is that of
+    the intercept of centred columns, if there is an intercept.
+
+    T and its inverse are None if T is diagonal.
+    """
+
+    center: Floats  # weighted means of the columns; 0 without an intercept
+    intercept: float | None  # the second derivative by the intercept; None without an intercept
+    squares: Floats  # the diagonal of T'T
+    matrix: Floats | None
+    inverse: Floats | None
+
+    def point(self, x: Floats) -> Point:
+        """Return the coefficients and the intercept that have these coordinates."""
+        y = x[: len(self.squares)]
+        coef = np.sqrt(self.squares) * y if self.matrix is None else self.matrix @ y
+        if self.intercept is None:
+            return coef, 0.0
+        return coef, float(x[-1] / np.sqrt(self.intercept)) - float(self.center @ coef)
+
+    def coordinates(self, coef: Floats, intercept: float) -> Floats:
+        """Return the coordinates of coefficients and an intercept."""
+        y = coef / np.sqrt(self.squares) if self.inverse is None else self.inverse @ coef
+        if self.intercept is None:
+            return y
+        return np.append(y, (intercept + float(self.center @ coef)) * np.sqrt(self.intercept))
+
+    def gradient(self, of_coef: Floats, of_intercept: float) -> Floats:
+        """Return the derivatives by the coordinates, given those by w and b."""
+        slopes = of_coef - self.center * of_intercept
+        slopes = np.sqrt(self.squares) * slopes if self.matrix is None else self.matrix.T @ slopes
+        if self.intercept is None:
+            return slopes
+        return np.append(slopes, of_intercept / np.sqrt(self.intercept))
+
+
+def make_coordinates(
+    objective: LinearObjective, coef: Floats, intercept: float, penalty: float
+) -> Coordinates:
+    """Compute the coordinates from the curvature of an objective at a point.
+
+    Second derivatives by two scores are left out, but columns are centred in each query without an
+    intercept, and on all rows with one. The sums of squares of the columns are those of all rows,
+    plus `penalty`. For up to 512 columns, their correlations are those of about 200 rows for each
+    column. A ValueError is raised if the square of a column or the curvature overflows.
+    """
+    data, fits_intercept = objective.data, objective.fits_intercept
+    n_features = data.n_features
+    first, second, total = np.zeros(n_features), np.zeros(n_features), 0.0
+    products, n_sampled = np.zeros((0, 0)), 0
+    sampled_first, sampled_total = np.zeros(n_features), 0.0
+    correlated = 1 < n_features <= _MAX_CORRELATED
+    if correlated:
+        products = np.zeros((n_features, n_features))
+    every = max(1, data.queries.n_rows // (_ROWS_PER_COLUMN * n_features))
+    for number, (batch, bend) in enumerate(objective.curvature(coef, intercept)):
+        total += float(bend.sum())
+        sampled = correlated and number % every == 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, squares = _moments(data, batch, bend, not fits_intercept, sampled)
+            if sampled:
+                products += squares
+                sampled_first += sums
+                sampled_total += float(bend.sum())
+                n_sampled += batch.queries.n_rows
+                squares = np.diagonal(squares)
+            first += sums
+            second += squares
+    if not (np.isfinite(total) and np.isfinite(second).all() and np.isfinite(products).all()):
+        raise ValueError(
+            "The squares of a column of X, times the curvature of the surrogate, are infinite. "
+            "Scale the columns or the labels."
+        )
+    center = np.zeros(n_features)
+    if fits_intercept and total > 0:
+        center = first / total
+        second = np.maximum(second - center * first, 0.0)
+        if sampled_total > 0:
+            products -= np.outer(sampled_first / sampled_total, sampled_first)
+    by_intercept = (total or 1.0) if fits_intercept else None
+    if not correlated:
+        return Coordinates(center, by_intercept, 1.0 / (second + penalty), None, None)
+    matrix, inverse, squares = _diagonalise(products, second, penalty, n_sampled)
+    return Coordinates(center, by_intercept, squares, matrix, inverse)
+
+
+def _diagonalise(
+    products: Floats, second: Floats, penalty: float, n_rows: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return T, its inverse and the diagonal of T'T.
+
+    H has the correlations of `products` and the diagonal `second`, plus the penalty.
+    """
+    n_features = len(second)
+    size = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    inverse_size = np.divide(1.0, size, out=np.zeros(n_features), where=size > 0)
+    correlations = products * inverse_size * inverse_size[:, None]
+    # Estimates from few rows have directions without any variance. A large share of the diagonal
+    # matrix is added there, and hardly any where rows are many.
+    correlations *= 1.0 - (n_features / (n_features + n_rows)) ** 2
+    np.fill_diagonal(correlations, 1.0)
+    # Without units: the diagonal is 1.
+    unit = np.sqrt(second + penalty)
+    share = np.sqrt(second) / unit
+    scaled = correlations * share * share[:, None]
+    np.fill_diagonal(scaled, 1.0)
+    values, vectors = np.linalg.eigh(scaled)
+    roots = np.sqrt(np.maximum(values, 1e-10))  # rounding can leave small negative numbers
+    matrix = (vectors / roots) / unit[:, None]
+    inverse = (vectors * roots).T * unit
+    # A rotation of the coordinates makes the penalty diagonal.
+    _, rotation = np.linalg.eigh(matrix.T @ matrix)
+    matrix = matrix @ rotation
+    return matrix, rotation.T @ inverse, np.square(matrix).sum(axis=0)
+
+
+def _moments(
+    data: QueryBatches, batch: Batch, bend: Floats, within: bool, products: bool
+) -> tuple[Floats, Floats]:
+    """Return the weighted sums of the columns, and of their squares or of all their products.
+
+    If `within`, columns are centred in each query by their weighted means.
+    """
+    queries, blocks = batch.queries, list(data.blocks(batch))
+    mass = queries.reduce(np.add, bend)
+    inverse = np.divide(1.0, mass, out=np.zeros(len(mass)), where=mass > 0)
+    if within and len(blocks) == 1 and not sparse.issparse(data.X):
+        block = data.read(batch.rows)
+        means = queries.reduce(np.add, bend[:, None] * block) * inverse[:, None]
+        return np.zeros(data.n_features), _second(block - queries.repeat(means), bend, products)
+    first: Any = 0.0
+    second: Any = 0.0
+    of_query: Any = 0.0
+    # The squares of the means are subtracted at the end, which is less accurate.
+    for inside, rows in blocks:
+        block = data.read(rows)
+        first = first + block.T @ bend[inside]
+        second = second + _second(block, bend[inside], products)
+        if within:
+            code = np.repeat(np.arange(queries.n_queries), queries.sizes)[inside]
+            place = np.arange(len(code))
+            shape = (queries.n_queries, len(code))
+            of_query = of_query + sparse.csr_array((bend[inside], (code, place)), shape) @ block
+    if within:
+        second = second - _second(of_query, inverse, products)
+        if not products:
+            second = np.maximum(second, 0.0)
+    return first, second
+
+
+def _second(table: Any, weight: Floats, products: bool) -> Floats:
+    """Return the weighted sums of the squares of columns, or of the products of all pairs."""
+    if sparse.issparse(table):
+        if products:
+            return (table.T @ table.multiply(weight[:, None]).tocsr()).toarray()
+        return table.multiply(table).T @ weight
+    if products:
+        return table.T @ (weight[:, None] * table)
+    return weight @ np.square(table)

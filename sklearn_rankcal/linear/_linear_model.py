@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.linear._linear_descent import descend, find_origin
-from sklearn_rankcal.linear._linear_metric import Metric, Point
+from sklearn_rankcal.linear._linear_descent import Coordinates, Point, descend, find_origin
 from sklearn_rankcal.linear._linear_objective import (
     LinearObjective,
     QueryBatches,
@@ -175,10 +174,10 @@ class LinearModel(BaseEstimator):
             objective = LinearObjective(data, surrogate, self.alpha, self.n_jobs)
             state = self._make_state(data, surrogate, *find_origin(objective, self.alpha), order)
             self.n_iter_ = 0
-        elif data.n_features != len(state.metric.squares):
+        elif data.n_features != len(state.coordinates.squares):
             raise ValueError(
                 f"X has {data.n_features} columns, but earlier calls had "
-                f"{len(state.metric.squares)}."
+                f"{len(state.coordinates.squares)}."
             )
         else:
             # Parameters that depend on data, such as eta, are those of the first call.
@@ -230,11 +229,11 @@ class LinearModel(BaseEstimator):
         penalty = 0.0 if surrogate.scale_invariant else self.alpha
         objective = LinearObjective(data, surrogate, penalty, self.n_jobs)
         origin = self._least_squares(data) if surrogate.scale_invariant else None
-        origin, metric = find_origin(objective, self.alpha, origin)
+        origin, coordinates = find_origin(objective, self.alpha, origin)
         (self.coef_, self.intercept_), minimum = descend(
             objective,
             origin,
-            metric,
+            coordinates,
             _start(objective, origin, given),
             tol=self.tol,
             max_iter=self._max_iter,
@@ -255,8 +254,8 @@ class LinearModel(BaseEstimator):
     def _least_squares(self, data: QueryBatches) -> Point:
         """Fit least squares with the penalty, from which other surrogates can start."""
         squared = LinearObjective(data, PointwiseSquared(), self.alpha, self.n_jobs)
-        origin, metric = find_origin(squared, self.alpha)
-        return descend(squared, origin, metric, origin, tol=self.tol, max_iter=self._max_iter)[0]
+        start, coordinates = find_origin(squared, self.alpha)
+        return descend(squared, start, coordinates, start, tol=self.tol, max_iter=self._max_iter)[0]
 
     def _fit_sgd(self, data: QueryBatches, surrogate: Surrogate, given: Point | None) -> None:
         if surrogate.scale_invariant:
@@ -266,11 +265,11 @@ class LinearModel(BaseEstimator):
             )
         random = check_random_state(self.random_state)
         objective = LinearObjective(data, surrogate, self.alpha, self.n_jobs)
-        origin, metric = find_origin(objective, self.alpha)
+        origin, coordinates = find_origin(objective, self.alpha)
         point = _start(objective, origin, given)
         start = objective.evaluate(*point).value
         order = random.permutation(data.n_queries)
-        state = self._make_state(data, surrogate, point, metric, order)
+        state = self._make_state(data, surrogate, point, coordinates, order)
         self.n_iter_ = 0
         for number in range(self._max_iter):
             self._pass(state, data, order if number == 0 else random.permutation(data.n_queries))
@@ -282,11 +281,11 @@ class LinearModel(BaseEstimator):
         data: QueryBatches,
         surrogate: Surrogate,
         start: Point,
-        metric: Metric,
+        coordinates: Coordinates,
         order: NDArray[np.int64],
     ) -> StochasticGradient:
         make = partial(
-            StochasticGradient, surrogate, metric, data, self.alpha, self.step_size, start
+            StochasticGradient, surrogate, coordinates, data, self.alpha, self.step_size, start
         )
         step = self.largest_step
         if step is None:

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits  # scikit-learn depends on it
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.models._tables import stored_columns
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
+from sklearn_rankcal.utils._features import stored_columns
 from sklearn_rankcal.utils._memory import rows_per_block
 
 Floats = NDArray[np.float64]

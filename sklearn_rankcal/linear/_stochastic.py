@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.linear._linear_metric import Metric, Point
+from sklearn_rankcal.linear._linear_descent import Coordinates, Point
 from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._rounding import exceeds
@@ -45,14 +45,13 @@ class StochasticGradient:
     plus the penalty itself, plus the squared distance from the iterate divided by twice the step
     size (Duchi et al., 2013, equation 25). The distance is sqrt((w - w')' H (w - w')), where H
     approximates the second derivatives of the objective, so that units and correlations of the
-    columns do not matter. The state has the coordinates y of a `Metric`, in which H and the penalty
-    are diagonal.
+    columns do not matter. The state is in `Coordinates`, in which H and the penalty are diagonal.
     """
 
     def __init__(
         self,
         surrogate: Surrogate,
-        metric: Metric,
+        coordinates: Coordinates,
         data: QueryBatches,
         alpha: float,
         rule: str,
@@ -62,14 +61,14 @@ class StochasticGradient:
         self.surrogate = surrogate
         self.rule = rule
         self.largest_step = largest_step
-        self.metric = metric
+        self.coordinates = coordinates
         # H of the mean is H of the sum divided by the total weight.
         self.factor = float(data.weight.sum())
         self.mean_weight = self.factor / data.n_queries
-        self.x = metric.coordinates(*start)
+        self.x = coordinates.coordinates(*start)
         # lambda, in each coordinate; lambda ||w||^2 is at least mu times the squared length in H
         self.shrinkage = np.zeros(len(self.x))
-        self.shrinkage[: data.n_features] = alpha * metric.squares
+        self.shrinkage[: data.n_features] = alpha * coordinates.squares
         self.convexity = float(self.shrinkage[: data.n_features].min())
         self.n_steps = 0
         self.mass = 0.0  # the sum of the weights of the average
@@ -77,7 +76,7 @@ class StochasticGradient:
 
     def result(self) -> tuple[Floats, float]:
         """The averaged coefficients and intercept."""
-        return self.metric.point(self.mean_x)
+        return self.coordinates.point(self.mean_x)
 
     def refuse_divergence(self, objective: LinearObjective, start: float) -> None:
         """Raise an error if the objective at the average is far above that at the start."""
@@ -106,14 +105,14 @@ class StochasticGradient:
 
     def _step(self, data: QueryBatches, numbers: Ints) -> None:
         batch = data.take(numbers)
-        point = self.metric.point(self.x)
+        point = self.coordinates.point(self.x)
         _, of_coef, of_shift = batch_gradient(data, self.surrogate, batch, *point)
         self.n_steps += 1
         size_of, weight_of = STEP_SIZES[self.rule]
         size = size_of(self.n_steps, self.largest_step, self.convexity)
         factor = size * self.factor / (self.mean_weight * len(numbers))
         with np.errstate(over="ignore", invalid="ignore"):
-            self.x -= factor * self.metric.gradient(of_coef, of_shift)
+            self.x -= factor * self.coordinates.gradient(of_coef, of_shift)
             self.x /= 1.0 + size * self.shrinkage
             if not np.isfinite(self.x @ self.x):
                 raise self._diverged()

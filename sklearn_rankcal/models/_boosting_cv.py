@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
@@ -17,11 +16,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn_rankcal.models._document import DocumentModel, as_counts
 from sklearn_rankcal.models._early_stopping import Validation
 from sklearn_rankcal.models._folds import (
+    Fold,
+    Part,
     check_cv,
     divide_queries,
     fits_at_once,
     part_of_table,
-    part_of_weights,
+    split_queries,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._member_weights import (
@@ -35,7 +36,7 @@ from sklearn_rankcal.models._member_weights import (
     own_targets,
 )
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import numeric_columns, take_rows
+from sklearn_rankcal.utils._features import numeric_columns
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._scales import target_unit
@@ -65,7 +66,7 @@ _L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
 # The share of the scores that the first trees of another loss need to go on. Of few rows, whose
 # trees cost little, the first ones do not say it.
 _SMALLEST_SHARE = 0.05
-_PARALLEL = 0.99  # the cosine of targets from which on they are the same to a booster
+_SMALLEST_COSINE = 0.99  # of targets that are the same to a booster
 _ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
 
 
@@ -145,6 +146,7 @@ class BoostingCV(DocumentModel):
     """
 
     regressor = None  # the parameter of `DocumentModel`
+    stops_early = True
 
     def __init__(
         self,
@@ -207,117 +209,37 @@ class BoostingCV(DocumentModel):
         started = time.perf_counter()
         X = without_sparse_columns(X)
         inside_stack = fold_of_query is not None
-        if validation is None and fold_of_query is None:
-            fold_of_query = divide_queries(self, X, queries, targets, labels)
-        if all(map(_is_plain, self.losses)):
+        self.__dict__.pop("fold_of_query_", None)
+        if validation is None:
+            if fold_of_query is None:
+                fold_of_query = divide_queries(self, X, queries, targets, labels)
+            self.fold_of_query_ = fold_of_query
+        # Step 1: choose the context columns, which no booster of labels reads.
+        if all(map(_learns_labels, self.losses)):
             self._set_columns(X, [])
         else:
             self._choose_columns(X, queries)
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
-        table, self._inverse_scale = self._table(X, queries)
-        if validation is None:
-            assert fold_of_query is not None
-            self.fold_of_query_ = fold_of_query
-            held = _Held(targets, queries, labels, sample_weight)
-        else:
-            self.__dict__.pop("fold_of_query_", None)
-            assert validation.known is not None
-            others = validation.known
-            held = _Held(others.targets, validation.queries, others.labels, others.weight)
-        many = queries.n_rows >= _MANY_ROWS
-        grown: dict[str, _Growth] = {}
-        scores: dict[str, Floats] = {}  # of the held-out rows
-        folds: dict[bool, list[_Fold]] = {}
-
-        def learn(loss: Any) -> None:
-            plain = _is_plain(loss) and bool(self._kinds)
-            leaves = _LEAVES_OF_MANY_ROWS if many else _LEAVES
-            wanted = self._wanted(loss, targets, queries, labels, sample_weight)
-            alike = [one for name, one in grown.items() if _is_target(loss) and _is_target(name)]
-            if alike:
-                if validation is None and alike[0].n_trees > _TREES_WITHOUT_NOISE:
-                    return
-                leaves = (alike[0].n_leaves,)
-            elif loss == POISSON_LABELS and not plain and POISSON in grown:
-                alike = [grown[POISSON]]
-            if any(_parallel(queries, wanted, one.wanted) for one in alike):
-                return
-            if plain not in folds:
-                folds[plain] = self._folds(
-                    X if plain else table, queries, sample_weight, validation, plain
-                )
-            # a fold may have nothing but 0, which has no logarithm
-            if has_log_scores(loss) and not all(one.inside.has(wanted) for one in folds[plain]):
-                return
-            unseen = wanted if validation is None else self._wanted(loss, *held)
-            one = self._start(loss, leaves, folds[plain], wanted, unseen)
-            name = _name(loss)
-            if many and grown and not has_log_scores(loss):
-                _, shares, _ = held.combine({**scores, name: one.held_out()})
-                if shares[name] < _SMALLEST_SHARE:
-                    return
-            grown[name] = one.grow_to_the_end()
-            scores[name] = one.held_out()
-
+        # Step 2: grow the boosters of one loss after another, as far as each of them helps.
+        search = _Search(self, X, _Known(targets, queries, labels, sample_weight), validation)
         for loss in self.losses:
-            learn(loss)
-        if not grown:
-            learn(None)
-        self.weights_, self.shares_, level = held.combine(scores)
+            search.learn(loss)
+        if not search.grown:
+            search.learn(None)
+        # Step 3: combine what they predict for held-out queries.
+        self.weights_, self.shares_, level = search.held.combine(search.scores)
         if inside_stack:  # which takes and deletes them
-            total = sum(self.weights_[name] * own for name, own in scores.items())
+            total = sum(self.weights_[name] * own for name, own in search.scores.items())
             self._held_out = total if level is None else np.exp(total + level)
-        self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in grown.items()}
-        # Encoders of categories differ between folds, so that only one fold's trees can be added.
-        n_leaves = sum(
-            len(one.regressors) * one.n_trees * one.n_leaves
-            for name, one in grown.items()
-            if self.weights_[name]
-        )
-        again = validation is None and (
-            n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
-        )
-        boosters: list[Any] = []
-        scales: list[float] = []
-        # The first one reads the table with context columns, and so does the sum.
-        for name, one in sorted(grown.items(), key=lambda pair: _is_plain(pair[0])):
-            if self.weights_[name] == 0 and boosters:
-                continue
-            plain = _is_plain(name) and bool(self._kinds)
-            fitted = [one.refit(X if plain else table, sample_weight)] if again else one.regressors
-            boosters += fitted
-            scales += [self.weights_[name] * one.scale / len(fitted)] * len(fitted)
-        self.regressor_ = merge_boosters(boosters, scales, level)
+        self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
+        self._inverse_scale = search.slopes
+        self.regressor_ = search.merged(self.weights_, level)
         print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             validation.record(self.predict(validation.X, validation.queries))
-            validation.n_iter = sum(one.n_trees for one in grown.values())
+            validation.n_iter = sum(n_trees for n_trees, _ in self.sizes_.values())
         return self
-
-    def _folds(
-        self,
-        table: Any,
-        queries: Queries,
-        weight: Floats | None,
-        validation: Validation | None,
-        plain: bool,
-    ) -> list[_Fold]:
-        """Return each fold of a table, or the validation queries with all rows of the table."""
-        if validation is None:
-            out = [self.fold_of_query_ == fold for fold in np.unique(self.fold_of_query_)]
-            return [_Fold(*_split(table, queries, weight, one)) for one in out]
-        assert validation.known is not None
-        other = without_sparse_columns(validation.X)
-        if not plain:
-            other, _ = self._table(other, validation.queries)
-        every = slice(None)
-        return [
-            _Fold(
-                _Part(part_of_table(table, every), queries, every, weight),
-                _Part(other, validation.queries, every, validation.known.weight),
-            )
-        ]
 
     def summary(self) -> str:
         """Return the sizes and the shares in words."""
@@ -331,62 +253,30 @@ class BoostingCV(DocumentModel):
         scores: Floats = self.__dict__.pop("_held_out")
         return scores
 
-    def _wanted(
-        self, loss: Any, targets: Floats, queries: Queries, labels: Any, weight: Floats | None
-    ) -> Floats:
-        """Return the targets of a loss, centred unless they are labels or have logarithms."""
-        if has_log_scores(loss):
-            learned = None if loss == POISSON else LABELS
-            return as_counts(own_targets(learned, targets, queries, labels), queries)
-        own = own_targets(loss, targets, queries, labels)
-        return queries.center(own, weight) if self.center and _is_target(loss) else own
-
     @property
     def learns_targets(self) -> bool:
         """Whether a booster learns the targets of the ranker's own loss."""
         logs = any(map(has_log_scores, self.losses))
         return any(loss == POISSON if logs else loss is None for loss in self.losses)
 
-    def _start(
-        self,
-        loss: Any,
-        leaves: tuple[int, ...],
-        folds: list[_Fold],
-        wanted: Floats,
-        unseen: Floats,
-    ) -> _Growth:
-        """Return the first trees, of the number of leaves whose held-out error is smallest."""
-        sizes = [
-            _Growth(
-                self._regressor(loss, n_leaves, folds[0].inside), folds, wanted, unseen, self.n_jobs
-            )
-            for n_leaves in leaves
-        ]
-        for one in sizes:
-            one.grow(_AT_FIRST // one.n_leaves)
-        return min(sizes, key=lambda one: one.error)
 
-    def _regressor(self, loss: Any, n_leaves: int, part: _Part) -> HistGradientBoostingRegressor:
-        n_rows, n_columns = part.table.shape
-        return HistGradientBoostingRegressor(
-            loss="poisson" if has_log_scores(loss) else "squared_error",
-            learning_rate=_SLOW,
-            max_leaf_nodes=n_leaves,
-            min_samples_leaf=min(20, max(1, n_rows // 50)),
-            l2_regularization=_L2_OF_TARGETS if _is_target(loss) else _L2,
-            max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / n_columns)),
-            early_stopping=False,
-            random_state=self.random_state,
-        )
-
-
-class _Held(NamedTuple):
-    """What is known of the held-out queries."""
+class _Known(NamedTuple):
+    """What is known of some queries."""
 
     targets: Floats
     queries: Queries
     labels: Any
     weight: Floats | None
+
+    def wanted(self, loss: Any, center: bool) -> Floats:
+        """Return what boosters of a loss learn; labels and what has logarithms are not centred."""
+        if has_log_scores(loss):
+            learned = None if loss == POISSON else LABELS
+            own = own_targets(learned, self.targets, self.queries, self.labels)
+            return as_counts(own, self.queries)
+        own = own_targets(loss, self.targets, self.queries, self.labels)
+        centred = center and _learns_targets(loss)
+        return self.queries.center(own, self.weight) if centred else own
 
     def combine(
         self, scores: dict[str, Floats]
@@ -402,45 +292,131 @@ class _Held(NamedTuple):
         return *nonnegative_weights(list(scores), columns, *known), None
 
 
-@dataclass(eq=False)
-class _Part:
-    """A table of some queries, where their rows are among all rows, and their weights."""
+class _Search:
+    """The boosters of several losses, and what they predict for held-out queries.
 
-    table: Any
-    queries: Queries
-    rows: Any
-    weight: Floats | None
+    The losses are learned one after another, because boosters of the first ones tell whether
+    another loss would help.
+    """
 
-    @property
-    def n_rows(self) -> int:
-        return self.queries.n_rows
+    def __init__(
+        self, model: BoostingCV, X: Any, training: _Known, validation: Validation | None
+    ) -> None:
+        self.grown: dict[str, _Growth] = {}
+        self.scores: dict[str, Floats] = {}  # of the held-out rows
+        self.held = training
+        if validation is not None:
+            assert validation.known is not None
+            targets, labels, weight = validation.known
+            self.held = _Known(targets, validation.queries, labels, weight)
+        self._model, self._training, self._validation = model, training, validation
+        self._many = training.queries.n_rows >= _MANY_ROWS
+        table, self.slopes = model._table(X, training.queries)
+        self._tables = {False: table, True: X}  # by whether a booster reads X alone
+        self._folds: dict[bool, list[Fold]] = {}
 
-    def has(self, wanted: Floats) -> bool:
-        """Whether a row with a weight has a target above 0."""
-        own = wanted[self.rows]
-        return bool((own if self.weight is None else own * (self.weight > 0)).any())
+    def learn(self, loss: Any) -> None:
+        """Grow the boosters of a loss, unless they would not help."""
+        wanted = self._training.wanted(loss, self._model.center)
+        alike = self._of_the_same_kind(loss)
+        by_targets = bool(alike) and _learns_targets(loss)
+        if by_targets and self._validation is None and alike[0].n_trees > _TREES_WITHOUT_NOISE:
+            return
+        if any(_are_proportional(self._training.queries, wanted, one.wanted) for one in alike):
+            return
+        folds = self._folds_of(self._reads_X(loss))
+        # a fold may have nothing but 0, which has no logarithm
+        if has_log_scores(loss) and not all(_has_positive(fold.inside, wanted) for fold in folds):
+            return
+        leaves = _LEAVES_OF_MANY_ROWS if self._many else _LEAVES
+        if by_targets:
+            leaves = (alike[0].n_leaves,)
+        one, name = self._first_trees(loss, leaves, folds, wanted), _name(loss)
+        if self._many and self.grown and not has_log_scores(loss):
+            _, shares, _ = self.held.combine({**self.scores, name: one.held_out()})
+            if shares[name] < _SMALLEST_SHARE:
+                return
+        self.grown[name] = one.grow_to_the_end()
+        self.scores[name] = one.held_out()
 
+    def _of_the_same_kind(self, loss: Any) -> list[_Growth]:
+        """Return boosters that read the same table and learn in the same way as those of a loss."""
+        if _learns_targets(loss):
+            return [one for name, one in self.grown.items() if _learns_targets(name)]
+        same = loss == POISSON_LABELS and not self._reads_X(loss) and POISSON in self.grown
+        return [self.grown[POISSON]] if same else []
 
-@dataclass(eq=False)
-class _Fold:
-    """Training queries, and those that are held out."""
+    def _reads_X(self, loss: Any) -> bool:
+        """Whether the boosters of a loss read X without the context columns that there are."""
+        return _learns_labels(loss) and bool(self._model._kinds)
 
-    inside: _Part
-    outside: _Part
-    bins: list[Any] = field(default_factory=list)
+    def _folds_of(self, reads_X: bool) -> list[Fold]:
+        """Return the folds of a table, or the validation queries with all rows of the table."""
+        if reads_X not in self._folds:
+            table, (_, queries, _, weight) = self._tables[reads_X], self._training
+            if self._validation is None:
+                numbers = self._model.fold_of_query_
+                folds = [
+                    split_queries(table, queries, weight, numbers == number)
+                    for number in np.unique(numbers)
+                ]
+            else:
+                other, every = without_sparse_columns(self._validation.X), slice(None)
+                if not reads_X:
+                    other, _ = self._model._table(other, self.held.queries)
+                inside = Part(part_of_table(table, every), queries, every, weight)
+                folds = [Fold(inside, Part(other, self.held.queries, every, self.held.weight))]
+            self._folds[reads_X] = folds
+        return self._folds[reads_X]
 
+    def _first_trees(
+        self, loss: Any, leaves: tuple[int, ...], folds: list[Fold], wanted: Floats
+    ) -> _Growth:
+        """Return the first trees, of the number of leaves whose held-out error is smallest."""
+        center, n_jobs = self._model.center, self._model.n_jobs
+        unseen = wanted if self._validation is None else self.held.wanted(loss, center)
+        n_rows, n_columns = folds[0].inside.table.shape
+        regressor = HistGradientBoostingRegressor(
+            loss="poisson" if has_log_scores(loss) else "squared_error",
+            learning_rate=_SLOW,
+            min_samples_leaf=min(20, max(1, n_rows // 50)),
+            l2_regularization=_L2_OF_TARGETS if _learns_targets(loss) else _L2,
+            max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / n_columns)),
+            early_stopping=False,
+            random_state=self._model.random_state,
+        )
+        sizes = []
+        for n_leaves in leaves:
+            regressor.set_params(max_leaf_nodes=n_leaves)
+            sizes.append(_Growth(regressor, folds, wanted, unseen, n_jobs))
+            sizes[-1].grow(_AT_FIRST // n_leaves)
+        return min(sizes, key=lambda one: one.error)
 
-def _split(
-    table: Any, queries: Queries, weight: Floats | None, out: NDArray[np.bool_]
-) -> tuple[_Part, _Part]:
-    inside, some = queries.select(~out)
-    outside, others = queries.select(out)
-    return (
-        _Part(part_of_table(table, inside), some, inside, part_of_weights(weight, inside)),
-        _Part(
-            take_rows(table, outside), others, outside, None if weight is None else weight[outside]
-        ),
-    )
+    def merged(self, weights: dict[str, float], level: float | None) -> Any:
+        """Return a single booster: the weighted sum of the boosters of all losses that help."""
+        # The first one reads the table with context columns, and so does the sum.
+        first, *others = sorted(self.grown, key=_learns_labels)
+        names = [first, *(name for name in others if weights[name])]
+        n_leaves = sum(
+            len(one.regressors) * one.n_trees * one.n_leaves
+            for name, one in self.grown.items()
+            if weights[name]
+        )
+        table = self._tables[False]
+        # Encoders of categories differ between folds, so that only one fold's trees can be added.
+        again = self._validation is None and (
+            n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
+        )
+        boosters: list[Any] = []
+        scales: list[float] = []
+        for name in names:
+            one = self.grown[name]
+            fitted = one.regressors
+            if again:
+                fitted = [one.refit(self._tables[self._reads_X(name)], self._training.weight)]
+            boosters += fitted
+            scales += [weights[name] * one.scale / len(fitted)] * len(fitted)
+        return merge_boosters(boosters, scales, level)
 
 
 class _Growth:
@@ -449,7 +425,7 @@ class _Growth:
     def __init__(
         self,
         regressor: HistGradientBoostingRegressor,
-        folds: list[_Fold],
+        folds: list[Fold],
         wanted: Floats,
         unseen: Floats,
         n_jobs: int | None,
@@ -501,15 +477,13 @@ class _Growth:
             regressor.set_params(max_iter=self.n_trees, warm_start=False)
         return self
 
-    def _errors(
-        self, regressor: HistGradientBoostingRegressor, fold: _Fold, n_trees: int
-    ) -> Floats:
+    def _errors(self, regressor: HistGradientBoostingRegressor, fold: Fold, n_trees: int) -> Floats:
         """Fit a booster up to a number of trees; return the held-out error after each new one."""
         inside, outside = fold.inside, fold.outside
         unseen = self._unseen[outside.rows]
         wanted = outside.queries.center(unseen)
         errors = []
-        with threads_for(inside.n_rows), bins_once(regressor, fold.bins):
+        with threads_for(inside.queries.n_rows), bins_once(regressor, fold.bins):
             self._add_trees(
                 regressor, n_trees, inside.table, self.wanted[inside.rows], inside.weight
             )
@@ -525,9 +499,9 @@ class _Growth:
 
     def held_out(self) -> Floats:
         """Return the scores of all held-out rows, by boosters that have not seen them."""
-        scores = np.empty(sum(fold.outside.n_rows for fold in self._folds))
+        scores = np.empty(sum(fold.outside.queries.n_rows for fold in self._folds))
         for regressor, fold in zip(self.regressors, self._folds, strict=True):
-            with threads_for(fold.outside.n_rows):
+            with threads_for(fold.outside.queries.n_rows):
                 scores[fold.outside.rows] = self._scores(regressor.predict(fold.outside.table))
         return scores * self.scale
 
@@ -561,23 +535,29 @@ class _Growth:
             regressor.fit(table, wanted, weight)
 
 
-def _parallel(queries: Queries, some: Floats, others: Floats) -> bool:
+def _are_proportional(queries: Queries, some: Floats, others: Floats) -> bool:
     """Whether targets are almost a multiple of others plus a constant for each query.
 
     Where one document of each query is relevant, the targets of most losses are.
     """
     some, others = queries.center(some), queries.center(others)
-    return bool(some @ others >= _PARALLEL * np.sqrt(some @ some) * np.sqrt(others @ others))
+    return bool(some @ others >= _SMALLEST_COSINE * np.sqrt(some @ some) * np.sqrt(others @ others))
 
 
-def _is_target(loss: Any) -> bool:
+def _learns_targets(loss: Any) -> bool:
     """Whether the targets of a loss are learned by the squared error."""
-    return not _is_plain(loss) and not has_log_scores(loss)
+    return not _learns_labels(loss) and not has_log_scores(loss)
 
 
-def _is_plain(loss: Any) -> bool:
+def _learns_labels(loss: Any) -> bool:
     """Whether labels are learned as they are, from X alone."""
     return isinstance(loss, str) and loss in (LABELS, POISSON_LABELS)
+
+
+def _has_positive(part: Part, wanted: Floats) -> bool:
+    """Whether a row with a weight has a target above 0."""
+    own = wanted[part.rows]
+    return bool((own if part.weight is None else own * (part.weight > 0)).any())
 
 
 def _name(loss: Any) -> str:

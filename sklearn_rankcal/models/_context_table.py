@@ -16,16 +16,18 @@ from sklearn_rankcal.models._column_parameters import (
     places_without_context,
 )
 from sklearn_rankcal.models._context import SHARE, add_context, check_context, columns_of_kinds
-from sklearn_rankcal.models._tables import PREDICTION_BYTES, stored_columns
+from sklearn_rankcal.models._early_stopping import BoostingRun, Validation, fit_until_best
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import readable_table
 from sklearn_rankcal.utils._features import (
     category_columns,
     is_dataframe,
+    note_columns,
     numeric_columns,
+    stored_columns,
     take_rows,
 )
-from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 
 
 class ContextTableMixin:
@@ -113,6 +115,27 @@ class ContextTableMixin:
         if self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
         return readable_table(self.regressor, X), slopes
+
+    def _fit_to_table(
+        self,
+        regressor: Any,
+        table: Any,
+        targets: NDArray[Any],
+        weights: dict[str, Any],
+        validation: Validation | None,
+        as_scores: Callable[[Any], NDArray[np.float64]],
+    ) -> Any:
+        """Fit a regressor, with the best number of iterations if there are validation queries."""
+        try:
+            if validation is None:
+                return regressor.fit(table, targets, **weights)
+            held_out, _ = self._table(validation.X, validation.queries)
+            return fit_until_best(
+                BoostingRun(regressor, table, targets, weights, validation, held_out, as_scores)
+            )
+        except (TypeError, ValueError) as error:
+            note_columns(error, table)
+            raise
 
     def table_names(self, names: list[str]) -> list[str]:
         """Return the names of the columns that the regressor sees, given those of X."""

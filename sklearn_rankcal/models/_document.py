@@ -15,26 +15,19 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal.models._classes import ClassReader, last_step, make_task, takes_weights
 from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._early_stopping import (
-    Run,
-    Validation,
-    check_stops_early,
-    fit_until_best,
-    refuse_own_stopping,
-)
+from sklearn_rankcal.models._early_stopping import Validation, can_stop_early, check_stopping
 from sklearn_rankcal.models._folds import part_of_table
 from sklearn_rankcal.models._sums import DocumentSums, Sums
-from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
 from sklearn_rankcal.utils._features import (
     column_values,
     is_dataframe,
-    note_columns,
+    numeric_table,
     take_rows,
 )
-from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
@@ -87,7 +80,7 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes(Sums):
+class ZscoreSlopes(Sums):
     """The sum over queries of the slopes of z-scores, one for each described column."""
 
     total: NDArray[np.float64]
@@ -99,7 +92,7 @@ class ClosedFormSums(Sums):
     """What `DocumentModel.solve` needs of some queries."""
 
     documents: DocumentSums
-    slopes: Slopes
+    slopes: ZscoreSlopes
 
 
 class DocumentModel(ContextTableMixin, ClonesCatBoost):
@@ -221,12 +214,9 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             regressor = default_regressor(X.shape[0], stops_early=validation is not None)
         else:
             regressor = clone(self.regressor)
-        if validation is not None:
-            check_stops_early(regressor)
-        else:
-            refuse_own_stopping(regressor)
+        check_stopping(regressor, validation is not None)
         self._choose_columns(X, queries)
-        if validation is None and self._adds_up(regressor, X):
+        if validation is None and self._fits_in_blocks(regressor, X):
             try:
                 return self._fit_in_blocks(X, targets, queries, sample_weight)
             except ValueError:
@@ -237,7 +227,12 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             regressor, X, targets, queries, sample_weight, validation, graded_targets
         )
 
-    def _adds_up(self, regressor: Any, X: Any) -> bool:
+    @property
+    def stops_early(self) -> bool:
+        """Whether validation queries can choose the number of iterations of the regressor."""
+        return can_stop_early(self.regressor)
+
+    def _fits_in_blocks(self, regressor: Any, X: Any) -> bool:
         """Whether to add up sums of blocks, and never make the whole table with its context."""
         if type(regressor) is not Ridge or not isinstance(X, np.ndarray):
             return False
@@ -289,21 +284,12 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             table = part_of_table(table, slice(None) if rows is None else rows)
         elif rows is not None:
             table = take_rows(table, rows)
-        try:
-            with threads_for(len(fitted)):
-                if validation is None:
-                    regressor.fit(table, fitted, **weights)
-                else:
-                    held_out, _ = self._table(validation.X, validation.queries)
-                    reader = self._reader
-                    as_scores = self._scaled_back if reader is None else reader.as_scores
-                    regressor = fit_until_best(
-                        Run(regressor, table, fitted, weights, validation, held_out, as_scores)
-                    )
-        except (TypeError, ValueError) as error:
-            note_columns(error, table)
-            raise
-        self.regressor_, self._inverse_scale = regressor, slopes
+        as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
+        with threads_for(len(fitted)):
+            self.regressor_ = self._fit_to_table(
+                regressor, table, fitted, weights, validation, as_scores
+            )
+        self._inverse_scale = slopes
         return self
 
     def prepare(self, X: Any, columns: list[Any], largest: float) -> Self:
@@ -329,7 +315,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         targets: NDArray[np.float64],
         queries: Queries,
         sample_weight: NDArray[np.float64] | None = None,
-    ) -> tuple[Any, NDArray[np.float64], Slopes]:
+    ) -> tuple[Any, NDArray[np.float64], ZscoreSlopes]:
         """Return the table and the targets that the regressor sees of some queries, and slopes.
 
         The slopes of all parts, added, are needed by `finish`.
@@ -338,10 +324,10 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             targets = queries.center(targets, sample_weight)
         table, mean = self._table(X, queries)
         mean = np.zeros(len(self._columns)) if mean is None else mean
-        slopes = Slopes(mean * queries.n_queries, queries.n_queries)
+        slopes = ZscoreSlopes(mean * queries.n_queries, queries.n_queries)
         return table, targets / self._unit, slopes
 
-    def finish(self, regressor: Any, slopes: Slopes) -> Self:
+    def finish(self, regressor: Any, slopes: ZscoreSlopes) -> Self:
         """Predict from now on by a regressor that was fitted to what `read` returned."""
         self.regressor_ = regressor
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None

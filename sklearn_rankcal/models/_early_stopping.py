@@ -42,6 +42,7 @@ class Known(NamedTuple):
     weight: Floats | None
 
 
+@dataclass(eq=False)
 class Validation:
     """Validation queries, and how good their rankings are after each iteration of a regressor.
 
@@ -53,33 +54,17 @@ class Validation:
     far, and ``show(line)`` receives lines about the progress.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        queries: Queries,
-        evaluate: Callable[[Floats], float],
-        n_iter_no_change: int,
-        show: Callable[[str], None] | None = None,
-        known: Known | None = None,
-        steady: Callable[[Floats], float] | None = None,
-    ) -> None:
-        self.X = X
-        self.queries = queries
-        self.evaluate = evaluate
-        self.n_iter_no_change = n_iter_no_change
-        self.show = show
-        self.known = known
-        self.steady = steady
-        self.scores: list[float] = []
-        self.n_iter = 0
-        self._best: list[float] = []  # of `evaluate` and of `steady`
-        self._n_reported = 0
-
-    def stopping_by(self, evaluate: Callable[[Floats], float]) -> Validation:
-        """Return the same queries, on which nothing was evaluated yet, with this value alone."""
-        return Validation(
-            self.X, self.queries, evaluate, self.n_iter_no_change, self.show, self.known
-        )
+    X: Any
+    queries: Queries
+    evaluate: Callable[[Floats], float]
+    n_iter_no_change: int
+    show: Callable[[str], None] | None = None
+    known: Known | None = None
+    steady: Callable[[Floats], float] | None = None
+    scores: list[float] = field(default_factory=list, init=False)
+    n_iter: int = field(default=0, init=False)
+    _best: list[float] = field(default_factory=list, init=False)  # of `evaluate` and of `steady`
+    _n_reported: int = field(default=0, init=False)
 
     def record(self, scores: Floats) -> None:
         """Evaluate the predictions of one more iteration.
@@ -142,7 +127,7 @@ def poisson_deviance(targets: Floats, weight: Floats | None) -> Callable[[Floats
 
 
 @dataclass
-class Run:
+class BoostingRun:
     """One regressor that is to be fitted, its data, and the validation queries.
 
     `weights` are the keyword arguments of `fit` that pass weights, and `as_scores` converts what
@@ -176,7 +161,7 @@ class Run:
         return self.validation_table, np.repeat(self.targets[:1], n_rows)
 
 
-def _fit_by_warm_start(run: Run) -> Any:
+def _fit_by_warm_start(run: BoostingRun) -> Any:
     """Fit scikit-learn's boosting in steps, each half as long as all steps before it together.
 
     The first steps have twice `n_iter_no_change` iterations. A step of warm start predicts the
@@ -219,7 +204,7 @@ def _fit_by_warm_start(run: Run) -> Any:
     return regressor.set_params(**{name: given[name] for name in [size, *changed]})
 
 
-def _fit_lightgbm(run: Run) -> Any:
+def _fit_lightgbm(run: BoostingRun) -> Any:
     """Fit a regressor of LightGBM, which keeps all trees and predicts by those up to the best."""
     from lightgbm import EarlyStopException
 
@@ -244,7 +229,7 @@ def _fit_lightgbm(run: Run) -> Any:
     )
 
 
-def _fit_xgboost(run: Run) -> Any:
+def _fit_xgboost(run: BoostingRun) -> Any:
     """Fit a regressor of XGBoost, and remove the trees after the best number."""
     from xgboost.callback import TrainingCallback
 
@@ -277,7 +262,7 @@ class _LastPredictions:
     callback after both.
     """
 
-    def __init__(self, run: Run, n_max: int) -> None:
+    def __init__(self, run: BoostingRun, n_max: int) -> None:
         self._run = run
         self._n_max = n_max
         self._predicted = np.zeros(0)
@@ -301,7 +286,7 @@ class _LastPredictions:
         return not self._run.validation.stops
 
 
-def _fit_catboost(run: Run) -> Any:
+def _fit_catboost(run: BoostingRun) -> Any:
     """Find the best number of iterations by one regressor of CatBoost, and fit a second with it.
 
     A fitted regressor would keep the metric among its parameters. The second one gets the learning
@@ -326,7 +311,7 @@ def _fit_catboost(run: Run) -> Any:
 _CATBOOST_SIZES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 
 #: How to fit regressors of a class and of its subclasses. Those of None cannot stop early.
-_FITS: dict[str, Callable[[Run], Any] | None] = {
+_FITS: dict[str, Callable[[BoostingRun], Any] | None] = {
     "sklearn.HistGradientBoostingRegressor": _fit_by_warm_start,
     "sklearn.HistGradientBoostingClassifier": _fit_by_warm_start,
     "sklearn.GradientBoostingRegressor": _fit_by_warm_start,
@@ -358,7 +343,7 @@ _CONFLICTS = (
 _NOT_INCREMENTAL = {"boosting_type": ("dart", "rf"), "booster": ("dart", "gblinear")}
 
 
-def _how_to_fit(regressor: Any) -> Callable[[Run], Any] | None:
+def _how_to_fit(regressor: Any) -> Callable[[BoostingRun], Any] | None:
     for kind in type(regressor).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _FITS:
@@ -375,12 +360,15 @@ def can_stop_early(regressor: Any) -> bool:
 _ROUNDS = ("early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change")
 
 
-def check_stops_early(regressor: Any) -> None:
-    """Check that a regressor can be fitted with validation queries.
+def check_stopping(regressor: Any, by_validation: bool) -> None:
+    """Check that nothing but the validation queries, if there are any, would stop a regressor.
 
     A TypeError says that its iterations cannot be evaluated, and a ValueError that its parameters
     request another early stopping, or boosting that changes earlier trees.
     """
+    if not by_validation:
+        _refuse_own_stopping(regressor)
+        return
     name = type(regressor).__name__
     if _how_to_fit(regressor) is None:
         known = ", ".join(one.partition(".")[2] for one, how in _FITS.items() if how is not None)
@@ -413,7 +401,7 @@ def check_stops_early(regressor: Any) -> None:
             )
 
 
-def refuse_own_stopping(regressor: Any) -> None:
+def _refuse_own_stopping(regressor: Any) -> None:
     """Raise ValueError if LightGBM or XGBoost would look for validation rows that it does not get.
 
     scikit-learn and CatBoost fit without them.
@@ -431,8 +419,8 @@ def refuse_own_stopping(regressor: Any) -> None:
             )
 
 
-def fit_until_best(run: Run) -> Any:
-    """Return the regressor, which `check_stops_early` accepts, with the best number of iterations.
+def fit_until_best(run: BoostingRun) -> Any:
+    """Return the regressor, which `check_stopping` accepts, with the best number of iterations.
 
     The regressor of the run may be changed.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,6 +19,7 @@ from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 
+Floats = NDArray[np.float64]
 #: The first columns usually suffice to tell queries apart.
 FIRST_COLUMNS = 8
 
@@ -52,6 +54,34 @@ def query_folds(
         both = np.column_stack([rows >> np.uint64(11), labels[places]])
         ties, _ = hash_queries(both, np.arange(len(places)), queries)
     return folds_of_keys(keys, n_folds, ties)
+
+
+class Part(NamedTuple):
+    """Some queries: their table, where their rows are among all rows, and the weights of these."""
+
+    table: Any
+    queries: Queries
+    rows: Any
+    weight: Floats | None
+
+
+@dataclass(eq=False)
+class Fold:
+    """Training queries, and those that are held out; histogram boosting keeps its bins here."""
+
+    inside: Part
+    outside: Part
+    bins: list[Any] = field(default_factory=list)
+
+
+def split_queries(X: Any, queries: Queries, weight: Floats | None, out: NDArray[np.bool_]) -> Fold:
+    """Hold some queries out, and divide a table that fits all of them."""
+    rows, some = queries.select(~out)
+    inside = Part(part_of_table(X, rows), some, rows, part_of_weights(weight, rows))
+    rows, some = queries.select(out)
+    return Fold(
+        inside, Part(take_rows(X, rows), some, rows, None if weight is None else weight[rows])
+    )
 
 
 def check_cv(cv: Any) -> None:
@@ -90,7 +120,7 @@ def folds_of_keys(
     n = len(keys)
     folds = np.empty(n, dtype=np.int64)
     order = np.argsort(keys, kind="stable") if ties is None else np.lexsort((ties, keys))
-    # Step 1: find the runs of equal queries, and cut those that are too long.
+    # Step 1: find the runs of equal queries. One that is longer than a fold becomes runs of 1.
     begins = np.append(True, np.diff(keys[order]) > 0)
     if begins.all():
         folds[order] = np.arange(n) % n_folds
@@ -115,9 +145,6 @@ def hash_queries(
     """Return the hash of each query and of each row, the rows in grouped layout."""
     rows = hash_rows(X, places)
     return queries.reduce(np.add, rows), rows
-
-
-Floats = NDArray[np.float64]
 
 
 #: scikit-learn's trees read float32, and refuse infinity and numbers above 3e38. They also add up

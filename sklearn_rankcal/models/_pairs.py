@@ -12,12 +12,12 @@ from sklearn.linear_model._base import LinearModel
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._document import default_regressor, weight_arguments
-from sklearn_rankcal.models._tables import PREDICTION_BYTES, numeric_table, row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._memory import check_memory, rows_per_block
+from sklearn_rankcal.utils._features import numeric_table
+from sklearn_rankcal.utils._memory import PREDICTION_BYTES, check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows

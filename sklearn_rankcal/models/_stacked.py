@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,17 +23,17 @@ from sklearn_rankcal.models._document import (
 )
 from sklearn_rankcal.models._early_stopping import (
     Validation,
-    can_stop_early,
     poisson_deviance,
     squared_error,
 )
 from sklearn_rankcal.models._folds import (
     ClippedExtraTrees,
+    Fold,
+    Part,
     check_cv,
     divide_queries,
     fits_at_once,
-    part_of_table,
-    part_of_weights,
+    split_queries,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._member_weights import (
@@ -44,7 +45,6 @@ from sklearn_rankcal.models._member_weights import (
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
@@ -205,10 +205,12 @@ class StackedModel(_BaseComposition):
         members = self._check_members(queries.n_rows)
         X = without_sparse_columns(X)
         learned = [own_targets(loss, targets, queries, labels) for _, loss, _ in members]
+        self.__dict__.pop("fold_of_query_", None)
         if validation is not None:
-            return self._fit_once(members, X, learned, queries, sample_weight, labels, validation)
+            training = Part(X, queries, slice(None), sample_weight)
+            self._fit_once(members, learned, training, labels, validation)
+            return self
         self.fold_of_query_ = divide_queries(self, X, queries, targets, labels)
-        parts = [queries.select(self.fold_of_query_ == fold) for fold in range(self.cv)]
         held_out = np.empty((queries.n_rows, len(members)))
         each: list[list[Any]] = [[] for _ in members]
         # Step 1: members that choose their size by folds fit all folds themselves.
@@ -225,17 +227,23 @@ class StackedModel(_BaseComposition):
                 )
             held_out[:, number], each[number] = fitted.pop_held_out(), [fitted]
             self._report(name, started)
+
         # Step 2: the others are fitted once without each fold.
+        def fit_without(number: int, fold: int) -> tuple[Any, Floats, Any]:
+            started = time.perf_counter()
+            name, _, model = members[number]
+            part = split_queries(X, queries, sample_weight, self.fold_of_query_ == fold)
+            model = _with_other_seeds(clone(model), fold)
+            fitted, scores = _fit_member(name, model, learned[number], part)
+            self._report(f"{name}, fold {fold + 1} of {self.cv}", started)
+            return fitted, scores, part.outside.rows
+
+        places = [(number, fold) for number in several for fold in range(self.cv)]
         fits = Parallel(n_jobs=fits_at_once(self.n_jobs, queries.n_rows), prefer="threads")(
-            delayed(self._fit_member)(
-                *members[number][::2], fold, X, learned[number], queries, sample_weight
-            )
-            for number in several
-            for fold in range(self.cv)
+            delayed(fit_without)(*place) for place in places
         )
-        for place, (fitted, scores) in enumerate(fits):
-            number, fold = several[place // self.cv], place % self.cv
-            held_out[parts[fold][0], number] = scores
+        for (number, _), (fitted, scores, rows) in zip(places, fits, strict=True):
+            held_out[rows, number] = scores
             each[number].append(fitted)
         self._combine(members, each, held_out, targets, queries, sample_weight)
         return self
@@ -243,45 +251,38 @@ class StackedModel(_BaseComposition):
     def _fit_once(
         self,
         members: Members,
-        X: Any,
         learned: list[Floats],
-        queries: Queries,
-        sample_weight: Floats | None,
+        training: Part,
         labels: Any,
         validation: Validation,
-    ) -> Self:
+    ) -> None:
         """Fit every member to all queries; validation queries choose iterations and weights."""
         others, known = validation.queries, validation.known
         assert known is not None
+        fold = Fold(training, Part(validation.X, others, slice(None), known.weight))
         held_out = np.empty((others.n_rows, len(members)))
         each, n_iter = [], 0
         for number, ((name, loss, model), own) in enumerate(zip(members, learned, strict=True)):
-            fitted = clone(model)
+            started = time.perf_counter()
             wanted = own_targets(loss, known.targets, others, known.labels)
-            stop = validation.stopping_by(
-                poisson_deviance(as_counts(wanted, others), known.weight)
-                if learns_counts(getattr(fitted, "regressor", None))
-                else squared_error(wanted, others, known.weight)
-            )
-            stop.known = known._replace(targets=wanted)
-            extra: dict[str, Any] = {"validation": stop} if _can_stop(fitted) else {}
+            if learns_counts(getattr(model, "regressor", None)):
+                error = poisson_deviance(as_counts(wanted, others), known.weight)
+            else:
+                error = squared_error(wanted, others, known.weight)
+            own_known = known._replace(targets=wanted)
+            stop = replace(validation, evaluate=error, steady=None, known=own_known)
+            extra: dict[str, Any] = {"validation": stop} if _can_stop(model) else {}
             if _has_cv(model):
                 extra["labels"] = labels
-            started = time.perf_counter()
-            with _naming_member(name):
-                fitted.fit(X, own, queries, sample_weight, **extra)
-                held_out[:, number] = fitted.predict(validation.X, others)
-            self._check_scores(name, held_out[:, number])
+            fitted, held_out[:, number] = _fit_member(name, clone(model), own, fold, **extra)
             self._report(
                 f"{name}: {counted(stop.n_iter, 'iteration')}" if stop.n_iter else name, started
             )
             n_iter += stop.n_iter
             each.append([fitted])
-        self.__dict__.pop("fold_of_query_", None)
         self._combine(members, each, held_out, known.targets, others, known.weight)
         validation.record(self.predict(validation.X, others))
         validation.n_iter = n_iter
-        return self
 
     def _combine(
         self,
@@ -322,34 +323,6 @@ class StackedModel(_BaseComposition):
             raise ValueError(f"{wanted}; got the names {names}.")
         self._validate_names(names)
         return members
-
-    def _fit_member(
-        self,
-        name: str,
-        model: Any,
-        fold: int,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
-    ) -> tuple[Any, Floats]:
-        """Fit a member without a fold; return the model and its scores on the fold."""
-        started = time.perf_counter()
-        inside, some = queries.select(self.fold_of_query_ != fold)
-        outside, others = queries.select(self.fold_of_query_ == fold)
-        weight = part_of_weights(sample_weight, inside)
-        fitted = _with_other_seeds(clone(model), fold)
-        with _naming_member(name):
-            fitted.fit(part_of_table(X, inside), targets[inside], some, weight)
-            scores = fitted.predict(take_rows(X, outside), others)
-        self._check_scores(name, scores)
-        self._report(f"{name}, fold {fold + 1} of {self.cv}", started)
-        return fitted, scores
-
-    @staticmethod
-    def _check_scores(name: str, scores: Floats) -> None:
-        if not np.isfinite(scores).all():
-            raise ValueError(f"The member {name!r} of the stack predicts NaN or infinity.")
 
     def _report(self, what: str, started: float) -> None:
         if self.verbose > 0:
@@ -393,6 +366,19 @@ class StackedModel(_BaseComposition):
         return total / (total.sum() or 1.0)
 
 
+def _fit_member(
+    name: str, model: Any, targets: Floats, fold: Fold, **extra: Any
+) -> tuple[Any, Floats]:
+    """Fit a member to the training queries; return it and its scores of those held out."""
+    inside, outside = fold.inside, fold.outside
+    with _naming_member(name):
+        model.fit(inside.table, targets[inside.rows], inside.queries, inside.weight, **extra)
+        scores = model.predict(outside.table, outside.queries)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"The member {name!r} of the stack predicts NaN or infinity.")
+    return model, scores
+
+
 def _has_cv(model: Any) -> bool:
     """Whether a member chooses its size by folds (`BoostingCV`)."""
     return bool(has_fit_parameter(model, "fold_of_query"))
@@ -400,8 +386,7 @@ def _has_cv(model: Any) -> bool:
 
 def _can_stop(model: Any) -> bool:
     """Whether held-out queries can choose the number of iterations of a member."""
-    boosted = not isinstance(model, DocumentModel) or can_stop_early(model.regressor)
-    return boosted and bool(has_fit_parameter(model, "validation"))
+    return bool(has_fit_parameter(model, "validation")) and getattr(model, "stops_early", True)
 
 
 @contextmanager

@@ -12,10 +12,9 @@ from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 
-from sklearn_rankcal.models._tables import row_blocks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets
-from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
+from sklearn_rankcal.utils._memory import CACHE_BYTES, row_blocks, rows_per_block
 
 Floats = NDArray[np.float64]
 

@@ -422,3 +422,13 @@ def _as_category(X: Any, found: list[tuple[Any, Any]]) -> str:
     if _is_polars(X):
         return f"X = X.with_columns(polars.col({text}).cast(polars.Categorical))"
     return f"X = X.astype({dict.fromkeys(text, 'category')})"
+
+
+def numeric_table(X: Any) -> NDArray[Any]:
+    """Check that X is dense, finite and numeric; return it as an array of float32 or float64."""
+    return check_array(X, dtype=[np.float64, np.float32], input_name="X")
+
+
+def stored_columns(X: Any) -> int:
+    """Return the number of columns; if sparse, the mean stored entries per row, rounded up."""
+    return 1 + X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from sklearn import get_config
@@ -12,6 +13,9 @@ from sklearn import get_config
 CACHE_BYTES = 1 << 20
 #: Bytes of a block of pairs, or of another array that is only needed for a moment.
 BLOCK_BYTES = 1 << 24
+#: Bytes of a table that is passed to a regressor's `predict`. These blocks are larger than those of
+#: our own loops, because each call of `predict` has a fixed cost (threads, checks of the input).
+PREDICTION_BYTES = 1 << 27
 #: Where Linux keeps the memory limit of a container, in control groups of version 2 and 1.
 CONTAINER_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
@@ -28,6 +32,12 @@ def rows_per_block(row_bytes: int, block_bytes: int | None = None) -> int:
     largest = BLOCK_BYTES if block_bytes is None else block_bytes
     limit = min(largest, int(get_config()["working_memory"] * 2**20))
     return max(1, limit // row_bytes)
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield blocks of rows of a table, each small enough to stay in the processor's cache."""
+    step = rows_per_block(8 * n_columns, CACHE_BYTES)
+    return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
 def check_memory(n_bytes: int, what: str, remedy: str) -> None:
