@@ -24,6 +24,7 @@ from sklearn_rankcal.models import (
     ResidualProductModel,
     StackedModel,
 )
+from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.models._member_weights import nonnegative_weights
 from sklearn_rankcal.queries import Queries
 
@@ -86,8 +87,8 @@ def test_a_stack_with_validation_queries():
     again = clone(forest).fit(X[~held], Y[~held].astype(float), trained)
     np.testing.assert_array_equal(forest.predict(X, QUERIES), again.predict(X, QUERIES))
     scores = [stack.members_[name][0].predict(X[held], queries) for name in ALL]
-    known = ranker.loss_.training_targets(Y[held], queries)
-    weights, _ = nonnegative_weights(ALL, np.column_stack(scores), known, queries, None, 30.0)
+    known = Known(ranker.loss_.training_targets(Y[held], queries), queries, Y[held], None)
+    weights, _ = nonnegative_weights(ALL, np.column_stack(scores), known, 30.0)
     assert stack.weights_ == weights
     measure = get_ranking_scorer("ndcg")(ranker, X[held], Y[held], groups=G[held])
     assert ranker.validation_scores_[0] == pytest.approx(measure)

@@ -174,6 +174,50 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
 
         They are NaN for rows that were not drawn, for rows of weight 0, and for fewer than 5 rows.
         """
+        X, y, weight = self._read(X, y, sample_weight)
+        n_rows, n_outputs = y.shape
+        rng = check_random_state(self.random_state)
+        seed = rng.randint(2**31 - 1)
+        # Step 1: the trees learn all rows. With fewer than 5, almost none is out of bag.
+        learn_weights = n_rows >= 5
+        self.forest_ = ExtraTreesRegressor(
+            self.n_estimators,
+            bootstrap=True,
+            min_samples_leaf=-(-16 * self.n_estimators * y.size // FOREST_BYTES),
+            oob_score=learn_weights,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        ).fit(X, y if n_outputs > 1 else y.ravel(), weight)
+        # Step 2: the others learn rows that are drawn, without missing values and standardised.
+        weight = np.ones(n_rows) if weight is None else weight
+        rows = np.flatnonzero(weight)
+        if len(rows) > MAX_SAMPLES:
+            rows = np.sort(rng.choice(rows, MAX_SAMPLES, replace=False))
+        X, y, weight = X[rows], y[rows], weight[rows] / weight[rows].mean()
+        missing = np.isnan(X)
+        self._incomplete, self._empty = missing.any(axis=0), missing.all(axis=0)
+        X = self._mark_missing(X)
+        self.scaler_ = StandardScaler().fit(X, sample_weight=weight)
+        X = self._scale(X)
+        basis = X[rng.permutation(len(X))[:N_COMPONENTS]]
+        search = None
+        if len(X) > MAX_SEARCH:
+            search = rng.choice(len(X), MAX_SEARCH, replace=False)
+        fits = [_fit_kernel(kernel, basis, X, y, weight, search) for kernel in KERNELS]
+        self.kernels_ = [fitted for _, fitted in fits]
+        of_logistic, self.columns_, self.logistic_ = fit_logistic(X, y, weight, seed, search)
+        # Step 3: held-out predictions tell how much each of the four counts.
+        self.weights_ = np.full(4, 1 / 4)
+        blended = np.full((n_rows, n_outputs), np.nan)
+        if learn_weights:
+            oob = self.forest_.oob_prediction_.reshape(n_rows, n_outputs)[rows]
+            U = np.stack([oob, *(held_out for held_out, _ in fits), of_logistic])
+            self.weights_ = self._blend(U, y, weight)
+            blended[rows] = np.tensordot(self.weights_, U, axes=1) * self._unit
+        return blended.ravel() if self._flat else blended
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
+        """Return numbers, targets below 1 in two dimensions, and weights of mean 1 or None."""
         table = check_features(X)
         validate_data(self, X=table, y=y, skip_check_array=True)
         self._encoder = TableEncoder().fit(table)
@@ -192,64 +236,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         y = y.astype(np.float64).reshape(len(X), -1)
         # The logistic regression learns targets below 1.
         self._unit = power_above(float(np.abs(y).max()))
-        y = y / self._unit
-        scaled = mean_one(weight)
-        weight = np.ones(len(X)) if scaled is None else scaled
-        rng = check_random_state(self.random_state)
-        seed = rng.randint(2**31 - 1)
-        # With fewer rows almost none is out of bag, and the weights stay equal.
-        learn_weights = len(X) >= 5
-        self.forest_ = ExtraTreesRegressor(
-            self.n_estimators,
-            bootstrap=True,
-            min_samples_leaf=-(-16 * self.n_estimators * y.size // FOREST_BYTES),
-            oob_score=learn_weights,
-            n_jobs=self.n_jobs,
-            random_state=seed,
-        ).fit(X, y if y.shape[1] > 1 else y.ravel(), scaled)
-        rows = np.flatnonzero(weight)
-        if len(rows) > MAX_SAMPLES:
-            rows = np.sort(rng.choice(rows, MAX_SAMPLES, replace=False))
-        n_rows = len(X)
-        X, y, weight = X[rows], y[rows], weight[rows] / weight[rows].mean()
-        missing = np.isnan(X)
-        self._incomplete, self._empty = missing.any(axis=0), missing.all(axis=0)
-        X = self._mark_missing(X)
-        self.scaler_ = StandardScaler().fit(X, sample_weight=weight)
-        X = self._scale(X)
-        basis = X[rng.permutation(len(X))[:N_COMPONENTS]]
-        search: Any = slice(None)
-        if len(X) > MAX_SEARCH:
-            search = rng.choice(len(X), MAX_SEARCH, replace=False)
-        held_out, self.kernels_ = [], []
-        for kernel in KERNELS:
-            maps = [
-                # All rows of the basis are used; the seed only determines their order.
-                Nystroem(kernel=kernel, gamma=gamma, n_components=len(basis), random_state=0)
-                for gamma in GAMMAS / X.shape[1]
-            ]
-            results = [
-                ridge_leave_one_out(f.fit(basis).transform(X[search]), y[search], weight[search])
-                for f in maps
-            ]
-            k = first_smallest([error for error, *_ in results])
-            if len(X) > MAX_SEARCH:  # the width is chosen: fit it on all rows
-                results[k] = ridge_leave_one_out(maps[k].transform(X), y, weight)
-            _, leave_one_out, coef, intercept = results[k]
-            held_out.append(leave_one_out)
-            self.kernels_.append((maps[k], coef, intercept))
-        leave_one_out, self.columns_, self.logistic_ = fit_logistic(
-            X, y, weight, seed, search if len(X) > MAX_SEARCH else None
-        )
-        held_out.append(leave_one_out)
-        self.weights_ = np.full(4, 1 / 4)
-        blended = np.full((n_rows, y.shape[1]), np.nan)
-        if learn_weights:
-            oob = self.forest_.oob_prediction_.reshape(-1, y.shape[1])[rows]
-            U = np.stack([oob, *held_out])
-            self.weights_ = self._blend(U, y, weight)
-            blended[rows] = np.tensordot(self.weights_, U, axes=1) * self._unit
-        return blended.ravel() if self._flat else blended
+        return X, y / self._unit, mean_one(weight)
 
     def _mark_missing(self, X: Floats) -> Floats:
         """Append a column of 0 and 1 for each column in which `fit` saw missing values."""
@@ -305,6 +292,27 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _fit_kernel(
+    kernel: str, basis: Floats, X: Floats, y: Floats, weight: Floats, search: Any
+) -> tuple[Floats, tuple[Nystroem, Floats, Floats]]:
+    """Fit ridge regression of the best width; return held-out predictions, map and coefficients.
+
+    If `search` lists rows, the width is chosen on them alone.
+    """
+    rows = slice(None) if search is None else search
+    maps = [
+        # All rows of the basis are used; the seed only determines their order.
+        Nystroem(kernel=kernel, gamma=gamma, n_components=len(basis), random_state=0).fit(basis)
+        for gamma in GAMMAS / X.shape[1]
+    ]
+    results = [ridge_leave_one_out(f.transform(X[rows]), y[rows], weight[rows]) for f in maps]
+    best = first_smallest([error for error, *_ in results])
+    if search is not None:
+        results[best] = ridge_leave_one_out(maps[best].transform(X), y, weight)
+    _, held_out, coef, intercept = results[best]
+    return held_out, (maps[best], coef, intercept)
 
 
 class TableEncoder:

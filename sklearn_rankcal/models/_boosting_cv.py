@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal.models._document import DocumentModel, as_counts
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._early_stopping import Known, Validation
 from sklearn_rankcal.models._folds import (
     Fold,
     Part,
@@ -222,13 +222,13 @@ class BoostingCV(DocumentModel):
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
         # Step 2: grow the boosters of one loss after another, as far as each of them helps.
-        search = _Search(self, X, _Known(targets, queries, labels, sample_weight), validation)
+        search = _Search(self, X, Known(targets, queries, labels, sample_weight), validation)
         for loss in self.losses:
             search.learn(loss)
         if not search.grown:
             search.learn(None)
         # Step 3: combine what they predict for held-out queries.
-        self.weights_, self.shares_, level = search.held.combine(search.scores)
+        self.weights_, self.shares_, level = _combine(search.held, search.scores)
         if inside_stack:  # which takes and deletes them
             total = sum(self.weights_[name] * own for name, own in search.scores.items())
             self._held_out = total if level is None else np.exp(total + level)
@@ -260,38 +260,6 @@ class BoostingCV(DocumentModel):
         return any(loss == POISSON if logs else loss is None for loss in self.losses)
 
 
-class _Known(NamedTuple):
-    """What is known of some queries."""
-
-    targets: Floats
-    queries: Queries
-    labels: Any
-    weight: Floats | None
-
-    def wanted(self, loss: Any, center: bool) -> Floats:
-        """Return what boosters of a loss learn; labels and what has logarithms are not centred."""
-        if has_log_scores(loss):
-            learned = None if loss == POISSON else LABELS
-            own = own_targets(learned, self.targets, self.queries, self.labels)
-            return as_counts(own, self.queries)
-        own = own_targets(loss, self.targets, self.queries, self.labels)
-        centred = center and _learns_targets(loss)
-        return self.queries.center(own, self.weight) if centred else own
-
-    def combine(
-        self, scores: dict[str, Floats]
-    ) -> tuple[dict[str, float], dict[str, float], float | None]:
-        """Return weights and shares of the scores in the sum that is closest to the targets.
-
-        With logarithms among them, they have a level.
-        """
-        columns = np.column_stack(list(scores.values()))
-        known = (self.targets, self.queries, self.weight, _ALPHA)
-        if any(map(has_log_scores, scores)):
-            return listwise_weights(list(scores), columns, *known)
-        return *nonnegative_weights(list(scores), columns, *known), None
-
-
 class _Search:
     """The boosters of several losses, and what they predict for held-out queries.
 
@@ -300,15 +268,14 @@ class _Search:
     """
 
     def __init__(
-        self, model: BoostingCV, X: Any, training: _Known, validation: Validation | None
+        self, model: BoostingCV, X: Any, training: Known, validation: Validation | None
     ) -> None:
         self.grown: dict[str, _Growth] = {}
         self.scores: dict[str, Floats] = {}  # of the held-out rows
         self.held = training
         if validation is not None:
             assert validation.known is not None
-            targets, labels, weight = validation.known
-            self.held = _Known(targets, validation.queries, labels, weight)
+            self.held = validation.known
         self._model, self._training, self._validation = model, training, validation
         self._many = training.queries.n_rows >= _MANY_ROWS
         table, self.slopes = model._table(X, training.queries)
@@ -317,7 +284,7 @@ class _Search:
 
     def learn(self, loss: Any) -> None:
         """Grow the boosters of a loss, unless they would not help."""
-        wanted = self._training.wanted(loss, self._model.center)
+        wanted = _wanted(self._training, loss, self._model.center)
         alike = self._of_the_same_kind(loss)
         by_targets = bool(alike) and _learns_targets(loss)
         if by_targets and self._validation is None and alike[0].n_trees > _TREES_WITHOUT_NOISE:
@@ -333,7 +300,7 @@ class _Search:
             leaves = (alike[0].n_leaves,)
         one, name = self._first_trees(loss, leaves, folds, wanted), _name(loss)
         if self._many and self.grown and not has_log_scores(loss):
-            _, shares, _ = self.held.combine({**self.scores, name: one.held_out()})
+            _, shares, _ = _combine(self.held, {**self.scores, name: one.held_out()})
             if shares[name] < _SMALLEST_SHARE:
                 return
         self.grown[name] = one.grow_to_the_end()
@@ -374,7 +341,7 @@ class _Search:
     ) -> _Growth:
         """Return the first trees, of the number of leaves whose held-out error is smallest."""
         center, n_jobs = self._model.center, self._model.n_jobs
-        unseen = wanted if self._validation is None else self.held.wanted(loss, center)
+        unseen = wanted if self._validation is None else _wanted(self.held, loss, center)
         n_rows, n_columns = folds[0].inside.table.shape
         regressor = HistGradientBoostingRegressor(
             loss="poisson" if has_log_scores(loss) else "squared_error",
@@ -533,6 +500,28 @@ class _Growth:
         if n_trees > self._n_slow:
             regressor.set_params(learning_rate=_FAST, max_iter=n_trees)
             regressor.fit(table, wanted, weight)
+
+
+def _wanted(known: Known, loss: Any, center: bool) -> Floats:
+    """Return what boosters of a loss learn; labels and what has logarithms are not centred."""
+    if has_log_scores(loss):
+        learned = None if loss == POISSON else LABELS
+        return as_counts(own_targets(learned, known), known.queries)
+    own = own_targets(loss, known)
+    return known.queries.center(own, known.weight) if center and _learns_targets(loss) else own
+
+
+def _combine(
+    known: Known, scores: dict[str, Floats]
+) -> tuple[dict[str, float], dict[str, float], float | None]:
+    """Return weights and shares of the scores in the sum that is closest to the targets.
+
+    With logarithms among them, they have a level.
+    """
+    data = list(scores), np.column_stack(list(scores.values())), known, _ALPHA
+    if any(map(has_log_scores, scores)):
+        return listwise_weights(*data)
+    return *nonnegative_weights(*data), None
 
 
 def _are_proportional(queries: Queries, some: Floats, others: Floats) -> bool:

@@ -31,13 +31,14 @@ _N_REPORTS = 20  # about how many lines of progress are printed if training is n
 
 
 class Known(NamedTuple):
-    """What is known of validation queries, for models that learn several targets.
+    """What is known of some queries, for models that learn several targets.
 
     The targets are those of the ranker's loss, or those that a model of pairs makes of them for its
     scores.
     """
 
     targets: Any
+    queries: Queries
     labels: Any
     weight: Floats | None
 

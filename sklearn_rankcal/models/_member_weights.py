@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import as_counts
+from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
@@ -22,10 +23,11 @@ LABELS = "labels"
 POISSON, POISSON_LABELS = "poisson", "poisson_labels"
 
 
-def own_targets(loss: Any, targets: Floats, queries: Queries, labels: Any) -> Floats:
+def own_targets(loss: Any, known: Known) -> Floats:
     """Return the targets of a member: those of its loss, or those of the ranker."""
+    labels = known.labels
     if loss is None:
-        return targets
+        return known.targets
     if labels is None:
         raise ValueError(f"A member that learns {loss!r} needs the labels.")
     if isinstance(loss, str) and loss == LABELS:
@@ -46,7 +48,7 @@ def own_targets(loss: Any, targets: Floats, queries: Queries, labels: Any) -> Fl
             f"The members of a stack learn scores, but the targets of {loss!r} are in the "
             f"space {loss.space}."
         )
-    return loss.resolve(labels).training_targets(labels, queries)
+    return loss.resolve(labels).training_targets(labels, known.queries)
 
 
 def has_log_scores(loss: Any) -> bool:
@@ -80,12 +82,7 @@ def _listwise(
 
 
 def listwise_weights(
-    names: list[str],
-    held_out: Floats,
-    targets: Floats,
-    queries: Queries,
-    sample_weight: Floats | None,
-    alpha: float,
+    names: list[str], held_out: Floats, known: Known, alpha: float
 ) -> tuple[dict[str, float], dict[str, float], float]:
     """Return weights and shares of members whose scores are logarithms of targets, and a level.
 
@@ -94,6 +91,7 @@ def listwise_weights(
     exp(weighted sum + level) has the mean of the targets. The shares are as those of
     `nonnegative_weights`.
     """
+    targets, queries, _, sample_weight = known
     columns = np.column_stack([queries.center(scores) for scores in held_out.T])
     spreads = np.sqrt(np.mean(np.square(columns), axis=0))
     spreads[spreads <= 1e-12 * np.abs(held_out).max(axis=0, initial=0.0)] = 0.0
@@ -133,17 +131,13 @@ def listwise_weights(
 
 
 def nonnegative_weights(
-    names: list[str],
-    held_out: Floats,
-    targets: Floats,
-    queries: Queries,
-    sample_weight: Floats | None,
-    alpha: float,
+    names: list[str], held_out: Floats, known: Known, alpha: float
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the weights and the shares of members, by least squares of the targets.
 
     Targets and held-out scores are centred in each query. `StackedModel` describes the results.
     """
+    targets, queries, _, sample_weight = known
     mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
     # Every query counts the same, or, with weights, by the mean of the weights of its rows.
     share = mass / queries.broadcast(queries.sizes)

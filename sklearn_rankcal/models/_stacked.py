@@ -22,6 +22,7 @@ from sklearn_rankcal.models._document import (
     learns_counts,
 )
 from sklearn_rankcal.models._early_stopping import (
+    Known,
     Validation,
     poisson_deviance,
     squared_error,
@@ -204,11 +205,12 @@ class StackedModel(_BaseComposition):
         """
         members = self._check_members(queries.n_rows)
         X = without_sparse_columns(X)
-        learned = [own_targets(loss, targets, queries, labels) for _, loss, _ in members]
+        training = Known(targets, queries, labels, sample_weight)
+        learned = [own_targets(loss, training) for _, loss, _ in members]
         self.__dict__.pop("fold_of_query_", None)
         if validation is not None:
-            training = Part(X, queries, slice(None), sample_weight)
-            self._fit_once(members, learned, training, labels, validation)
+            whole = Part(X, queries, slice(None), sample_weight)
+            self._fit_once(members, learned, whole, labels, validation)
             return self
         self.fold_of_query_ = divide_queries(self, X, queries, targets, labels)
         held_out = np.empty((queries.n_rows, len(members)))
@@ -245,26 +247,26 @@ class StackedModel(_BaseComposition):
         for (number, _), (fitted, scores, rows) in zip(places, fits, strict=True):
             held_out[rows, number] = scores
             each[number].append(fitted)
-        self._combine(members, each, held_out, targets, queries, sample_weight)
+        self._combine(members, each, held_out, training)
         return self
 
     def _fit_once(
         self,
         members: Members,
         learned: list[Floats],
-        training: Part,
+        whole: Part,
         labels: Any,
         validation: Validation,
     ) -> None:
         """Fit every member to all queries; validation queries choose iterations and weights."""
         others, known = validation.queries, validation.known
         assert known is not None
-        fold = Fold(training, Part(validation.X, others, slice(None), known.weight))
+        fold = Fold(whole, Part(validation.X, others, slice(None), known.weight))
         held_out = np.empty((others.n_rows, len(members)))
         each, n_iter = [], 0
         for number, ((name, loss, model), own) in enumerate(zip(members, learned, strict=True)):
             started = time.perf_counter()
-            wanted = own_targets(loss, known.targets, others, known.labels)
+            wanted = own_targets(loss, known)
             if learns_counts(getattr(model, "regressor", None)):
                 error = poisson_deviance(as_counts(wanted, others), known.weight)
             else:
@@ -280,24 +282,16 @@ class StackedModel(_BaseComposition):
             )
             n_iter += stop.n_iter
             each.append([fitted])
-        self._combine(members, each, held_out, known.targets, others, known.weight)
+        self._combine(members, each, held_out, known)
         validation.record(self.predict(validation.X, others))
         validation.n_iter = n_iter
 
     def _combine(
-        self,
-        members: Members,
-        each: list[list[Any]],
-        held_out: Floats,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
+        self, members: Members, each: list[list[Any]], held_out: Floats, known: Known
     ) -> None:
         """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
-        self.weights_, self.shares_ = nonnegative_weights(
-            names, held_out, targets, queries, sample_weight, self.alpha
-        )
+        self.weights_, self.shares_ = nonnegative_weights(names, held_out, known, self.alpha)
         # A member of weight 0 is never asked again.
         pairs = zip(names, each, strict=True)
         self.members_ = {name: some if self.weights_[name] else [] for name, some in pairs}

@@ -137,7 +137,7 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
     show = partial(print_progress, ranker)
     targets = loss.training_targets(data.labels, data.queries)
     weight = data.weighted_by(loss).weight
-    known = Known(targets, data.labels, weight)
+    known = Known(targets, data.queries, data.labels, weight)
     if data.by_targets:
         error = squared_error(targets, data.queries, weight)
         return Validation(data.X, data.queries, error, ranker.n_iter_no_change, show, known)
