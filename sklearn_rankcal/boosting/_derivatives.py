@@ -19,7 +19,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 # A curvature is at least this share of the mean curvature of its query at the start.
 _LEAST_CURVATURE = 0.01
 # Gradients and curvatures are at most this, where the mean curvature is 1. Libraries store them as
-# float32, and the squares of their sums over any table stay finite.
+# float32, and the square of the sum over 10^7 rows, 1e38, stays finite.
 _LARGEST = 1e12
 _LARGEST_START = 50.0  # a constant score at which no exponential overflows
 _N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
@@ -106,6 +106,10 @@ class KeepingFunction:
 
     _entries: tuple[tuple[tuple[Any, ...], Any], ...] = ()
 
+    def __init__(self, groups: ArrayLike | None = None) -> None:
+        #: The query of each row of the one data set, for a library that does not pass queries.
+        self._codes = None if groups is None else Queries.from_groups(groups).codes
+
     def _prepare(self, *arrays: Any) -> Any:
         raise NotImplementedError
 
@@ -127,7 +131,10 @@ class KeepingFunction:
 class LibraryObjective(KeepingFunction):
     """Base class of the objectives of a library."""
 
-    def __init__(self, surrogate: str | Surrogate, loss: str | Loss) -> None:
+    def __init__(
+        self, surrogate: str | Surrogate, loss: str | Loss, groups: ArrayLike | None = None
+    ) -> None:
+        super().__init__(groups)
         get_surrogate(surrogate), get_loss(loss)  # unknown names are errors
         self.surrogate = surrogate
         self.loss = loss
@@ -177,7 +184,8 @@ class LibraryObjective(KeepingFunction):
 class LibraryMetric(KeepingFunction):
     """Base class of the metrics of a library: the mean that `score` of a ranker reports."""
 
-    def __init__(self, loss: str | Loss) -> None:
+    def __init__(self, loss: str | Loss, groups: ArrayLike | None = None) -> None:
+        super().__init__(groups)
         self.loss = loss
         self.greater_is_better = get_loss(loss).greater_is_better
         # XGBoost reads the name of a function

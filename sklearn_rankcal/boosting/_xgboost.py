@@ -15,33 +15,25 @@ from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
-class _Bound(KeepingFunction):
-    """A function of XGBoost with the query of each row."""
-
-    _codes: Ints | None
-
-    def _bind(self, groups: ArrayLike | None) -> None:
-        self._codes = None if groups is None else Queries.from_groups(groups).codes
-
-    def _codes_of(self, n_rows: int, matrix: Any) -> Ints:
-        """Return the query of each row, from `groups` or from the ``qid`` of a `DMatrix`."""
-        if self._codes is None:
-            ends = [] if matrix is None else matrix.get_uint_info("group_ptr")
-            if len(ends) < 2:
-                raise ValueError(
-                    f"{self!r} does not know the queries. Pass groups=<query id of each row>, or "
-                    "xgboost.DMatrix(..., qid=...) to xgboost.train."
-                )
-            offsets = np.asarray(ends).astype(np.int64)
-            return Queries(offsets).codes
-        if len(self._codes) != n_rows:
+def _codes_of(function: KeepingFunction, n_rows: int, matrix: Any) -> Ints:
+    """Return the query of each row, from `groups` or from the ``qid`` of a `DMatrix`."""
+    codes = function._codes
+    if codes is None:
+        ends = [] if matrix is None else matrix.get_uint_info("group_ptr")
+        if len(ends) < 2:
             raise ValueError(
-                f"groups has {counted(len(self._codes), 'entry')}, but XGBoost passed "
-                f"{counted(n_rows, 'row')}. groups "
-                "holds the query of each row of the one data set for which the function is called; "
-                "several sets need xgboost.DMatrix(..., qid=...) and groups=None."
+                f"{function!r} does not know the queries. Pass groups=<query id of each row>, or "
+                "xgboost.DMatrix(..., qid=...) to xgboost.train."
             )
-        return self._codes
+        return Queries(np.asarray(ends).astype(np.int64)).codes
+    if len(codes) != n_rows:
+        raise ValueError(
+            f"groups has {counted(len(codes), 'entry')}, but XGBoost passed "
+            f"{counted(n_rows, 'row')}. groups "
+            "holds the query of each row of the one data set for which the function is called; "
+            "several sets need xgboost.DMatrix(..., qid=...) and groups=None."
+        )
+    return codes
 
 
 def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
@@ -54,31 +46,21 @@ def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
     return other.get_label(), np.asarray(one), other.get_weight(), other
 
 
-class _XGBoostObjective(_Bound, LibraryObjective):
-    def __init__(
-        self, surrogate: str | Surrogate, loss: str | Loss, groups: ArrayLike | None
-    ) -> None:
-        LibraryObjective.__init__(self, surrogate, loss)
-        self._bind(groups)
-
+class _XGBoostObjective(LibraryObjective):
     def __call__(
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> tuple[Floats, Floats]:
         labels, scores, weight, matrix = _arguments(y_true, y_pred, sample_weight)
-        return self._derivatives(labels, scores, self._codes_of(len(labels), matrix), weight)
+        return self._derivatives(labels, scores, _codes_of(self, len(labels), matrix), weight)
 
     def __repr__(self) -> str:
         return f"xgboost_objective({self.surrogate!r}, loss={self.loss!r})"
 
 
-class _XGBoostMetric(_Bound, LibraryMetric):
-    def __init__(self, loss: str | Loss, groups: ArrayLike | None) -> None:
-        LibraryMetric.__init__(self, loss)
-        self._bind(groups)
-
+class _XGBoostMetric(LibraryMetric):
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         labels, scores, weight, matrix = _arguments(y_true, y_pred, sample_weight)
-        value = self._value(labels, scores, self._codes_of(len(labels), matrix), weight)
+        value = self._value(labels, scores, _codes_of(self, len(labels), matrix), weight)
         return value if matrix is None else (self.__name__, value)
 
     def __repr__(self) -> str:

@@ -20,14 +20,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_rankcal.cutoffs._calibration_queries import check_enough, draw_queries, warn_if_fitted
 from sklearn_rankcal.cutoffs._list_values import Risk, added_values
 from sklearn_rankcal.cutoffs._wrapped_rankings import (
+    check_enough,
+    draw_queries,
     fit_ranker,
     group_column,
     has_scores,
     rank_rows,
     read_ids,
+    warn_if_fitted,
 )
 from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import Measure

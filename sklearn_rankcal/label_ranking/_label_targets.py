@@ -28,24 +28,12 @@ MAX_LABELS_BY_PAIRS = 20
 
 
 class LabelTargets(NamedTuple):
-    """What a regressor learns.
+    """What a regressor learns, one row of targets for each sample."""
 
-    Attributes
-    ----------
-    loss : Loss
-        The loss, with parameters that the labels determine.
-    values : ndarray of shape (n_samples, n_targets)
-        The targets. The values of those that are not known have no meaning.
-    known : ndarray of shape (n_samples, n_targets) or None
-        Which targets are known. None means all.
-    defined : ndarray of shape (n_samples,)
-        Whether the row says anything.
-    """
-
-    loss: Loss
-    values: Floats
-    known: Bools | None
-    defined: Bools
+    loss: Loss  # with parameters that the labels determine
+    values: Floats  # of shape (n_samples, n_targets); those that are not known have no meaning
+    known: Bools | None  # which targets are known; None means all
+    defined: Bools  # whether the row says anything, of shape (n_samples,)
 
 
 def goes_by_scores(loss: Loss, decoder: Any, r: int) -> bool:

@@ -21,7 +21,8 @@ PENALTIES = 10.0 ** np.arange(3, -4, -1)
 MAX_COLUMNS = 100
 # The intercept of a target that is always at one of its bounds would be infinite without a penalty.
 _INTERCEPT_PENALTY = 1e-3
-# A Newton step ends the iterations if it lowers the negative log likelihood by less than this.
+# A Newton step ends the iterations if its decrement, twice what the step was expected to lower the
+# negative log likelihood by, is not above this.
 _TOLERANCE = 1e-4
 _MAX_ITERATIONS = 50
 _MAX_LEVERAGE = 1 - 1e-6

@@ -63,8 +63,8 @@ _SLOW, _FAST = 0.1, 0.2
 # Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
 _L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
-# The share of the scores that the first trees of another loss need to go on. Of few rows, whose
-# trees cost little, the first ones do not say it.
+# With many rows, the boosters of another loss stop if their first trees have a smaller share of the
+# scores. With few rows, more trees cost little, and a share after the first ones is too noisy.
 _SMALLEST_SHARE = 0.05
 _SMALLEST_COSINE = 0.99  # of targets that are the same to a booster
 _ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
