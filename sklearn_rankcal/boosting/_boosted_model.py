@@ -10,7 +10,6 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
@@ -21,6 +20,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._pickles import reduce_with_versions
+from sklearn_rankcal.utils._typing import Floats
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
 LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
@@ -101,7 +101,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         X: Any,
         targets: Any,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None = None,
+        sample_weight: Floats | None = None,
         validation: Validation | None = None,
     ) -> Self:
         """Fit the regressor.
@@ -164,17 +164,17 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         self.regressor_ = regressor.set_params(objective=given)
         return self
 
-    def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
+    def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document, as `DocumentModel.predict`."""
         return self._predict_blocks(
             X, queries, lambda table: self._as_scores(self.regressor_.predict(table))
         )
 
-    def _as_scores(self, predicted: Any) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = np.asarray(predicted, dtype=np.float64).reshape(-1)
+    def _as_scores(self, predicted: Any) -> Floats:
+        scores: Floats = np.asarray(predicted, dtype=np.float64).reshape(-1)
         return scores + self.start_
 
-    def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
         # LightGBM takes sparse matrices, but not sparse arrays.
         return super()._table(sparse.csr_matrix(X) if sparse.issparse(X) else X, queries)
 

@@ -49,7 +49,7 @@ from sklearn_rankcal.utils._sklearn_compat import (
     available_if,
     tags_of,
 )
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
@@ -273,7 +273,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     @checks_keywords
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Ints:
         """Return the position of each row in its query, 1 = top, whether it is shown or not.
 
         Parameters
@@ -403,9 +403,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
                 "Choose rule='count' with alpha_silent=0, or a loss on scores, such as 'ndcg'."
             )
 
-    def _added(
-        self, queries: Queries, ranks: NDArray[np.int64], relevance: Floats
-    ) -> tuple[Floats, Bools]:
+    def _added(self, queries: Queries, ranks: Ints, relevance: Floats) -> tuple[Floats, Bools]:
         """Return what each document adds to the value of its list, and where that is defined."""
         if self.threshold is not None:
             relevance = (relevance >= self.threshold).astype(np.float64)
@@ -430,7 +428,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_calibration_queries_ = n
 
     def _levels(
-        self, queries: Queries, scores: Floats | None, ranks: NDArray[np.int64]
+        self, queries: Queries, scores: Floats | None, ranks: Ints
     ) -> tuple[Floats, Floats | None]:
         """Return the level of each document, and that of the best one of each query."""
         levels, from_mean = (None, None) if scores is None else score_levels(scores, queries)
@@ -438,7 +436,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
             levels = np.where(ranks == 1, -np.inf, ranks)
         return levels, from_mean
 
-    def _shown(self, queries: Queries, scores: Floats | None, ranks: NDArray[np.int64]) -> Bools:
+    def _shown(self, queries: Queries, scores: Floats | None, ranks: Ints) -> Bools:
         levels, from_mean = self._levels(queries, scores, ranks)
         shown = levels <= (self.cutoff_ if self.rule == "count" else -self.cutoff_)
         if from_mean is not None:

@@ -24,7 +24,7 @@ from sklearn_rankcal.utils._features import check_features, is_dataframe, split_
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._rounding import ROUNDING
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
@@ -71,9 +71,7 @@ def fit_ranker(ranker: Any, X: Any, relevance: Floats, ids: NDArray[Any], named:
     return fitted.fit(X, relevance_labels(relevance, ids))
 
 
-def rank_rows(
-    ranker: Any, X: Any, groups: ArrayLike | None
-) -> tuple[Queries, Floats | None, NDArray[np.int64]]:
+def rank_rows(ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Queries, Floats | None, Ints]:
     """Return the queries of the rows, their scores, or None if there are none, and positions.
 
     Rows with equal scores are ordered by a hash of their features, as by `predict` of a ranker.
@@ -88,7 +86,7 @@ def rank_rows(
     return queries, scores, ranks
 
 
-def _hash(ranker: Any, X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _hash(ranker: Any, X: Any, rows: Ints) -> NDArray[np.uint64]:
     table = np.reshape(X, (-1, 1)) if np.ndim(X) == 1 else check_features(X)
     column = group_column(ranker)
     if column is not None and is_dataframe(table):

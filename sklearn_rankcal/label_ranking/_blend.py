@@ -9,7 +9,6 @@ from collections import Counter
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.kernel_approximation import Nystroem
@@ -31,8 +30,8 @@ from sklearn_rankcal.utils._numbers import frame_columns, is_missing, read_numbe
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._rounding import first_smallest
 from sklearn_rankcal.utils._scales import mean_one, power_above
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 KERNELS = ("rbf", "laplacian")
 # The widths of the kernels that are tried: gamma is one of these numbers over n_features.
 GAMMAS = 2.0 ** np.arange(-5, 4, 2)

@@ -59,8 +59,8 @@ from sklearn_rankcal.utils._sklearn_compat import (
     available_if,
     tags_of,
 )
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
 # With more rows times pairs, missing pairs are predicted together. Among 11 labels with 60 % of the
 # ranks missing, a regressor for each pair ranks better (by .015 in 528 rows), but takes minutes.
 _MOST_PAIRS = 50_000
@@ -301,9 +301,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             warn_of_tails(Y, are_orders)
         return kind, place_unlisted(kind, Y, self.unlisted)
 
-    def _fit_known(
-        self, X: Any, targets: Floats, known: NDArray[np.bool_], weight: Floats | None
-    ) -> None:
+    def _fit_known(self, X: Any, targets: Floats, known: Bools, weight: Floats | None) -> None:
         """Fit to the targets of pairs, or of labels by scores, some of which may not be known."""
         many = self.by_scores_ or targets.size > _MOST_PAIRS
         if many and self.missing == "impute" and self._holds_out() and not known.all():
@@ -326,7 +324,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         X: Any,
         targets: Floats,
         weight: Floats | None,
-        judged: NDArray[np.bool_] | None = None,
+        judged: Bools | None = None,
     ) -> None:
         """Fit one regressor to all targets, and choose the weight of the cyclic part."""
         self.regressor_, held_out = self._fit_one(X, targets, weight)
@@ -414,7 +412,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         """
         return self.labels_[np.argsort(self._predict_ranks(X), axis=1)]
 
-    def _predict_ranks(self, X: Any) -> NDArray[np.int64]:
+    def _predict_ranks(self, X: Any) -> Ints:
         """Return the position of every label, 1 = best."""
         u = self._predict_targets(X)
         if self.n_labels_ == 1:
@@ -427,7 +425,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             found = Sort().decode(scores, queries)
         else:
             found = self.decoder_.decode(u.ravel(), queries, n_jobs=self.n_jobs)
-        ranks: NDArray[np.int64] = check_result(found, self.decoder_).ranks
+        ranks: Ints = check_result(found, self.decoder_).ranks
         return ranks.reshape(-1, self.n_labels_)
 
     def _predict_targets(self, X: Any) -> Floats:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_rankcal.utils._rounding import exceeds, first_smallest
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 # The penalties that are tried, for weights of mean 1. They descend, so that the solution of each is
 # a good start for the next one.
 PENALTIES = 10.0 ** np.arange(3, -4, -1)

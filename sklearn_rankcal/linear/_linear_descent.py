@@ -12,13 +12,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import OptimizeResult, minimize
 
 from sklearn_rankcal.linear._linear_objective import Batch, LinearObjective, QueryBatches
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 #: Coefficients and intercept.
 Point = tuple[Floats, float]
 Function = Callable[[Floats], tuple[float, Floats]]

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -32,8 +31,8 @@ from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 #: The solvers, and the largest number of iterations or passes that each has by default.
 SOLVERS = {"lbfgs": 1000, "sgd": 10}
 
@@ -282,7 +281,7 @@ class LinearModel(BaseEstimator):
         surrogate: Surrogate,
         start: Point,
         coordinates: Coordinates,
-        order: NDArray[np.int64],
+        order: Ints,
     ) -> StochasticGradient:
         make = partial(
             StochasticGradient, surrogate, coordinates, data, self.alpha, self.step_size, start
@@ -294,9 +293,7 @@ class LinearModel(BaseEstimator):
                 print(f"[{type(self).__name__}] largest step {step:g}", flush=True)
         return make(step)
 
-    def _pass(
-        self, state: StochasticGradient, data: QueryBatches, order: NDArray[np.int64]
-    ) -> None:
+    def _pass(self, state: StochasticGradient, data: QueryBatches, order: Ints) -> None:
         state.pass_over(data, order, self.batch_size, redraw=data.redraws)
         self.n_iter_ += 1
         if self.verbose:

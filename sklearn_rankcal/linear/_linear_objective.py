@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits  # scikit-learn depends on it
@@ -19,9 +18,8 @@ from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.utils._features import stored_columns
 from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Bytes of a block of rows in float64. It stays in the processor's cache between the product with
 #: the coefficients and the one with the gradient.
 _BLOCK_BYTES = 1 << 22

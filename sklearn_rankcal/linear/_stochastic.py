@@ -8,15 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.linear._linear_descent import Coordinates, Point
 from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._rounding import exceeds
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: The step sizes by name, from the number t >= 1 of the step, the largest step c, and the strong
 #: convexity mu of the penalty; and the weights with which the iterates are averaged.

@@ -24,6 +24,7 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: A column is left out only if queries surely explain a smaller share of its variance than this.
 SMALLEST_SHARE = 0.02
@@ -83,7 +84,7 @@ def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) 
     return list(compress(columns, map_in_order(differs, columns, n_threads)))
 
 
-def sampled_queries(hashes: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def sampled_queries(hashes: NDArray[np.uint64], sizes: Ints) -> Ints:
     """Choose the fewest queries with `SAMPLE_ROWS` rows, but at least 50 if there are so many.
 
     They are the queries with the smallest hashes of their ids, in this order, so that the choice
@@ -95,7 +96,7 @@ def sampled_queries(hashes: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDA
     return order[: max(enough, _FEWEST_QUERIES)]
 
 
-def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[NDArray[np.int64], Queries]:
+def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[Ints, Queries]:
     """Keep one of `step` rows of each query, and at least one; return them and their queries.
 
     The rows of a query are counted in the order of hashes of their contents, so that the choice
@@ -107,14 +108,14 @@ def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[NDArray[np.int64]
     return rows, Queries(offsets, None, queries.ids)
 
 
-def _varies(values: NDArray[np.float64], queries: Queries) -> bool:
+def _varies(values: Floats, queries: Queries) -> bool:
     """Whether one column has different numbers in a query."""
     known = np.isfinite(values)
     largest = queries.max(np.where(known, values, -np.inf))
     return bool((largest > queries.min(np.where(known, values, np.inf))).any())
 
 
-def _differs(values: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
+def _differs(values: Floats, codes: Ints) -> bool:
     """Whether the level or the spread of one column may differ between queries."""
     finite = np.isfinite(values)
     if not finite.all():
@@ -130,19 +131,19 @@ def _differs(values: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
     return counts.max() > _COMMON * len(bins) and _level_or_spread(bins[others], codes[others])
 
 
-def _bins(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def _bins(values: Floats) -> Ints:
     """Bins of the values. Quantiles are the bounds of the bins."""
     bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
     return kernels.find_bins(bounds, values)
 
 
-def _level_or_spread(bins: NDArray[np.int64], codes: NDArray[np.int64]) -> bool:
+def _level_or_spread(bins: Ints, codes: Ints) -> bool:
     counts = np.bincount(bins)
     ranks = (np.cumsum(counts) - counts / 2)[bins]  # equal ones get their mean rank
     return _may_differ(ranks, codes) or _may_differ(np.abs(ranks - len(ranks) / 2), codes)
 
 
-def _may_differ(values: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
+def _may_differ(values: Floats, codes: Ints) -> bool:
     """Whether the intraclass correlation may reach `SMALLEST_SHARE`."""
     # A one-way analysis of variance, with k queries of n rows in all:
     # ratio = (variance between queries) / (variance within queries); 1 is expected if the

@@ -20,9 +20,8 @@ from sklearn_rankcal.utils._memory import check_memory, row_blocks, rows_per_blo
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._rounding import first_smallest
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # The penalty "auto" without folds is this number over the number of training queries.
 _PENALTY_TIMES_QUERIES = 300
 _N_FOLDS = 5  # folds of queries by which the penalty "auto" is chosen
@@ -214,7 +213,7 @@ class _BilinearForm(PairTargets):
         self._table = numeric_table(X)
         self._order = queries.gather(np.arange(queries.n_rows))
 
-    def matrices(self, inside: Ints, valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         z = self._model._features(self._table, self._order[inside])
         form = z @ self._model.matrix_ @ z.transpose(0, 2, 1)
         if self._model.diagonal_ is not None:
@@ -370,7 +369,7 @@ def _normal_equations(gram: Floats, moment: Floats, symmetric: bool) -> tuple[Fl
     return normal, wanted
 
 
-def _square_blocks(queries: Queries, m: int) -> Iterator[tuple[Ints, NDArray[np.bool_]]]:
+def _square_blocks(queries: Queries, m: int) -> Iterator[tuple[Ints, Bools]]:
     """Split the blocks of `Queries.pair_blocks` so that (n_queries, m, m) fits in a block, too."""
     step = rows_per_block(8 * m**2)
     for inside, valid in queries.pair_blocks():

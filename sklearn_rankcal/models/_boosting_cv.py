@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -42,8 +41,8 @@ from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._scales import target_unit
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
 from sklearn_rankcal.utils._threads import threads_for
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 _MANY_ROWS = 20_000
 _SMALLEST = np.finfo(np.float64).tiny
 #: Leaves of the trees that are tried. Noise asks for small trees and few of them, interactions of
@@ -175,7 +174,7 @@ class BoostingCV(DocumentModel):
         sample_weight: Floats | None = None,
         labels: Any = None,
         validation: Validation | None = None,
-        fold_of_query: NDArray[np.int64] | None = None,
+        fold_of_query: Ints | None = None,
     ) -> Self:
         """Choose the sizes on held-out queries, and combine the boosters.
 

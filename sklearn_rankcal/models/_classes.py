@@ -16,8 +16,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.queries import Queries
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 _MAX_LEVELS = 100  # with more distinct targets, the classes would be too many
 
@@ -73,8 +72,8 @@ class ClassTask(NamedTuple):
     are numbers from 0 on, and `weight` is None if all weights are equal.
     """
 
-    rows: NDArray[np.int64] | None
-    classes: NDArray[np.int64]
+    rows: Ints | None
+    classes: Ints
     weight: Floats | None
     reader: ClassReader
 

@@ -24,6 +24,7 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _FEWEST_BLOCKS = 8  # of which starting threads takes less time than the threads save
 
@@ -120,7 +121,7 @@ def add_context(
     queries: Queries,
     described: dict[str, list[Any]] | tuple[str, ...],
     dtype: Any = None,
-) -> tuple[Any, NDArray[np.float64]]:
+) -> tuple[Any, Floats]:
     """Add a column of each kind for each column that it describes.
 
     Let q be the query of row i. The kind "difference" is x_i - mean_q(x). The kind "zscore" is that
@@ -172,7 +173,7 @@ def _describe_numbers(
     start: dict[str, int],
     table: NDArray[Any],
     frame: bool,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Write the kinds of numbers to the table from their `start` on; return the mean slopes.
 
     The table of an array begins with a copy of its columns.
@@ -191,7 +192,7 @@ def _describe_numbers(
     # `describe` reads adjacent columns of these types.
     dtype = np.float32 if values.dtype == np.float32 else np.float64
 
-    def fill(block: tuple[slice | NDArray[np.int64], Queries]) -> NDArray[np.float64]:
+    def fill(block: tuple[slice | Ints, Queries]) -> Floats:
         """Write the rows of some queries; return 1 / sd of each query and column."""
         rows, part = block
         slopes = np.empty((part.n_queries, width))
@@ -213,7 +214,7 @@ def _describe_numbers(
     return slope / queries.n_queries
 
 
-def _shares(codes: NDArray[np.int64], queries: Queries) -> NDArray[np.float64]:
+def _shares(codes: Ints, queries: Queries) -> Floats:
     """Share of the query's rows that have the code of each row."""
     least = codes.min()
     keys = queries.codes * (codes.max() - least + 1) + (codes - least)
@@ -237,9 +238,7 @@ def _names(X: Any, described: dict[str, list[Any]]) -> list[Any]:
     return names
 
 
-def _ranks(
-    block: NDArray[Any], missing: NDArray[np.bool_], queries: Queries
-) -> NDArray[np.float64]:
+def _ranks(block: NDArray[Any], missing: Bools, queries: Queries) -> Floats:
     """Share of the query's values below each value, equal values counting half, minus one half."""
     from sklearn_rankcal.queries import Ranking
 

@@ -28,6 +28,7 @@ from sklearn_rankcal.utils._features import (
     take_rows,
 )
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
+from sklearn_rankcal.utils._typing import Floats
 
 
 class ContextTableMixin:
@@ -109,7 +110,7 @@ class ContextTableMixin:
         """Let parameters of columns, such as monotone constraints, hold for context columns."""
         match_parameters(regressor, X, [place for _, place in self._added])
 
-    def _table(self, X: Any, queries: Queries) -> tuple[Any, NDArray[np.float64] | None]:
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
         """Return the columns that the regressor sees, and the mean slopes of "zscore"."""
         slopes = None
         if self._kinds:
@@ -123,7 +124,7 @@ class ContextTableMixin:
         targets: NDArray[Any],
         weights: dict[str, Any],
         validation: Validation | None,
-        as_scores: Callable[[Any], NDArray[np.float64]],
+        as_scores: Callable[[Any], Floats],
     ) -> Any:
         """Fit a regressor, with the best number of iterations if there are validation queries."""
         try:
@@ -145,9 +146,9 @@ class ContextTableMixin:
         self,
         X: Any,
         queries: Queries,
-        predict: Callable[[Any], NDArray[np.float64]],
+        predict: Callable[[Any], Floats],
         n_bytes: int = PREDICTION_BYTES,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Predict the score of each document, by blocks of a table of about `n_bytes` bytes."""
         scores = np.empty(queries.n_rows)
         # Without context columns, the score of a document does not depend on its query. A block

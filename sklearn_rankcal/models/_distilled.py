@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -36,8 +35,8 @@ from sklearn_rankcal.utils._features import (
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._parameters import check_count, check_methods, check_number
 from sklearn_rankcal.utils._row_hashes import hash_rows
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
 # The student's table has at most so many rows; of more rows, fewer copies are drawn, down to none.
 _MOST_ROWS = 200_000
 _COPIES, _MOST_COPIES, _DRAWN_ROWS = 1, 40, 20_000  # how many are drawn if not given
@@ -329,7 +328,7 @@ class _Drawing:
             random.integers(0, n_queries, len(swapped_queries))
         ]
 
-        def rows_of_cells(column: int) -> NDArray[np.int64]:
+        def rows_of_cells(column: int) -> Ints:
             if self._constant[column]:
                 return self._first[drawn_queries[codes]]
             drawn = by_leaf[first + (random.random(n_rows) * size[leaf_of]).astype(np.int64)]
@@ -341,7 +340,7 @@ class _Drawing:
         return take_cells(self._X, rows_of_cells)
 
 
-def _constant_columns(X: Any, queries: Queries) -> NDArray[np.bool_]:
+def _constant_columns(X: Any, queries: Queries) -> Bools:
     """Return which columns have the same value in all rows of each query."""
     constant = np.zeros(X.shape[1], dtype=bool)
     if sparse.issparse(X):

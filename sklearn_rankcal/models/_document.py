@@ -33,6 +33,7 @@ from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
+from sklearn_rankcal.utils._typing import Floats, Ints
 
 _POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
@@ -83,7 +84,7 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
 class ZscoreSlopes(Sums):
     """The sum over queries of the slopes of z-scores, one for each described column."""
 
-    total: NDArray[np.float64]
+    total: Floats
     n_queries: int
 
 
@@ -175,9 +176,9 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     def fit(
         self,
         X: Any,
-        targets: NDArray[np.float64],
+        targets: Floats,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None = None,
+        sample_weight: Floats | None = None,
         validation: Validation | None = None,
         graded_targets: bool = False,
     ) -> Self:
@@ -244,9 +245,9 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     def _fit_in_blocks(
         self,
         X: NDArray[Any],
-        targets: NDArray[np.float64],
+        targets: Floats,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None,
+        sample_weight: Floats | None,
     ) -> Self:
         weight_arguments(self.regressor, sample_weight)
         centred = queries.center(targets, sample_weight) if self.center else targets
@@ -265,9 +266,9 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         self,
         regressor: Any,
         X: Any,
-        targets: NDArray[np.float64],
+        targets: Floats,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None,
+        sample_weight: Floats | None,
         validation: Validation | None = None,
         graded_targets: bool = False,
     ) -> Self:
@@ -312,10 +313,10 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     def read(
         self,
         X: Any,
-        targets: NDArray[np.float64],
+        targets: Floats,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None = None,
-    ) -> tuple[Any, NDArray[np.float64], ZscoreSlopes]:
+        sample_weight: Floats | None = None,
+    ) -> tuple[Any, Floats, ZscoreSlopes]:
         """Return the table and the targets that the regressor sees of some queries, and slopes.
 
         The slopes of all parts, added, are needed by `finish`.
@@ -336,9 +337,9 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     def sums(
         self,
         X: Any,
-        targets: NDArray[np.float64],
+        targets: Floats,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None = None,
+        sample_weight: Floats | None = None,
     ) -> ClosedFormSums:
         """Compute what `solve` needs of some queries, after `prepare`. Such sums can be added.
 
@@ -355,11 +356,11 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
     def _encode(
         self,
         regressor: Any,
-        targets: NDArray[np.float64],
+        targets: Floats,
         queries: Queries,
-        sample_weight: NDArray[np.float64] | None,
+        sample_weight: Floats | None,
         graded_targets: bool,
-    ) -> tuple[NDArray[np.int64] | None, NDArray[Any], NDArray[np.float64] | None]:
+    ) -> tuple[Ints | None, NDArray[Any], Floats | None]:
         """Return the rows to which the regressor is fitted (None: all), their targets and weights.
 
         The attributes that convert its predictions to scores are set.
@@ -382,7 +383,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             self.levels_ = task.reader.levels
         return task.rows, task.classes, task.weight
 
-    def predict(self, X: Any, queries: Queries) -> NDArray[np.float64]:
+    def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document, of shape (n_documents,), in blocks of rows."""
         n_bytes = PREDICTION_BYTES
         if isinstance(self.regressor_, _BOOSTING):
@@ -391,7 +392,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         with threads_for(queries.n_rows):
             return self._predict_blocks(X, queries, self._predict, n_bytes)
 
-    def _predict(self, table: Any) -> NDArray[np.float64]:
+    def _predict(self, table: Any) -> Floats:
         if self._reader is not None:
             return self._reader.predict(self.regressor_, table)
         return self._scaled_back(self._regressed(table))
@@ -413,7 +414,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         state.pop("_flat", None)
         return state
 
-    def _scaled_back(self, predicted: Any) -> NDArray[np.float64]:
+    def _scaled_back(self, predicted: Any) -> Floats:
         """Scores from what the regressor predicts."""
         return np.asarray(predicted, dtype=np.float64).reshape(-1) * self._unit
 
@@ -441,13 +442,13 @@ def learns_counts(regressor: Any) -> bool:
     return any(isinstance(one, str) and one in _POISSON for one in given)
 
 
-def as_counts(targets: NDArray[np.float64], queries: Queries) -> NDArray[np.float64]:
+def as_counts(targets: Floats, queries: Queries) -> Floats:
     """Targets without negative ones: the least of a query is subtracted if it is negative."""
     return targets - queries.broadcast(np.minimum(queries.min(targets), 0.0))
 
 
 def weight_arguments(
-    regressor: Any, sample_weight: NDArray[np.float64] | None, is_default: bool = False
+    regressor: Any, sample_weight: Floats | None, is_default: bool = False
 ) -> dict[str, Any]:
     """Return the keyword arguments that pass `sample_weight` to `regressor.fit`; maybe none.
 

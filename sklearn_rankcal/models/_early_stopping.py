@@ -25,8 +25,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 _N_REPORTS = 20  # about how many lines of progress are printed if training is not stopped
 
 

@@ -18,15 +18,13 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
 #: The first columns usually suffice to tell queries apart.
 FIRST_COLUMNS = 8
 
 
-def query_folds(
-    X: Any, queries: Queries, n_folds: int, labels: NDArray[np.float64] | None = None
-) -> NDArray[np.int64]:
+def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = None) -> Ints:
     """Assign each query to one of `n_folds` folds, at most the number of queries.
 
     The folds depend on hashes of the contents of the queries, and thus not on the order of the
@@ -74,7 +72,7 @@ class Fold:
     bins: list[Any] = field(default_factory=list)
 
 
-def split_queries(X: Any, queries: Queries, weight: Floats | None, out: NDArray[np.bool_]) -> Fold:
+def split_queries(X: Any, queries: Queries, weight: Floats | None, out: Bools) -> Fold:
     """Hold some queries out, and divide a table that fits all of them."""
     rows, some = queries.select(~out)
     inside = Part(part_of_table(X, rows), some, rows, part_of_weights(weight, rows))
@@ -91,9 +89,7 @@ def check_cv(cv: Any) -> None:
         raise ValueError(f"cv must be at least 2; got {cv!r}.")
 
 
-def divide_queries(
-    model: Any, X: Any, queries: Queries, targets: NDArray[np.float64], labels: Any
-) -> NDArray[np.int64]:
+def divide_queries(model: Any, X: Any, queries: Queries, targets: Floats, labels: Any) -> Ints:
     """Assign each query to one of `model.cv` folds; ValueError if there are fewer queries."""
     if queries.n_queries < model.cv:
         raise ValueError(
@@ -112,7 +108,7 @@ def fits_at_once(n_jobs: int | None, n_rows: int) -> int | None:
 
 def folds_of_keys(
     keys: NDArray[np.uint64], n_folds: int, ties: NDArray[np.uint64] | None = None
-) -> NDArray[np.int64]:
+) -> Ints:
     """Assign queries to folds by hashes of their contents, as `query_folds` does.
 
     `ties` determine the order in which queries with equal keys are distributed.
@@ -140,7 +136,7 @@ def folds_of_keys(
 
 
 def hash_queries(
-    X: Any, places: NDArray[np.int64], queries: Queries
+    X: Any, places: Ints, queries: Queries
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the hash of each query and of each row, the rows in grouped layout."""
     rows = hash_rows(X, places)

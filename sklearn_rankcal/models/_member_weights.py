@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from sklearn_rankcal.labels import Preferences
@@ -15,8 +14,8 @@ from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 #: In the place of a loss: the targets are the labels themselves.
 LABELS = "labels"
 #: The targets of the ranker's own loss, and the labels themselves, by their Poisson deviance.

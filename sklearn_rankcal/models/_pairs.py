@@ -23,8 +23,8 @@ from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_weight_range, target_unit
 from sklearn_rankcal.utils._threads import threads_for
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 
@@ -157,7 +157,7 @@ class PairModel(ClonesCatBoost):
 
     def _draw(
         self, table: NDArray[Any], targets: PairTargets, queries: Queries, keys: Keys, seed: Any
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Keys]:
+    ) -> tuple[Ints, Ints, Floats, Keys]:
         """Return the rows of the pairs to use, their targets and their keys, by increasing key.
 
         Each pair gets a random key, which depends on the hashes `keys` of its documents, on its
@@ -247,7 +247,7 @@ def _bits(values: NDArray[Any]) -> Keys:
 
 def _all_pairs(
     targets: PairTargets, queries: Queries, keys: Keys
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Floats, Keys]]:
+) -> Iterator[tuple[Ints, Ints, Ints, Floats, Keys]]:
     """Yield queries, rows, targets and keys of all pairs, for a few queries at a time.
 
     Each pair occurs once, with the document of the smaller key first. If both keys are equal, the
@@ -294,7 +294,7 @@ def _query_keys(targets: PairTargets, queries: Queries, keys: Keys, seed: np.uin
     return of_query
 
 
-def pair_rows(queries: Queries, space: Space) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pair_rows(queries: Queries, space: Space) -> tuple[Ints, Ints]:
     """Return the rows of the pairs of every query, in the order of `PairTargets.flat`."""
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     counts = space.n_entries(queries.sizes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.models._sums import PairSums, solve_ridge
@@ -16,8 +15,7 @@ from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import row_blocks
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 class PairwiseRidge(BaseEstimator):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -20,8 +19,8 @@ from sklearn_rankcal.targets._pairs import Residuals
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._pickles import reduce_with_versions
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
 # The penalty times the number of queries: ten times that of `BilinearPairs`, because products are
 # noisier than differences.
 _PENALTY_TIMES_QUERIES = 3000.0
@@ -264,7 +263,7 @@ class _ScoreProducts(PairTargets):
         self._grouped = queries.gather(scores)
         self._slopes = slopes
 
-    def matrices(self, inside: NDArray[np.int64], valid: NDArray[np.bool_]) -> Floats:
+    def matrices(self, inside: Ints, valid: Bools) -> Floats:
         a, b, c = self._slopes
         s = self._grouped[inside]
         products = a + b * (s[:, :, None] + s[:, None, :]) + c * s[:, :, None] * s[:, None, :]

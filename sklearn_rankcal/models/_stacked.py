@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
@@ -49,8 +48,8 @@ from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._pickles import reduce_with_versions
+from sklearn_rankcal.utils._typing import Floats
 
-Floats = NDArray[np.float64]
 Members = Sequence[tuple[str, Any, Any]]
 # The trees of the default forest grow with the data, until they are most of a stack's memory. Above
 # so many rows they have at most so many leaves, and the stack was seen to rank as well.

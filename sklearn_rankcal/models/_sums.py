@@ -15,8 +15,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._memory import CACHE_BYTES, row_blocks, rows_per_block
-
-Floats = NDArray[np.float64]
+from sklearn_rankcal.utils._typing import Floats
 
 
 def solve_ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
