@@ -320,11 +320,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return self.regressor is None or hasattr(self.regressor, "fit_held_out")
 
     def _fit_all(
-        self,
-        X: Any,
-        targets: Floats,
-        weight: Floats | None,
-        judged: Bools | None = None,
+        self, X: Any, targets: Floats, weight: Floats | None, judged: Bools | None = None
     ) -> None:
         """Fit one regressor to all targets, and choose the weight of the cyclic part."""
         self.regressor_, held_out = self._fit_one(X, targets, weight)

@@ -87,11 +87,7 @@ class BilinearPairs(BaseEstimator):
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
+        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
     ) -> BilinearPairs:
         """Fit A and, if symmetric, w.
 

@@ -117,10 +117,7 @@ def columns_of_kinds(X: Any, kinds: tuple[str, ...]) -> dict[str, list[Any]]:
 
 
 def add_context(
-    X: Any,
-    queries: Queries,
-    described: dict[str, list[Any]] | tuple[str, ...],
-    dtype: Any = None,
+    X: Any, queries: Queries, described: dict[str, list[Any]] | tuple[str, ...], dtype: Any = None
 ) -> tuple[Any, Floats]:
     """Add a column of each kind for each column that it describes.
 

@@ -243,11 +243,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         return bool(self._kinds) and len(X) >= ROWS_FOR_THREADS and usual and positive
 
     def _fit_in_blocks(
-        self,
-        X: NDArray[Any],
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
+        self, X: NDArray[Any], targets: Floats, queries: Queries, sample_weight: Floats | None
     ) -> Self:
         weight_arguments(self.regressor, sample_weight)
         centred = queries.center(targets, sample_weight) if self.center else targets
@@ -311,11 +307,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             self.__dict__.pop(name, None)
 
     def read(
-        self,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None = None,
+        self, X: Any, targets: Floats, queries: Queries, sample_weight: Floats | None = None
     ) -> tuple[Any, Floats, ZscoreSlopes]:
         """Return the table and the targets that the regressor sees of some queries, and slopes.
 
@@ -335,11 +327,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         return self
 
     def sums(
-        self,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None = None,
+        self, X: Any, targets: Floats, queries: Queries, sample_weight: Floats | None = None
     ) -> ClosedFormSums:
         """Compute what `solve` needs of some queries, after `prepare`. Such sums can be added.
 

@@ -86,11 +86,7 @@ class PairModel(ClonesCatBoost):
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
+        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
     ) -> Self:
         """Fit the regressor on pairs.
 

@@ -70,11 +70,7 @@ class PairwiseRidge(BaseEstimator):
     __reduce__ = reduce_with_versions
 
     def fit(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
+        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
     ) -> PairwiseRidge:
         """Fit the slopes.
 
@@ -101,11 +97,7 @@ class PairwiseRidge(BaseEstimator):
         return self.solve(self.sums(X, targets, queries, sample_weight))
 
     def sums(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
+        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
     ) -> PairSums:
         """Compute what `solve` needs of some queries. Such sums can be added."""
         check_number(self.alpha, "alpha", positive=False)
