@@ -14,10 +14,10 @@ from sklearn_rankcal.boosting._boosted_model import LIBRARIES, BoostedModel, boo
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
@@ -210,18 +210,17 @@ class BoostedRanker(QueryRanker):
         fit_model(self, model, targets, data, held_out)
         return self
 
-    def _steady_value(self, targets: Any, data: TrainingData) -> Callable[[Floats], float]:
+    def _steady_value(self, known: Known) -> Callable[[Floats], float]:
         """Return minus the mean of the surrogate, as a function of scores."""
         # the parameters of `surrogate_` that follow the training labels would refuse larger ones
-        unresolved = get_surrogate(self.surrogate)
-        utilities = unresolved.targets(self.loss_, data.labels, data.queries)
-        surrogate, queries = self.surrogate_, data.queries
+        unresolved, queries = get_surrogate(self.surrogate), known.queries
+        utilities = unresolved.targets(self.loss_, known.labels, queries)
+        surrogate = self.surrogate_
         eta = getattr(surrogate, "eta", None)
         if eta is not None:
             utilities = np.minimum(utilities, eta)
         surrogate.check(utilities)
-        weight = data.weighted_by(self.loss_).weight
-        per_query = None if weight is None else queries.mean(weight)
+        per_query = None if known.weight is None else queries.mean(known.weight)
 
         def value(scores: Floats) -> float:
             of_queries = surrogate.value(utilities, scores, queries)

@@ -213,7 +213,7 @@ class BoostingCV(DocumentModel):
             if fold_of_query is None:
                 fold_of_query = divide_queries(self, X, queries, targets, labels)
             self.fold_of_query_ = fold_of_query
-        # Step 1: choose the context columns, which no booster of labels reads.
+        # Step 1: choose the context columns. Boosters that learn labels read X alone.
         if all(map(_learns_labels, self.losses)):
             self._set_columns(X, [])
         else:

@@ -115,6 +115,7 @@ class DistilledModel(DocumentModel):
     """
 
     space = SCORES
+    stops_early = False  # the student learns all scores of its teacher
 
     def __init__(
         self,

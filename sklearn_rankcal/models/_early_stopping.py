@@ -103,17 +103,16 @@ class Validation:
         )
 
 
-def squared_error(
-    targets: Floats, queries: Queries, weight: Floats | None
-) -> Callable[[Floats], float]:
+def squared_error(known: Known) -> Callable[[Floats], float]:
     """Return a function of scores: minus the mean squared error of the targets.
 
     Both are centred in each query.
     """
-    wanted = queries.center(targets)
+    queries = known.queries
+    wanted = queries.center(known.targets)
 
     def evaluate(scores: Floats) -> float:
-        return -float(np.average((queries.center(scores) - wanted) ** 2, weights=weight))
+        return -float(np.average((queries.center(scores) - wanted) ** 2, weights=known.weight))
 
     return evaluate
 

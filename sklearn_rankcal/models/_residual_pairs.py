@@ -102,7 +102,7 @@ class _ResidualModel(BaseEstimator):
                 known = validation.known
                 known = known._replace(targets=self._score_targets(known.targets, known.weight))
                 validation.known = known
-                validation.steady = squared_error(known.targets, validation.queries, known.weight)
+                validation.steady = squared_error(known)
             extra["validation"] = validation
         self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
         # Step 2: fit the relation between the scores and the targets of pairs.

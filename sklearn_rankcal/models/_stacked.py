@@ -265,13 +265,11 @@ class StackedModel(_BaseComposition):
         each, n_iter = [], 0
         for number, ((name, loss, model), own) in enumerate(zip(members, learned, strict=True)):
             started = time.perf_counter()
-            wanted = own_targets(loss, known)
+            wanted = known._replace(targets=own_targets(loss, known))
+            error = squared_error(wanted)
             if learns_counts(getattr(model, "regressor", None)):
-                error = poisson_deviance(as_counts(wanted, others), known.weight)
-            else:
-                error = squared_error(wanted, others, known.weight)
-            own_known = known._replace(targets=wanted)
-            stop = replace(validation, evaluate=error, steady=None, known=own_known)
+                error = poisson_deviance(as_counts(wanted.targets, others), known.weight)
+            stop = replace(validation, evaluate=error, steady=None, known=wanted)
             extra: dict[str, Any] = {"validation": stop} if _can_stop(model) else {}
             if _has_cv(model):
                 extra["labels"] = labels

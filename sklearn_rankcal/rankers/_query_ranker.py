@@ -14,7 +14,7 @@ from sklearn_rankcal.decoders import Rules, Sort
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import StackedModel
-from sklearn_rankcal.models._early_stopping import squared_error
+from sklearn_rankcal.models._early_stopping import Known, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _reports
@@ -126,12 +126,12 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         check_is_fitted(self)
         return self.grouped_ and getattr(self.model_, "needs_queries", False)
 
-    def _steady_value(self, targets: Any, data: TrainingData) -> Callable[[Any], float]:
+    def _steady_value(self, known: Known) -> Callable[[Any], float]:
         """Return a function of scores that varies less over few queries than the measure.
 
         Validation queries stop training by both. Larger is better.
         """
-        return squared_error(targets, data.queries, data.weighted_by(self.loss_).weight)
+        return squared_error(known)
 
     # ---------------------------------------------------------------- predict
 

@@ -139,13 +139,13 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
     weight = data.weighted_by(loss).weight
     known = Known(targets, data.queries, data.labels, weight)
     if data.by_targets:
-        error = squared_error(targets, data.queries, weight)
+        error = squared_error(known)
         return Validation(data.X, data.queries, error, ranker.n_iter_no_change, show, known)
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(data.queries.n_rows))  # it raises an error if no query has a weight
         if not loss.space.is_pairwise:  # models of pairs know the targets of their scores
-            steady = ranker._steady_value(targets, data)
+            steady = ranker._steady_value(known)
     return Validation(data.X, data.queries, evaluate, ranker.n_iter_no_change, show, known, steady)
 
 
