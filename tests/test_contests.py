@@ -10,7 +10,13 @@ from scipy.special import expit, log_expit
 from scipy.stats import t as student
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import Borda, BradleyTerry, _contest_model
+from sklearn_rankcal.aggregation import (
+    Borda,
+    BradleyTerry,
+    _contest_design,
+    _contest_model,
+    _vote_models,
+)
 from sklearn_rankcal.aggregation._contest_boards import fit_boards
 
 from .structure_oracles import judges_sandwich
@@ -594,17 +600,16 @@ def test_journal_citations_are_as_printed():
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
 @pytest.mark.parametrize(
-    ("constant", "value"),
-    [("_DENSE", 0), ("_PER_ITEM", 5), ("_BLOCK", 7)],
-    ids=["conjugate gradients", "a sample first", "blocks"],
+    ("module", "constant", "value"),
+    [(_contest_design, "_DENSE", 0), (_vote_models, "BLOCK", 7)],
+    ids=["conjugate gradients", "blocks"],
 )
-def test_fits_of_many_items_and_votes_are_those_of_few(ties, constant, value, monkeypatch):
+def test_fits_of_many_items_and_votes_are_those_of_few(ties, module, constant, value, monkeypatch):
     frame, X = make_votes(600, 12, ties=0.4, seed=5)
     boards = []
     for change in (False, True):
         if change:
-            monkeypatch.setattr(_contest_model, constant, value)
-            monkeypatch.setattr(_contest_model, "_SAMPLE", 80)  # of 600 votes
+            monkeypatch.setattr(module, constant, value)
         board = aggregate(read(frame, X), BradleyTerry(ties=ties), intervals="robust")
         errors = [one.standard_error for one in board.coefficients]
         values = [one.value for one in board.coefficients]

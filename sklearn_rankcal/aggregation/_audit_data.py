@@ -16,9 +16,9 @@ from sklearn_rankcal.aggregation._contest_boards import (
     fit_boards,
     intervals_of,
 )
-from sklearn_rankcal.aggregation._contest_model import result_probabilities
 from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.aggregation._graphs import number_parts
+from sklearn_rankcal.aggregation._vote_models import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._typing import Floats, Ints

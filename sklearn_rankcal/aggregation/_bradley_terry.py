@@ -8,11 +8,11 @@ import numpy as np
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._contest_boards import fit_boards
-from sklearn_rankcal.aggregation._contest_model import TIES
 from sklearn_rankcal.aggregation._contests import has_covariates
 from sklearn_rankcal.aggregation._graphs import ComparisonGraph
 from sklearn_rankcal.aggregation._linear_systems import solve_laplacian
 from sklearn_rankcal.aggregation._newton import minimize, warn_not_converged
+from sklearn_rankcal.aggregation._vote_models import BLOCK, TIES, LogisticTerms, logistic_terms
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
@@ -20,7 +20,6 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The ridge penalty of ``penalty="auto"`` where the likelihood has no maximum.
 AUTO_PENALTY = 0.1
-_BLOCK = 1 << 14  # pairs
 
 
 class MaximumLikelihood(Structure):
@@ -55,16 +54,16 @@ class MaximumLikelihood(Structure):
 
     def _minimize(self, objective: Any, rows: Ints, queries: Queries) -> Floats:
         """Return the centred scores of the nodes, which are these rows."""
-        scores, unfinished = minimize(objective, self.tol, self.max_iter)
+        found = minimize(objective, self.tol, self.max_iter)
         name = type(self).__name__
-        warn_not_converged(name, unfinished, rows, objective.parts, queries, self.max_iter)
-        return objective.parts.center(scores)
+        warn_not_converged(name, found.unfinished, rows, objective.parts, queries, self.max_iter)
+        return objective.parts.center(found.x)
 
     def _fit_comparisons(self, preferences: Preferences) -> Floats:
         graph = ComparisonGraph.from_preferences(preferences)
         if not graph.n_nodes:
             return np.zeros(preferences.n_rows)
-        objective = _Likelihood(graph, self._penalties(graph.strongly_connected()))
+        objective = _ComparisonLikelihood(graph, self._penalties(graph.strongly_connected()))
         scores = self._minimize(objective, graph.rows, preferences.queries)
         return graph.to_rows(scores, preferences.n_rows)
 
@@ -173,7 +172,7 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
         return self._fit_comparisons(preferences)
 
 
-class _Likelihood:
+class _ComparisonLikelihood:
     """The penalised negative log-likelihood of each component."""
 
     def __init__(self, graph: ComparisonGraph, penalty: Floats) -> None:
@@ -181,36 +180,28 @@ class _Likelihood:
         self.parts = graph.parts
         self.penalty = penalty
         self.ridge = graph.parts.repeat(penalty)
-        self.total = graph.pairs.total
 
     def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        graph, pairs, total = self.graph, self.graph.pairs, self.total
-        values, slopes, terms, curvature = np.empty((4, len(total)))
+        graph, pairs = self.graph, self.graph.pairs
+        terms = LogisticTerms(*np.empty((4, len(pairs.first))))
         # The temporary arrays of a block fit in the cache, which makes this several times faster.
-        for start in range(0, len(total), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            margin = x[pairs.first[block]] - x[pairs.second[block]]
-            ahead = margin >= 0
-            np.abs(margin, out=margin)
-            small = np.exp(-margin)
-            unlikely = small / (1 + small)  # the probability of the less likely result
-            expected = total[block] * unlikely
-            against = np.where(ahead, pairs.losses[block], pairs.wins[block])  # its weight
-            values[block] = total[block] * np.log1p(small) + against * margin
-            terms[block] = against + expected
-            slope = against - expected
-            slopes[block] = np.where(ahead, slope, -slope)
-            curvature[block] = expected * (1 - unlikely)
-        value = graph.sum_pairs(values) + self.penalty / 2 * self.parts.sum(x * x)
-        gradient = pairs.sum_skew(slopes, graph.n_nodes) + self.ridge * x
-        unit = pairs.sum_over(terms, terms, graph.n_nodes) + self.ridge * np.abs(x)
-        return value, gradient, unit, curvature
+        for start in range(0, len(pairs.first), BLOCK):
+            block = slice(start, start + BLOCK)
+            lead = x[pairs.first[block]] - x[pairs.second[block]]
+            found = logistic_terms(lead, pairs.wins[block], pairs.losses[block])
+            for column, values in zip(terms, found, strict=True):
+                column[block] = values
+        value = graph.sum_pairs(terms.value) + self.penalty / 2 * self.parts.sum(x * x)
+        gradient = pairs.sum_skew(terms.slope, graph.n_nodes) + self.ridge * x
+        unit = pairs.sum_over(terms.size, terms.size, graph.n_nodes) + self.ridge * np.abs(x)
+        return value, gradient, unit, terms.bend
 
     def solve(self, curvature: Floats, rhs: Floats, tolerance: Floats) -> Floats:
         # Curvature that underflows would make the system singular.
-        weight = np.maximum(curvature, 1e-12 * self.total)
-        return solve_laplacian(self.graph, weight, rhs, self.ridge, tolerance)
+        weight = np.maximum(curvature, 1e-12 * self.graph.pairs.total)
+        found = solve_laplacian(self.graph, weight, rhs, self.ridge, tolerance)
+        return self.parts.center(found)
 
-    def take(self, parts: Bools) -> tuple[_Likelihood, Ints]:
+    def take(self, parts: Bools) -> tuple[_ComparisonLikelihood, Ints]:
         graph, nodes = self.graph.take(parts)
-        return _Likelihood(graph, self.penalty[parts]), nodes
+        return _ComparisonLikelihood(graph, self.penalty[parts]), nodes

@@ -32,8 +32,8 @@ from sklearn_rankcal.aggregation._contest_boards import (
     robust_covariance,
     wins_of,
 )
-from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests, gauge
-from sklearn_rankcal.aggregation._contest_votes import count_votes
+from sklearn_rankcal.aggregation._contest_design import count_votes, gauge
+from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contests import Contests, contests_of, is_weighted
 from sklearn_rankcal.aggregation._errors import (
     student_quantile,

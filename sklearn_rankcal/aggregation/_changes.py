@@ -14,8 +14,8 @@ from sklearn_rankcal.aggregation._contest_boards import (
     penalties_of,
     robust_covariance,
 )
+from sklearn_rankcal.aggregation._contest_design import count_votes
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
-from sklearn_rankcal.aggregation._contest_votes import count_votes
 from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._exact_ends import (
     exact_excess,

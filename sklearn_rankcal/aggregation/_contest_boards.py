@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 from scipy.special import ndtr
 
+from sklearn_rankcal.aggregation._contest_design import count_votes
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
-from sklearn_rankcal.aggregation._contest_votes import count_votes
 from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._errors import (
     FREE,

@@ -17,11 +17,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaincinv, logit, ndtri
 
-from sklearn_rankcal.aggregation._contest_model import (
-    ContestFit,
-    log_probabilities,
-    result_probabilities,
-)
+from sklearn_rankcal.aggregation._contest_model import ContestFit
+from sklearn_rankcal.aggregation._vote_models import log_probabilities, result_probabilities
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 

@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from sklearn_rankcal.aggregation._contest_boards import open_scores, wins_of
-from sklearn_rankcal.aggregation._contest_model import result_probabilities
 from sklearn_rankcal.aggregation._contests import contests_of
 from sklearn_rankcal.aggregation._judgements import Judgements
+from sklearn_rankcal.aggregation._vote_models import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_choice

@@ -12,7 +12,7 @@ from scipy.special import comb
 from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._contest_boards import fit_board
-from sklearn_rankcal.aggregation._contest_model import gauge
+from sklearn_rankcal.aggregation._contest_design import gauge
 from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,22 +16,39 @@ _ROUNDING = 1e-15  # relative to the unit of the gradient
 _TIGHTEST, _LOOSEST = 1e-6, 0.1  # relative residual of the linear systems
 
 
-def minimize(objective: Any, tol: float, max_iter: int) -> tuple[Floats, Bools]:
+class Minimum(NamedTuple):
+    """The parameters, the value of each part, and which parts are not finished."""
+
+    x: Floats
+    value: Floats
+    unfinished: Bools
+
+
+def minimize(
+    objective: Any,
+    tol: float,
+    max_iter: int,
+    start: Floats | None = None,
+    longest: float = np.inf,
+) -> Minimum:
     """Minimise a convex function for each of many parts by Newton's method with a line search.
 
     `objective.evaluate` returns the value of each of `objective.parts`, the gradient, its unit (the
     sum of the absolute values of the terms of each derivative, which bounds its rounding), and the
     state from which `solve` divides by the Hessian matrix, with a relative residual for each part.
-    `take` returns the objective of some parts, and the numbers that their nodes have here.
+    `take` returns the objective of some parts, and the numbers that their parameters have here. The
+    value is infinite where the function is not defined. No step of a parameter is longer than
+    `longest`.
 
-    A part is finished when a step changes none of its scores by more than `tol`. Linear systems are
-    solved as exactly as the gradient makes useful, so that convergence is faster than linear. Once
-    half of the parts are finished, only the others are computed. Return the scores, with mean 0 in
-    each part, and the parts that are not finished.
+    A part is finished when a step changes none of its parameters by more than `tol`. Linear systems
+    are solved as exactly as the gradient makes useful, so that convergence is faster than linear.
+    Once half of the parts are finished, only the others are computed. SciPy minimises one
+    function at a time, which takes far too long for many small ones.
     """
-    result = np.zeros(objective.parts.n_rows)
-    unfinished = np.zeros(objective.parts.n_queries, dtype=bool)
-    where, numbers = np.arange(len(result)), np.arange(len(unfinished))  # of the present objective
+    result = np.zeros(objective.parts.n_rows) if start is None else start.copy()
+    values = np.zeros(objective.parts.n_queries)
+    unfinished = np.zeros(len(values), dtype=bool)
+    where, numbers = np.arange(len(result)), np.arange(len(values))  # of the present objective
     x = result.copy()
     value, gradient, unit, state = objective.evaluate(x)
     going = ~unfinished
@@ -42,7 +59,7 @@ def minimize(objective: Any, tol: float, max_iter: int) -> tuple[Floats, Bools]:
         if not going.any():
             break
         if going.mean() < 0.5:
-            result[where] = x
+            result[where], values[numbers] = x, value
             objective, nodes = objective.take(going)
             where, x = where[nodes], x[nodes]
             numbers, size = numbers[going], size[going]
@@ -50,11 +67,11 @@ def minimize(objective: Any, tol: float, max_iter: int) -> tuple[Floats, Bools]:
             going = np.ones(len(size), dtype=bool)
             parts = objective.parts
         tolerance = np.where(going, np.clip(size, _TIGHTEST, _LOOSEST), 1.0)
-        direction = parts.center(objective.solve(state, -gradient, tolerance))
-        direction *= parts.repeat(going)
+        direction = objective.solve(state, -gradient, tolerance) * parts.repeat(going)
+        largest = parts.max(np.abs(direction))
         slope = parts.sum(gradient * direction)
         slack = 1e-13 * np.abs(value)  # what rounding can add to the value
-        step = np.ones(parts.n_queries)
+        step = np.minimum(1.0, longest / np.maximum(largest, 1e-300))
         for _ in range(_HALVINGS):
             trial = x + parts.repeat(step) * direction
             new = objective.evaluate(trial)
@@ -63,10 +80,10 @@ def minimize(objective: Any, tol: float, max_iter: int) -> tuple[Floats, Bools]:
                 break
             step = np.where(high, step / 2, step)
         x, (value, gradient, unit, state) = trial, new
-        going &= parts.max(np.abs(direction)) > tol
-    result[where] = x
+        going &= largest > tol
+    result[where], values[numbers] = x, value
     unfinished[numbers[going]] = True
-    return result, unfinished
+    return Minimum(result, values, unfinished)
 
 
 def warn_not_converged(

@@ -16,8 +16,9 @@ from scipy.special import expit
 from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, fit_boards
-from sklearn_rankcal.aggregation._contest_model import ContestFit, vote_information
+from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._graphs import number_components
+from sklearn_rankcal.aggregation._vote_models import vote_information
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_count

@@ -80,12 +80,12 @@ class PlackettLuce(MaximumLikelihood):
         number = np.zeros(queries.n_rows, dtype=np.int64)
         number[nodes] = np.arange(len(nodes))
         tiers = tiers._replace(item=number[tiers.item])
-        objective = _Likelihood(tiers, parts, self._penalties(strong))
+        objective = _OrderLikelihood(tiers, parts, self._penalties(strong))
         result[nodes] = self._minimize(objective, nodes, queries)
         return result
 
 
-class Tiers(NamedTuple):
+class OrderTiers(NamedTuple):
     """The tiers of orders that have at least two of them."""
 
     item: Ints  # of all tiers, best first in each judgement
@@ -93,10 +93,10 @@ class Tiers(NamedTuple):
     per_judgement: Ints  # tiers of each judgement
     times: Floats  # how often each judgement was made, positive
 
-    def take(self, judgements: Bools) -> Tiers:
+    def take(self, judgements: Bools) -> OrderTiers:
         """Keep some judgements."""
         kept = np.repeat(judgements, self.per_judgement)
-        return Tiers(
+        return OrderTiers(
             self.item[np.repeat(kept, self.sizes)],
             self.sizes[kept],
             self.per_judgement[judgements],
@@ -111,7 +111,7 @@ class Tiers(NamedTuple):
         return lowest
 
 
-def _read_tiers(judgements: Any) -> Tiers:
+def _read_tiers(judgements: Any) -> OrderTiers:
     """Find where the tiers of the orders begin, and drop orders that contain no comparison."""
     item, tier, offsets = judgements.orders
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -121,10 +121,10 @@ def _read_tiers(judgements: Any) -> Tiers:
     per_judgement = np.bincount(owner[starts], minlength=len(offsets) - 1)
     given = judgements.count
     count = np.ones(len(per_judgement)) if given is None else np.asarray(given, dtype=np.float64)
-    return Tiers(item, sizes, per_judgement, count).take((per_judgement > 1) & (count > 0))
+    return OrderTiers(item, sizes, per_judgement, count).take((per_judgement > 1) & (count > 0))
 
 
-def _components(tiers: Tiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
+def _components(tiers: OrderTiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
     """Return the rows by component, their partition, and which parts are strongly connected.
 
     An item points to those below it in an order. It is enough to join each tier with the next one
@@ -159,10 +159,10 @@ class _State(NamedTuple):
     blocks: list[Floats]  # and of the other tiers
 
 
-class _Likelihood:
+class _OrderLikelihood:
     """The penalised negative log-likelihood of each component."""
 
-    def __init__(self, tiers: Tiers, parts: Queries, penalty: Floats) -> None:
+    def __init__(self, tiers: OrderTiers, parts: Queries, penalty: Floats) -> None:
         self.tiers = tiers
         self.parts = parts
         self.penalty = penalty
@@ -274,15 +274,16 @@ class _Likelihood:
         for (_, entries), block in zip(self.tied, blocks, strict=True):
             terms[entries] += np.einsum("nii->ni", block)
         diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-200)
-        return conjugate_gradients(product, diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS)[0]
+        found, _ = conjugate_gradients(product, diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS)
+        return self.parts.center(found)
 
-    def take(self, parts: Bools) -> tuple[_Likelihood, Ints]:
+    def take(self, parts: Bools) -> tuple[_OrderLikelihood, Ints]:
         kept = self.parts.repeat(parts)
         number = np.cumsum(kept) - 1
         tiers = self.tiers.take(parts[self.part_of_judgement])
         tiers = tiers._replace(item=number[tiers.item])
         rest = Queries(np.append(0, np.cumsum(self.parts.sizes[parts])))
-        return _Likelihood(tiers, rest, self.penalty[parts]), np.flatnonzero(kept)
+        return _OrderLikelihood(tiers, rest, self.penalty[parts]), np.flatnonzero(kept)
 
 
 def tier_nodes(m: int) -> Floats:

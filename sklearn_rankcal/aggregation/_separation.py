@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, vstack
 
-from sklearn_rankcal.aggregation._contest_votes import Votes
+from sklearn_rankcal.aggregation._contest_design import Votes
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: What the solver of linear programs takes for 0; directions have the size 1.

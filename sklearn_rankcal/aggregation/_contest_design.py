@@ -1,0 +1,269 @@
+"""Votes of one query with their covariates, and the linear algebra that fits a model to them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+
+from sklearn_rankcal.aggregation._contests import POSITION, Contests
+from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.utils._memory import check_memory
+from sklearn_rankcal.utils._numbers import add_up
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+#: The share of a covariate, after items and other covariates are removed, that rounding explains.
+_COLLINEAR = 1e-9
+_DENSE = 1000  # items up to which systems are factorised, which takes O(n_items^3) time
+
+
+class Votes(NamedTuple):
+    """Contests of one query, of items 0 to n_items - 1, with how often each result occurred.
+
+    `counts` has shape (3, n): the weight of contests that the first item won, that the second won,
+    and of ties; `squares` has the sums of the squared weights of their votes. `X` has shape (n,
+    n_covariates).
+    """
+
+    first: Ints
+    second: Ints
+    counts: Floats
+    squares: Floats
+    X: Floats
+
+    @property
+    def total(self) -> Floats:
+        return self.counts.sum(axis=0)
+
+    def leads(self, weights: Floats, n_items: int) -> Floats:
+        """Return by how much the first item is ahead, if these are scores and coefficients."""
+        effects = weights[n_items : n_items + self.X.shape[1]]
+        return weights[self.first] - weights[self.second] + self.X @ effects
+
+    def take(self, some: Ints | Bools) -> Votes:
+        first, second, counts, squares, X = self
+        return Votes(first[some], second[some], counts[:, some], squares[:, some], X[some])
+
+
+def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
+    """Merge contests of the same items in the same order, if all have the same covariates.
+
+    O(n) time where there are fewer pairs of items than votes.
+    """
+    first, second, outcome, weight, square, _ = contests
+    if not merge or (X.shape[1] and (X != X[:1]).any()):
+        counts, squares = np.zeros((2, 3, len(first)))
+        at = outcome, np.arange(len(first))
+        counts[at], squares[at] = weight, square
+        return Votes(first, second, counts, squares, X)
+    pair, first, second = number_pairs(first, second)
+    n = len(first)
+    counts, squares = (
+        add_up(outcome * n + pair, values, 3 * n).reshape(3, n) for values in (weight, square)
+    )
+    return Votes(first, second, counts, squares, np.repeat(X[:1], n, axis=0))
+
+
+def number_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the number of the pair of each vote, and the items of each pair."""
+    n = int(max(first.max(initial=0), second.max(initial=0))) + 1
+    pair, keys = number_values(first * n + second) if len(first) else (first, first)
+    return pair, keys // n, keys % n
+
+
+class VoteDesign:
+    """The differences between items and the covariates that make the leads of votes.
+
+    Votes of the same two items in the same order are a *pair*, over which sums are taken first.
+    """
+
+    def __init__(self, votes: Votes, n_items: int) -> None:
+        self.X, self.n_items = votes.X, n_items
+        self.pair: Ints | None = None  # of each vote; None if each vote is a pair of its own
+        self.first, self.second = votes.first, votes.second
+        if votes.X.shape[1]:
+            pair, first, second = number_pairs(votes.first, votes.second)
+            if 2 * len(first) <= len(pair):  # else there is nothing to gain
+                self.pair, self.first, self.second = pair, first, second
+
+    def sum_pairs(self, values: Floats) -> Floats:
+        return values if self.pair is None else add_up(self.pair, values, len(self.first))
+
+    def sum_items(self, values: Floats) -> Floats:
+        """Add up values of votes over items, those of the second item with a minus sign."""
+        sums = self.sum_pairs(values)
+        n = self.n_items
+        return add_up(self.first, sums, n) - add_up(self.second, sums, n)
+
+    def gradient(self, lead: Floats, tie: float | None) -> Floats:
+        """Return a sum over votes, given derivatives by the leads and by the parameter of ties."""
+        of_tie = [] if tie is None else [tie]
+        return np.concatenate([self.sum_items(lead), self.X.T @ lead, of_tie])
+
+    def gram(self, lead2: Floats, mixed: Floats | None = None, tie2: float = 0.0) -> VoteGram:
+        """Return the sum of (a a^T) over votes, weighted by three second derivatives."""
+        weighted = self.X * lead2[:, None]
+        sides = [self.sum_items(column) for column in weighted.T]
+        corner = self.X.T @ weighted
+        if mixed is not None:
+            sides.append(self.sum_items(mixed))
+            edge = self.X.T @ mixed
+            corner = np.block([[corner, edge[:, None]], [edge, np.array([tie2])]])
+        side = np.array(sides).reshape(len(sides), self.n_items).T
+        return VoteGram(self.first, self.second, self.sum_pairs(lead2), side, corner)
+
+
+class VoteGram(NamedTuple):
+    """A symmetric matrix of items, covariates and the tie parameter: [[L, S], [S^T, C]].
+
+    L is the Laplacian matrix of pairs of items with weights, S has shape (n_items, q).
+    """
+
+    first: Ints
+    second: Ints
+    weight: Floats
+    side: Floats
+    corner: Floats
+
+    def degrees(self) -> Floats:
+        n = len(self.side)
+        return add_up(self.first, self.weight, n) + add_up(self.second, self.weight, n)
+
+    def dense(self) -> Floats:
+        n, q = self.side.shape
+        check_memory(32 * (n + q) ** 2, f"A matrix of {n:,} items", "Use fewer items.")
+        matrix = np.zeros((n + q, n + q))
+        across = add_up(self.first * n + self.second, self.weight, n * n).reshape(n, n)
+        matrix[:n, :n] = -(across + across.T)
+        matrix[np.arange(n), np.arange(n)] += self.degrees()
+        matrix[:n, n:], matrix[n:, :n], matrix[n:, n:] = self.side, self.side.T, self.corner
+        return matrix
+
+    def solve(
+        self,
+        rhs: Floats,
+        ridge: Floats,
+        part: Ints,
+        tolerance: float,
+        prior: Floats | None = None,
+    ) -> Floats:
+        """Solve (G + diag(ridge) + prior) x = rhs, where items add up to 0 in each component.
+
+        Without a prior, more than a thousand items are left to conjugate gradients.
+        """
+        n, q = self.side.shape
+        if n > _DENSE and prior is None:
+            # without a ridge, only items that add up to 0 have a solution, and rounding does not
+            centred = np.append(
+                np.where(ridge[:n] > 0, rhs[:n], center_items(rhs[:n], part)), rhs[n:]
+            )
+            found = self._iterate(centred, ridge, tolerance)
+            if found is not None:
+                return found
+        matrix = self.dense() + gauge(part, n + q)
+        if prior is not None:
+            matrix[:n, :n] += prior
+        matrix[np.diag_indices(n + q)] += ridge + 1e-13 * np.trace(matrix) / (n + q)
+        return np.asarray(cho_solve(cho_factor(matrix, lower=True), rhs))
+
+    def _iterate(self, rhs: Floats, ridge: Floats, tolerance: float) -> Floats | None:
+        n, q = self.side.shape
+        across = csr_array((self.weight, (self.first, self.second)), shape=(n, n))
+        both = (across + across.T).tocsr()
+        diagonal = self.degrees() + ridge[:n]
+        unit = np.append(np.where(diagonal > 0, diagonal, 1.0), np.ones(q))
+        corner = self.corner + np.diag(ridge[n:])
+        corner[np.diag_indices(q)] += 1e-13 * np.trace(corner)
+        root = np.linalg.inv(np.linalg.cholesky(corner)).T  # root^T C root is the identity matrix
+        side = self.side @ root
+
+        def product(x: Floats) -> Floats:
+            v, b = x[:n], x[n:]
+            return np.append(diagonal * v - both @ v + side @ b, side.T @ v + b)
+
+        rhs = np.append(rhs[:n], root.T @ rhs[n:])
+        found, failed = conjugate_gradients(
+            product, unit, rhs, Queries.single(n + q), tolerance, 2000
+        )
+        return None if failed.any() else np.append(found[:n], root @ found[n:])
+
+
+def gauge(part: Ints, size: int) -> Floats:
+    """Return a matrix that makes scores of a component add up to 0, and changes nothing else."""
+    matrix = np.zeros((size, size))
+    n = len(part)
+    matrix[:n, :n] = (part[:, None] == part).astype(np.float64)
+    return matrix
+
+
+def center_items(values: Floats, part: Ints) -> Floats:
+    """Subtract from the first rows, one for each item, their mean over the component."""
+    n = len(part)
+    sizes = np.bincount(part)
+    centred = values.copy()
+    member = csr_array((1.0 / sizes[part], (part, np.arange(n))), shape=(len(sizes), n))
+    centred[:n] -= (member @ values[:n])[part]
+    return centred
+
+
+# ---------------------------------------------------------------- checks
+
+
+def check_values(X: Floats, unit: Floats, names: tuple[str, ...]) -> None:
+    """Refuse covariates that are constant."""
+    for k, name in enumerate(names):
+        if unit[k] == 0:
+            raise ValueError(f"The covariate {name!r} is 0 in all votes. Leave it out.")
+        if name != POSITION and (X[:, k] == X[0, k]).all():
+            raise ValueError(
+                f"The covariate {name!r} is {X[0, k]:g} in all votes, and so says "
+                "nothing but that an item is first. Pass position=True for that."
+            )
+
+
+def _left_of(gram: Floats, k: int) -> float:
+    """Return the squared length of column k that the columns before it do not explain."""
+    left = gram[k, k]
+    if k:
+        left -= gram[k, :k] @ np.linalg.lstsq(gram[:k, :k], gram[:k, k], rcond=None)[0]
+    return float(left)
+
+
+def check_collinear(
+    design: VoteDesign,
+    total: Floats,
+    names: tuple[str, ...],
+    part: Ints,
+    own_effects: bool,
+    ridge: Floats,
+) -> None:
+    """Refuse covariates that items and other covariates determine; all have the unit 1."""
+    n, p = design.n_items, design.X.shape[1]
+    if not p:
+        return
+    gram = design.gram(total / total.sum())
+    rest = gram.corner.copy()
+    if own_effects:
+        alone = gram._replace(side=np.zeros((n, 0)), corner=np.zeros((0, 0)))
+        for k in range(p):
+            found = alone.solve(gram.side[:, k], ridge / total.sum(), part, 1e-12)
+            rest[:, k] -= gram.side.T @ found
+    for k in range(p):
+        if k and _left_of(gram.corner, k) < _COLLINEAR:
+            raise ValueError(
+                f"The covariate {names[k]!r} is a sum of {', '.join(map(repr, names[:k]))}, so "
+                "that the votes cannot tell their effects apart. Leave it out, as "
+                "pandas.get_dummies(frame, drop_first=True) does with one column of each category."
+            )
+        if _left_of(rest, k) < _COLLINEAR:
+            why = f"of {', '.join(map(repr, names[:k]))} and " if k else "of "
+            raise ValueError(
+                f"The covariate {names[k]!r} is a sum {why}differences of the items, so that the "
+                "votes cannot tell its effect from their scores. Leave it out; or, if it is a "
+                "feature of the items, pass BradleyTerry(own_effects=False), or penalty=1 for own "
+                "effects around those of the features."
+            )

@@ -1,0 +1,159 @@
+"""Models of one vote: the probability that the first item wins, that the second does, and of a tie.
+
+The *lead* d of a vote is by how much the first item is ahead. Ties are half a win for each item, or
+have a probability of their own, by the model of Davidson or that of Rao and Kupper.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from sklearn_rankcal.utils._typing import Floats
+
+TIES = ("half", "davidson", "rao_kupper")
+#: Votes that are evaluated at a time: their temporary arrays fit in the cache.
+BLOCK = 1 << 13
+
+
+class ResultSlopes(NamedTuple):
+    """The log-likelihood of each result at each contest, and its derivatives.
+
+    `value` and `lead` (by the lead) and `tie` (by the parameter of ties) have shape (3, n), one row
+    for each result; `lead2`, `mixed` and `tie2` are minus the expected second derivatives summed
+    with the counts, of shape (n,).
+    """
+
+    value: Floats
+    lead: Floats
+    tie: Floats
+    lead2: Floats
+    mixed: Floats
+    tie2: Floats
+
+
+def _half(d: Floats, tie: float, counts: Floats) -> ResultSlopes:
+    up, p, q = log_expit(d), expit(d), expit(-d)
+    lead, none = np.array([q, -p, (q - p) / 2]), np.zeros_like(d)
+    value = np.array([up, up - d, up - d / 2])
+    return ResultSlopes(value, lead, np.zeros_like(lead), counts.sum(axis=0) * p * q, none, none)
+
+
+def _davidson(d: Floats, tie: float, counts: Floats) -> ResultSlopes:
+    powers = np.array([d / 2, -d / 2, np.full_like(d, tie)])
+    top = powers.max(axis=0)
+    value = powers - (top + np.log(np.exp(powers - top).sum(axis=0)))
+    win, loss, draw = np.exp(value)
+    mean = (win - loss) / 2
+    lead = np.array([0.5 - mean, -0.5 - mean, -mean])
+    slope = np.array([-draw, -draw, 1 - draw])
+    total = counts.sum(axis=0)
+    lead2 = total * ((win + loss) / 4 - mean**2)
+    return ResultSlopes(value, lead, slope, lead2, -total * mean * draw, total * draw * (1 - draw))
+
+
+def _rao_kupper(d: Floats, tie: float, counts: Floats) -> ResultSlopes:
+    up, down = log_expit(d - tie), log_expit(-d - tie)
+    a, b = expit(tie - d), expit(tie + d)  # one minus the probabilities of the two wins
+    grow = np.expm1(2 * tie)
+    value = np.array([up, down, up + down + np.log(grow)])
+    lead = np.array([a, -b, a - b])
+    extra = 2 * (1 + 1 / grow)
+    slope = np.array([-a, -b, extra - a - b])
+    for_first, for_second = counts[0] + counts[2], counts[1] + counts[2]
+    one, other = for_first * a * (1 - a), for_second * b * (1 - b)
+    bend = counts[2] * 4 * (1 + 1 / grow) / grow
+    return ResultSlopes(value, lead, slope, one + other, other - one, one + other + bend)
+
+
+VOTE_MODELS = {"half": _half, "davidson": _davidson, "rao_kupper": _rao_kupper}
+
+
+def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
+    """Return the probabilities that the first item wins, that the second does, and of a tie.
+
+    The array has shape (3, n).
+    """
+    if ties == "half":
+        return np.array([expit(d), expit(-d), np.zeros_like(d)])
+    return np.exp(log_probabilities(d, ties, tie))
+
+
+def log_probabilities(d: Floats, ties: str, tie: float) -> Floats:
+    """Return the log-likelihood of each result, where a tie may be half a win; shape (3, n)."""
+    return VOTE_MODELS[ties](d, tie, np.zeros((3, len(d)))).value
+
+
+def vote_information(d: Floats, ties: str, tie: float) -> Floats:
+    """Return the expected information of one vote of each lead about the lead, of shape (n,)."""
+    return VOTE_MODELS[ties](d, tie, result_probabilities(d, ties, tie)).lead2
+
+
+# ---------------------------------------------------------------- sums over votes
+
+
+class LogisticTerms(NamedTuple):
+    """Minus the log-likelihood of wins and losses at each lead, and its derivatives by the lead.
+
+    `size` is the sum of the absolute values of the two terms of `slope`.
+    """
+
+    value: Floats
+    slope: Floats
+    bend: Floats
+    size: Floats
+
+
+def logistic_terms(lead: Floats, won: Floats, lost: Floats) -> LogisticTerms:
+    """Evaluate the Bradley-Terry model, with no term that cancels where a result is certain."""
+    ahead, distance, total = lead >= 0, np.abs(lead), won + lost
+    small = np.exp(-distance)
+    unlikely = small / (1 + small)  # the probability of the less likely result
+    expected = total * unlikely
+    against = np.where(ahead, lost, won)  # the weight of the less likely result
+    slope = against - expected
+    return LogisticTerms(
+        total * np.log1p(small) + against * distance,
+        np.where(ahead, slope, -slope),
+        expected * (1 - unlikely),
+        against + expected,
+    )
+
+
+class VoteSums(NamedTuple):
+    """Minus the log-likelihood of all votes, and its derivatives summed over the results.
+
+    `lead`, `lead2` and `mixed` have one entry for each contest; `mixed` is None where ties have no
+    parameter.
+    """
+
+    value: float
+    lead: Floats
+    lead2: Floats
+    mixed: Floats | None
+    tie: float
+    tie2: float
+
+
+def sum_votes(d: Floats, counts: Floats, ties: str, tie: float) -> VoteSums:
+    """Evaluate a model at the leads d, block by block."""
+    model, half = VOTE_MODELS[ties], ties == "half"
+    lead, lead2, mixed = np.empty((3, len(d)))
+    value = by_tie = tie2 = 0.0
+    for begin in range(0, len(d), BLOCK):
+        b = slice(begin, begin + BLOCK)
+        n = counts[:, b]
+        if half:  # the sums of `_half`, of which few terms are needed
+            found = logistic_terms(d[b], n[0] + n[2] / 2, n[1] + n[2] / 2)
+            value += float(found.value.sum())
+            lead[b], lead2[b] = found.slope, found.bend
+            continue
+        slopes = model(d[b], tie, n)
+        value -= float((n * slopes.value).sum())
+        lead[b] = -(n * slopes.lead).sum(axis=0)
+        lead2[b], mixed[b] = slopes.lead2, slopes.mixed
+        by_tie -= float((n * slopes.tie).sum())
+        tie2 += float(slopes.tie2.sum())
+    return VoteSums(value, lead, lead2, None if half else mixed, by_tie, tie2)
