@@ -106,7 +106,7 @@ def read_votes(result: Any, group: Any) -> AuditData:
     """Read the votes of a query of an `Aggregate`, and fit the model if it was not fitted."""
     from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 
-    read, rows = result._judgements_of(group)
+    read, rows = result.judgements.of_query(result._query(group))
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
     boards = fit_boards(read, structure, merge=False)
     board = boards[0]

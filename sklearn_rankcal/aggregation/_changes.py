@@ -22,7 +22,7 @@ from sklearn_rankcal.aggregation._exact_ends import (
 )
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._registry import make_structure
-from sklearn_rankcal.aggregation._times import read_moment, times_of
+from sklearn_rankcal.aggregation._times import read_moment
 from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.utils._messages import counted, warn
@@ -268,7 +268,7 @@ def strength_changes(
     level = float(confidence_level)
     if not 0 < level < 1:
         raise ValueError(f"confidence_level must be between 0 and 1; got {confidence_level!r}.")
-    time = times_of(judgements, "strength_changes")
+    time = judgements.times("strength_changes")
     after = time >= read_moment(at, time, "at")
 
     if judgements.judges is not None and len(judgements.judges) < 2:

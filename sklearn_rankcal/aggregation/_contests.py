@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.aggregation._times import read_time
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import is_missing, read_numbers
+from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The name of the advantage of the item that is shown first, or plays at home.
 POSITION = "position"
-#: The time zone at the end of a time stamp, such as Z or +02:00.
-_ZONE = re.compile(r":\d\d(\.\d+)?\s*(Z|[+-]\d\d:?(\d\d)?)$", re.IGNORECASE)
 
 
 class VoteDetails(NamedTuple):
@@ -249,62 +246,3 @@ def _read_position(position: Any, n: int) -> Floats:
             f"second has it) or 0 (none has it); row {k} has {values[k]:g}."
         )
     return values
-
-
-def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
-    """Return times as numbers or as numpy.datetime64, without a missing one."""
-    if time is None:
-        return None
-    values = time.to_numpy() if hasattr(time, "to_numpy") else np.asarray(time)
-    check_length(values, n, name, "the votes")
-    if values.dtype.kind in "OU":
-        listed = values.tolist()
-        absent = [k for k, value in enumerate(listed) if is_missing(value)]
-        if absent:
-            raise ValueError(_missing_times(name, len(absent), absent[0]))
-        zoned = _has_zones(listed, name)
-        try:
-            values = np.array(
-                [_to_utc(value) for value in listed] if zoned else listed, dtype="datetime64[us]"
-            )
-        except (ValueError, TypeError) as error:
-            raise ValueError(
-                f"{name} must be numbers or time stamps, for example by pandas.to_datetime: {error}"
-            ) from error
-    if values.dtype.kind == "M":
-        missing = np.isnat(values)
-    else:
-        values = read_numbers(values, name)
-        missing = ~np.isfinite(values)
-    if missing.any():
-        raise ValueError(_missing_times(name, int(missing.sum()), int(np.argmax(missing))))
-    return values
-
-
-def _missing_times(name: str, n: int, row: int) -> str:
-    return f"{name} is missing for {counted(n, 'vote')}, first in row {row}."
-
-
-def _has_zones(listed: list[Any], name: str) -> bool:
-    """Whether time stamps have a time zone; raise ValueError if only some of them do."""
-    zoned = [
-        _ZONE.search(value) is not None
-        if isinstance(value, str)
-        else getattr(value, "tzinfo", None) is not None
-        for value in listed
-    ]
-    if any(zoned) and not all(zoned):
-        row = zoned.index(not zoned[0])
-        raise ValueError(
-            f"{name} mixes time stamps with and without a time zone: row 0 has {listed[0]}, and "
-            f"row {row} {listed[row]}. Convert all of them, for example by "
-            "pandas.to_datetime(time, utc=True)."
-        )
-    return any(zoned)
-
-
-def _to_utc(value: Any) -> datetime.datetime:
-    if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value)
-    utc: datetime.datetime = value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return utc

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.aggregation import _judgement_formats as formats
 from sklearn_rankcal.aggregation._contests import VoteDetails, read_item_features
 from sklearn_rankcal.aggregation._judgement_pairs import from_pairs, from_votes
-from sklearn_rankcal.aggregation._times import between, fade
+from sklearn_rankcal.aggregation._times import in_period, weights_by_age
 from sklearn_rankcal.labels._item_ids import rows_of_items, show_id
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
@@ -489,7 +490,11 @@ class Judgements:
         >>> votes.faded(10).preferences().weight.tolist()  # the older vote, and the newer
         [0.5, 1.0]
         """
-        return fade(self, half_life, now)
+        weight = weights_by_age(self.times("faded"), half_life, now)
+        old, owner = self.comparisons, self.of_comparison
+        weight = weight if owner is None else weight[owner]
+        weight = weight if old.weight is None else weight * old.weight
+        return self._with(_comparisons=old._replace(weight=weight))
 
     def between(self, start: Any = None, end: Any = None) -> Judgements:
         """Return the votes of a period, and the items that they compare.
@@ -516,7 +521,22 @@ class Judgements:
         >>> votes.between("2026-01-02", "2026-02-01")
         Judgements(n_judgements=1, n_items=2, n_queries=1)
         """
-        return between(self, start, end)
+        taken = np.flatnonzero(in_period(self.times("between"), start, end))
+        every = np.arange(self.queries.n_queries)
+        votes = self.resample(taken, self.query[taken], every)
+        winner, loser, _, _ = votes.comparisons
+        rows = np.unique(np.append(winner, loser))
+        left, sizes = np.unique(votes.queries.codes[rows], return_counts=True)
+        offsets = np.append(0, np.cumsum(sizes))
+        return votes.take_rows(rows, Queries(offsets, None, self.queries.ids[left]))
+
+    def times(self, method: str) -> NDArray[Any]:
+        """Return the times of all votes for a method, or raise ValueError."""
+        if self.details is None or self.details.time is None:
+            raise ValueError(
+                f"{method} needs the time of each vote. Pass time= to Judgements.from_votes."
+            )
+        return self.details.time
 
     # ---------------------------------------------------------------- what structures use
 
@@ -705,18 +725,14 @@ class Judgements:
                 None if ends is None else np.append(ends, ends[-1] + np.arange(1, n + 1)),
             )
         given = np.ones(self.n_judgements) if self.count is None else self.count
-        return Judgements(
-            self.queries,
-            self.items,
-            np.append(self.query, self.queries.codes[winner]),
-            comparisons=comparisons,
+        return self._with(
+            query=np.append(self.query, self.queries.codes[winner]),
+            _comparisons=comparisons,
             orders=orders,
-            half_ties=self._half_ties,
             count=np.append(given, count),
+            judge=None,
+            judges=None,
             details=None if self.details is None else self.details.extend(n),
-            item_features=self.item_features,
-            feature_names=self.feature_names,
-            refused=self.refused,
         )
 
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
@@ -771,13 +787,18 @@ class Judgements:
             refused[number[left]] = self.refused[left]
         return self._part(queries, rows, query[kept], comparisons, orders, kept, refused)
 
-    def replace_comparisons(self, comparisons: Comparisons) -> Judgements:
-        """Return the same judgements with other weights of their comparisons."""
-        same = np.arange(self.n_judgements)
-        rows = np.arange(self.queries.n_rows)
-        return self._part(
-            self.queries, rows, self.query, comparisons, self.orders, same, self.refused
-        )
+    def of_query(self, q: int) -> tuple[Judgements, Ints]:
+        """Return the judgements of a query by themselves, and the rows of its items."""
+        rows = self.rows_of_query(q)
+        if self.queries.n_queries == 1:
+            return self, np.arange(self.queries.n_rows)
+        one = Queries(np.array([0, len(rows)]), None, self.queries.ids[q : q + 1])
+        return self.take_rows(rows, one), rows
+
+    def rows_of_query(self, q: int) -> Ints:
+        """Return the rows of a query, in their own order."""
+        places = np.arange(self.queries.offsets[q], self.queries.offsets[q + 1])
+        return places if self.queries.order is None else self.queries.order[places]
 
     def _part(
         self,
@@ -789,22 +810,38 @@ class Judgements:
         taken: Ints,
         refused: Floats | None,
     ) -> Judgements:
-        return Judgements(
-            queries,
-            self.items[rows],
-            query,
-            comparisons=comparisons,
+        return self._with(
+            queries=queries,
+            items=self.items[rows],
+            query=query,
+            _comparisons=comparisons,
             orders=orders,
-            half_ties=self._half_ties,
             count=_take(self.count, taken),
             judge=_take(self.judge, taken),
-            judges=self.judges,
             details=None if self.details is None else self.details.take(taken),
             item_features=_take(self.item_features, rows),
-            feature_names=self.feature_names,
             refused=refused,
         )
+
+    def _with(self, **changes: Any) -> Judgements:
+        """Return a copy with other attributes."""
+        new = copy(self)
+        vars(new).update(changes, _preferences=None)
+        new.n_judgements = len(new.query)
+        return new
 
 
 def _take(values: Any, chosen: Any) -> Any:
     return None if values is None else values[chosen]
+
+
+def find_id(ids: NDArray[Any], wanted: Any, kind: str) -> int:
+    """Return the place of an id among ids, or raise ValueError."""
+    listed = ids.tolist()
+    if isinstance(wanted, np.generic) and ids.dtype == wanted.dtype:
+        wanted = wanted.item()
+    equal = [k for k, one in enumerate(listed) if one is wanted or bool(np.all(one == wanted))]
+    if equal:  # of 1 and True, which are equal, the one of the same type
+        return next((k for k in equal if type(listed[k]) is type(wanted)), equal[0])
+    shown = ", ".join(map(show_id, listed[:5])) + (", ..." if len(listed) > 5 else "")
+    raise ValueError(f"There is no {kind} {show_id(wanted)}. There are: {shown}.")

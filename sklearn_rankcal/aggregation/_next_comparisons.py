@@ -8,25 +8,22 @@ votes can be planned one after the other before any of them is made.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from sklearn_rankcal.aggregation._base import tie_scores
+from sklearn_rankcal.aggregation._base import Structure, tie_scores
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import Board, fit_boards
 from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._graphs import number_components
+from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._vote_models import vote_information
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
-
-if TYPE_CHECKING:
-    from sklearn_rankcal.aggregation._result import Aggregate
 
 #: The standard deviation of the unknown difference between items that no comparison connects.
 _UNCONNECTED = 3.0
@@ -101,55 +98,65 @@ def _weights(scores: Floats, variance: Floats, target: str) -> Floats:
     return np.exp(power - power.max(axis=(-2, -1), keepdims=True))
 
 
-def next_comparisons(board: Aggregate, n: int, target: Any, group: Any) -> list[tuple[Any, ...]]:
-    """Plan comparisons; `Aggregate.next_comparisons` has the parameters."""
-    check_count(n, "n")
-    queries = board.judgements.queries
-    several = group is None and queries.n_queries > 1
-    if several and target not in ("first", "all"):
+def next_comparisons(
+    judgements: Judgements,
+    structure: Structure,
+    scores: Floats,
+    boards: list[Board] | None,
+    n: int,
+    target: Any,
+    q: int | None,
+) -> list[tuple[Any, ...]]:
+    """Plan comparisons of a query, or with `q=None` of all; see `Aggregate.next_comparisons`.
+
+    `boards` are the fits of all queries, if there are any.
+    """
+    queries = judgements.queries
+    if q is None and target not in ("first", "all"):
         raise ValueError(
             f"target is {target!r}, and there are several queries. Pass target='first' or 'all', "
             "or the query as group=."
         )
-    if not isinstance(board.method, BradleyTerry):
+    if not isinstance(structure, BradleyTerry):
         raise ValueError(
             f"next_comparisons needs the covariance of BradleyTerry, but the method is "
-            f"{board.method!r}. Make the leaderboard by aggregate(judgements, 'btl')."
+            f"{structure!r}. Make the leaderboard by aggregate(judgements, 'btl')."
         )
-    if several:
-        if board._boards is None and board.method._takes_sums(board.judgements):
-            return _plans_of_all(board, int(n), target)
+    if q is None:
+        if boards is None and structure._takes_sums(judgements):
+            return _plans_of_all(judgements, structure, scores, n, target)
         return [
-            (query, *pair)
-            for query, size in zip(queries.ids.tolist(), queries.sizes, strict=True)
-            for pair in (next_comparisons(board, n, target, query) if size > 1 else [])
+            (queries.ids[q : q + 1].tolist()[0], *pair)
+            for q in np.flatnonzero(queries.sizes > 1).tolist()
+            for pair in next_comparisons(judgements, structure, scores, boards, n, target, q)
         ]
-    q = board._query(group)
-    if board._boards is None:
-        read, rows = board._judgements_of(group)
-        one = fit_boards(read, board.method)[0]
+    if boards is None:
+        read, rows = judgements.of_query(q)
+        one = fit_boards(read, structure)[0]
         one = one._replace(rows=rows[one.rows])
     else:
-        one = board._boards[q]
-    if len(one.rows) < 2:
+        one = boards[q]
+    ids = judgements.items[one.rows]
+    if len(ids) < 2:
         raise ValueError("There is only one item, and nothing to compare it with.")
     if not isinstance(target, str) or target not in ("first", "all"):
-        target = board._find_item(target, one.rows)
+        target = find_id(ids, target, "item")
     # The best item has the number 0, and ids decide between equal scores: the plan must not depend
     # on the order of the votes.
-    scores = tie_scores(one.scores, board.method, Queries.single(len(one.rows)))
-    order = np.lexsort((content_ranks(board.items[one.rows]), -scores))
+    scores = tie_scores(one.scores, structure, Queries.single(len(ids)))
+    order = np.lexsort((content_ranks(ids), -scores))
     if not isinstance(target, str):
         target = int(np.flatnonzero(order == target)[0])
     scores, covariance = scores[order], _covariance(one)[np.ix_(order, order)]
-    pairs = plan_comparisons(scores, covariance, _worth(scores, one.fit), int(n), target)
-    items = board.items[one.rows[order]].tolist()
+    pairs = plan_comparisons(scores, covariance, _worth(scores, one.fit), n, target)
+    items = ids[order].tolist()
     return [(items[i], items[j]) for i, j in pairs.tolist()]
 
 
-def _plans_of_all(board: Aggregate, n: int, target: str) -> list[tuple[Any, ...]]:
+def _plans_of_all(
+    read: Judgements, structure: BradleyTerry, scores: Floats, n: int, target: str
+) -> list[tuple[Any, ...]]:
     """Plan n comparisons of each query, for votes without covariates: many boards at a time."""
-    read, structure = board.judgements, board.method
     queries, preferences = read.queries, read.preferences()
     positive = preferences.weight > 0
     links = preferences.winner[positive], preferences.loser[positive]
@@ -157,8 +164,8 @@ def _plans_of_all(board: Aggregate, n: int, target: str) -> list[tuple[Any, ...]
     block = number_components(*links, queries.n_rows, "strong")
     strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
     ridge = structure._penalties(strong)[part]
-    scores = tie_scores(np.nan_to_num(board.scores), structure, queries)
-    order = np.lexsort((content_ranks(board.items), -scores, queries.codes))  # rows, best first
+    scores = tie_scores(np.nan_to_num(scores), structure, queries)
+    order = np.lexsort((content_ranks(read.items), -scores, queries.codes))  # rows, best first
     place = queries.scatter(np.arange(queries.n_rows))
     planned = []
     for inside in queries.equal_pair_blocks():
@@ -188,7 +195,7 @@ def _plans_of_all(board: Aggregate, n: int, target: str) -> list[tuple[Any, ...]
     if not planned:
         raise ValueError("Each query has only one item, and nothing to compare it with.")
     q, one, other = (found := np.concatenate(planned))[np.argsort(found[:, 0], kind="stable")].T
-    columns = queries.ids[q], board.items[one], board.items[other]
+    columns = queries.ids[q], read.items[one], read.items[other]
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 

@@ -1,32 +1,30 @@
-"""Votes by their times: weights that fade, and the votes of a period."""
+"""Times of votes: how they are read, weights that fade with them, and the votes of a period."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.aggregation._contests import read_time
-from sklearn_rankcal.labels._rankings import Comparisons
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.labels._item_ids import check_length
 from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._typing import Bools, Floats
 
-if TYPE_CHECKING:
-    from sklearn_rankcal.aggregation._judgements import Judgements
-
+#: The time zone at the end of a time stamp, such as Z or +02:00.
+_ZONE = re.compile(r":\d\d(\.\d+)?\s*(Z|[+-]\d\d:?(\d\d)?)$", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(
     r"\s*([0-9]*\.?[0-9]+)\s*(s|seconds?|min|minutes?|h|hours?|d|days?|w|weeks?)\s*", re.IGNORECASE
 )
 
 
-def fade(judgements: Judgements, half_life: Any, now: Any) -> Judgements:
-    """Weight votes by their age; `Judgements.faded` has the parameters."""
-    time = times_of(judgements, "faded")
+def weights_by_age(time: NDArray[Any], half_life: Any, now: Any) -> Floats:
+    """Return the weight of each vote by its age; `Judgements.faded` has the parameters."""
     last = time.max() if now is None else read_moment(now, time, "now")
     later = time > last
     if later.any():
@@ -34,18 +32,11 @@ def fade(judgements: Judgements, half_life: Any, now: Any) -> Judgements:
             f"now={last} is before {counted(later.sum(), 'vote')}. Leave out what is later by "
             "judgements.between(None, now)."
         )
-    weight = np.exp2(-((last - time) / read_duration(half_life, time, "half_life")))
-    old = judgements.comparisons
-    owner = judgements.of_comparison
-    of_pairs = weight if owner is None else weight[owner]
-    of_pairs = of_pairs if old.weight is None else of_pairs * old.weight
-    comparisons = Comparisons(old.winner, old.loser, of_pairs, old.offsets)
-    return judgements.replace_comparisons(comparisons)
+    return np.asarray(np.exp2(-((last - time) / read_duration(half_life, time, "half_life"))))
 
 
-def between(judgements: Judgements, start: Any, end: Any) -> Judgements:
-    """Take the votes of a period; `Judgements.between` has the parameters."""
-    time = times_of(judgements, "between")
+def in_period(time: NDArray[Any], start: Any, end: Any) -> Bools:
+    """Return which votes are in a period; `Judgements.between` has the parameters."""
     kept = np.ones(len(time), dtype=bool)
     if start is not None:
         kept &= time >= read_moment(start, time, "start")
@@ -56,25 +47,7 @@ def between(judgements: Judgements, start: Any, end: Any) -> Judgements:
             f"No vote is between {start} and {end}; the first is at {time.min()}, the last at "
             f"{time.max()}."
         )
-    queries = judgements.queries
-    taken = np.flatnonzero(kept)
-    same = np.arange(queries.n_queries)
-    votes = judgements.resample(taken, judgements.query[taken], same)
-    winner, loser, _, _ = votes.comparisons
-    rows = np.unique(np.append(winner, loser))
-    left, sizes = np.unique(votes.queries.codes[rows], return_counts=True)
-    offsets = np.append(0, np.cumsum(sizes))
-    return votes.take_rows(rows, Queries(offsets, None, queries.ids[left]))
-
-
-def times_of(judgements: Judgements, method: str) -> NDArray[Any]:
-    """Return the times of all votes, or raise ValueError."""
-    details = judgements.details
-    if details is None or details.time is None:
-        raise ValueError(
-            f"{method} needs the time of each vote. Pass time= to Judgements.from_votes."
-        )
-    return details.time
+    return kept
 
 
 def read_moment(value: Any, time: NDArray[Any], name: str) -> Any:
@@ -110,3 +83,62 @@ def read_duration(value: Any, time: NDArray[Any], name: str) -> Any:
             f"the times of the votes are time stamps; got {value!r}."
         )
     return np.timedelta64(round(seconds * 1e6), "us")
+
+
+def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
+    """Return times as numbers or as numpy.datetime64, without a missing one."""
+    if time is None:
+        return None
+    values = time.to_numpy() if hasattr(time, "to_numpy") else np.asarray(time)
+    check_length(values, n, name, "the votes")
+    if values.dtype.kind in "OU":
+        listed = values.tolist()
+        absent = [k for k, value in enumerate(listed) if is_missing(value)]
+        if absent:
+            raise ValueError(_missing_times(name, len(absent), absent[0]))
+        zoned = _has_zones(listed, name)
+        try:
+            values = np.array(
+                [_to_utc(value) for value in listed] if zoned else listed, dtype="datetime64[us]"
+            )
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{name} must be numbers or time stamps, for example by pandas.to_datetime: {error}"
+            ) from error
+    if values.dtype.kind == "M":
+        missing = np.isnat(values)
+    else:
+        values = read_numbers(values, name)
+        missing = ~np.isfinite(values)
+    if missing.any():
+        raise ValueError(_missing_times(name, int(missing.sum()), int(np.argmax(missing))))
+    return values
+
+
+def _missing_times(name: str, n: int, row: int) -> str:
+    return f"{name} is missing for {counted(n, 'vote')}, first in row {row}."
+
+
+def _has_zones(listed: list[Any], name: str) -> bool:
+    """Whether time stamps have a time zone; raise ValueError if only some of them do."""
+    zoned = [
+        _ZONE.search(value) is not None
+        if isinstance(value, str)
+        else getattr(value, "tzinfo", None) is not None
+        for value in listed
+    ]
+    if any(zoned) and not all(zoned):
+        row = zoned.index(not zoned[0])
+        raise ValueError(
+            f"{name} mixes time stamps with and without a time zone: row 0 has {listed[0]}, and "
+            f"row {row} {listed[row]}. Convert all of them, for example by "
+            "pandas.to_datetime(time, utc=True)."
+        )
+    return any(zoned)
+
+
+def _to_utc(value: Any) -> datetime.datetime:
+    if isinstance(value, str):
+        value = datetime.datetime.fromisoformat(value)
+    utc: datetime.datetime = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return utc
