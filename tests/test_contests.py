@@ -626,9 +626,14 @@ def test_a_bad_start_is_no_obstacle(max_iter):
     start = board.fit.weights.copy()
     start[:12] += 30 * np.linspace(1, -1, 12)
     found = _contest_model.fit_contests(
-        board.fit.votes, 12, ("position", "x0", "x1"), ties="half", tol=1e-6, max_iter=max_iter,
-        start=start, ridge=np.zeros(12), part=np.zeros(12, dtype=int), own_effects=True,
-    ).weights  # fmt: skip
+        board.fit.votes,
+        12,
+        ("position", "x0", "x1"),
+        BradleyTerry(max_iter=max_iter),
+        np.zeros(12),
+        np.zeros(12, dtype=int),
+        start=start,
+    ).weights
     if max_iter == 1:
         change = found - start
         assert np.ptp(change[:12]) <= 10 + 1e-9  # a step changes no parameter by more than 5

@@ -18,13 +18,14 @@ from sklearn_rankcal.aggregation._base import (
 )
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._contest_boards import (
+    BoardIntervals,
     coefficients_of,
     fit_boards,
     intervals_of,
 )
 from sklearn_rankcal.aggregation._contests import has_covariates, is_weighted
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
-from sklearn_rankcal.aggregation._intervals import bootstrap
+from sklearn_rankcal.aggregation._intervals import Intervals, bootstrap
 from sklearn_rankcal.aggregation._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
@@ -185,22 +186,17 @@ def aggregate(
         scores = compute_scores(structure, read)
     result.scores = np.where(compared, scores, np.nan)
     result.ranks = shared_ranks(result.scores, queries, parts)
+    level = float(confidence_level)
     if boards is not None:
         found = None
         if intervals is not None:
-            found = intervals_of(read, boards, intervals, float(confidence_level), parts)
-            result.intervals, result.confidence_level = intervals, float(confidence_level)
-            result.score_low, result.score_high = (queries.scatter(bound) for bound in found[:2])
-            result.rank_low = np.minimum(queries.scatter(found.rank_low), result.ranks)
-            result.rank_high = np.maximum(queries.scatter(found.rank_high), result.ranks)
-            result._above, result._first = found.above, found.first
-        level = float(confidence_level)
-        result.coefficients = coefficients_of(boards, found, level, queries.ids)
-        result._boards = boards
-        if found is not None:
-            result._errors = found.errors
+            found = intervals_of(read, boards, intervals, level, parts)
+            _keep_intervals(result, found, level)
+            result.intervals, result._errors = intervals, found.errors
             if found.effects[0].judges is not None:
                 result._judges = [one.judges for one in found.effects if one.judges is not None]
+        result.coefficients = coefficients_of(boards, found, level, queries.ids)
+        result._boards = boards
     if n_resamples == 0:
         return result
     resampled = bootstrap(
@@ -210,7 +206,7 @@ def aggregate(
         queries.gather(labels),
         n_resamples=int(n_resamples),
         resample=resample,
-        level=float(confidence_level),
+        level=level,
         seed=seed,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -218,14 +214,20 @@ def aggregate(
     if resampled.messages:
         warn(f"Some resamples: {resampled.messages[0]}", ConvergenceWarning)
     result.n_resamples, result.resample = int(n_resamples), resample
-    result.confidence_level = float(confidence_level)
-    result.score_low, result.score_high = (queries.scatter(bound) for bound in resampled[:2])
-    result.rank_low = np.minimum(queries.scatter(resampled.rank_low), result.ranks)
-    result.rank_high = np.maximum(queries.scatter(resampled.rank_high), result.ranks)
+    _keep_intervals(result, resampled, level)
     result.unanimous = resampled.unanimous
     result.n_disconnected, result.n_unbounded = resampled.n_disconnected, resampled.n_unbounded
-    result._above, result._first = resampled.above, resampled.first
     return result
+
+
+def _keep_intervals(result: Aggregate, found: Intervals | BoardIntervals, level: float) -> None:
+    """Set the intervals of a result; those of ranks contain the ranks."""
+    scatter = result.judgements.queries.scatter
+    result.confidence_level = level
+    result.score_low, result.score_high = scatter(found.score_low), scatter(found.score_high)
+    result.rank_low = np.minimum(scatter(found.rank_low), result.ranks)
+    result.rank_high = np.maximum(scatter(found.rank_high), result.ranks)
+    result._above, result._first = found.above, found.first
 
 
 def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtr
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._audit_data import AuditData, read_votes
 from sklearn_rankcal.aggregation._audit_judges import judges_probe
-from sklearn_rankcal.aggregation._audit_pooled import pooled_probes
 from sklearn_rankcal.aggregation._audit_probes import (
     cycles_probe,
     few_votes_probe,
@@ -19,7 +19,10 @@ from sklearn_rankcal.aggregation._audit_probes import (
     ties_probe,
     unbounded_probe,
 )
+from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._influence import fewest_votes
+from sklearn_rankcal.aggregation._judgements import Judgements
+from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._messages import counted, percent
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._rounding import exceeds
@@ -183,3 +186,129 @@ def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
         f"Without {counted(found.n_votes, 'vote')} ({percent(found.n_votes / total)}), "
         f"{data.name(found.rival)} would be first instead of {data.name(found.first)}{exact}."
     )
+
+
+# ---------------------------------------------------------------- many small boards
+
+# A board of a few votes has no model that could be tested. What is asked here needs none: a sum
+# over the pairs, or the triangles, of all queries, beside what it would be without the fault.
+
+
+Found = tuple[bool | None, str, float]
+
+
+def pooled_probes(board: Any, level: float) -> tuple[list[tuple[str, *Found]], float]:
+    """Return the probes of all queries of an `Aggregate` together, and the number of votes.
+
+    O(n_votes) time, and O(n_items^2) for the triangles of each query, a few queries at a time.
+    """
+    read = board.judgements
+    contests = contests_of(read)
+    tied = contests.outcome == 2
+    share = float(contests.weight[tied].sum() / contests.weight.sum())
+    probes = [
+        ("few votes", *_few_votes(board, contests)),
+        ("position", *_position(read, contests, level)),
+        ("ties", False, f"{percent(share)} of the votes are ties.", np.nan),
+        ("cycles", *_cycles(read)),
+        ("no answer", *_no_answer(read)),
+    ]
+    return probes, float(contests.weight.sum())
+
+
+def _few_votes(board: Any, contests: Contests) -> Found:
+    queries = board.judgements.queries
+    votes = np.bincount(queries.codes[contests.first], contests.weight, queries.n_queries)
+    split = np.zeros(queries.n_queries, dtype=bool)
+    split[queries.codes[board.parts != 1]] = True
+    split &= queries.sizes > 1
+    text = (
+        f"A query has {counted(float(np.median(votes)), 'vote')} on "
+        f"{counted(float(np.median(queries.sizes)), 'item')} (medians)."
+    )
+    if not split.any():
+        return False, text + " Votes connect all items of each.", np.nan
+    text += f" In {percent(split.mean())} of the queries, they do not connect all items."
+    return True, text, np.nan
+
+
+def _position(read: Judgements, contests: Contests, level: float) -> Found:
+    """Whether the first item wins too often, by the pairs that were shown in both orders.
+
+    If the first item is ahead by an effect b, the odds that it wins are exp(d + b) in one order and
+    exp(d - b) in the other, where d is the difference of the scores. The odds ratio exp(2 b) is the
+    same for all pairs, whatever their d: the estimate is that of Mantel and Haenszel (1959), and
+    its error allows for the differences between queries.
+    """
+    if read.details is None:
+        text = "Unknown: read the votes by Judgements.from_votes, which says who was first."
+        return None, text, np.nan
+    decided = contests.outcome < 2
+    first, second, outcome, weight, _, _ = contests.take(decided)
+    if not len(first):
+        return None, "Unknown: all votes are ties.", np.nan
+    one, other = np.minimum(first, second), np.maximum(first, second)
+    pair, keys = number_values(one * read.queries.n_rows + other)
+    swapped, won = first != one, (outcome == 0) == (first == one)  # by the item `one`
+    cell = np.bincount(4 * pair + 2 * swapped + won, weight, 4 * len(keys)).reshape(
+        -1, 2, 2
+    )  # pair, order, whether `one` won
+    both = (cell.sum(axis=2) > 0).all(axis=1)
+    if not both.any():
+        ahead = float(weight[outcome == 0].sum() / weight.sum())
+        text = (
+            f"Unknown: the first item wins {percent(ahead)} of the decided votes, but no pair was "
+            "shown in both orders. Show some in both."
+        )
+        return None, text, np.nan
+    cell, total = cell[both], cell[both].sum(axis=(1, 2))
+    up = cell[:, 0, 1] * cell[:, 1, 0] / total  # the first won in both orders
+    down = cell[:, 0, 0] * cell[:, 1, 1] / total
+    query = read.queries.codes[keys[both] // read.queries.n_rows]
+    ups, downs = (np.bincount(query, values) for values in (up, down))
+    agree = cell[:, 0, 1] * cell[:, 1, 1] + cell[:, 0, 0] * cell[:, 1, 0]
+    agree = agree / cell.sum(axis=2).prod(axis=1)
+    text = f"{percent(agree.mean())} of the pairs that were shown in both orders"
+    text = f"{text} ({len(agree):,}) have the same winner in both."
+    spread = float(np.sqrt(((ups - downs) ** 2).sum()))
+    free = np.count_nonzero(ups + downs) - 1
+    z = abs(ups.sum() - downs.sum()) / spread if spread > 0 else 0.0
+    p = float(2 * stdtr(free, -z)) if free > 0 else 1.0
+    if p >= level:
+        return False, f"{text} Which is first makes no difference (p = {p:.2g}).", p
+    with np.errstate(divide="ignore"):
+        effect = float(np.log(ups.sum()) - np.log(downs.sum())) / 2
+    text += f" The first item wins as if its score were {effect:.2f} larger (p = {p:.2g})."
+    return True, text + " Draw the order, or show pairs in both.", p
+
+
+def _cycles(read: Judgements) -> Found:
+    """The share of the triangles of decided pairs that are cyclic: a quarter of those of coins."""
+    preferences = read.preferences()
+    cyclic = triangles = 0.0
+    for inside, _ in read.queries.pair_blocks(pair_bytes=32):
+        weight = preferences.matrices(inside)
+        against = weight.swapaxes(1, 2)
+        beats = exceeds(weight, against, weight + against).astype(np.float64)
+        met = beats + beats.swapaxes(1, 2)
+        # each cyclic triangle is three closed walks of wins, each triangle six of meetings
+        cyclic += float(np.einsum("qij,qji->", beats @ beats, beats)) / 3
+        triangles += float(np.einsum("qij,qji->", met @ met, met)) / 6
+    if not triangles:
+        return None, "Unknown: no three items were compared with each other.", np.nan
+    share = cyclic / triangles
+    text = f"{percent(share)} of {counted(triangles, 'triangle')} are cyclic, and 25 % would be if"
+    return not exceeds(0.25, share, 1.0), f"{text} votes were drawn by coins.", np.nan
+
+
+def _no_answer(read: Judgements) -> Found:
+    if read.refused is None:
+        text = "Unknown: pass refused=, the word for a vote without an answer, to from_votes."
+        return None, text, np.nan
+    answered = read.per_query
+    text = f"{percent(read.refused.sum() / (read.refused.sum() + answered.sum()))} of the votes"
+    lost = int((answered == 0).sum())
+    text += " have no answer."
+    if not lost:
+        return False, text, np.nan
+    return True, f"{text} Nothing is left of {counted(lost, 'query')}.", np.nan

@@ -15,6 +15,7 @@ from sklearn_rankcal.aggregation._contest_boards import (
     fit_board,
     fit_boards,
     intervals_of,
+    main_part,
 )
 from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.aggregation._graphs import number_parts
@@ -93,8 +94,7 @@ class AuditData:
 
         The probes of the first place are about them.
         """
-        main = np.flatnonzero(self.parts == 1)
-        return main if 2 * len(main) > np.count_nonzero(self.parts) else main[:0]
+        return main_part(self.parts)
 
     def first(self, ranks: Ints) -> int | None:
         """Return the item of the main part that is first, or None if several are."""

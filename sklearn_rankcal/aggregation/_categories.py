@@ -43,7 +43,7 @@ from sklearn_rankcal.aggregation._judge_shares import (
     judge_degrees,
 )
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.aggregation._registry import make_structure
+from sklearn_rankcal.aggregation._registry import read_model
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
@@ -136,15 +136,7 @@ def aggregate_categories(
     >>> board.items[board.rows_of("c3")].tolist()  # best first
     ['m4', 'm3', 'm2', 'm0', 'm1']
     """
-    structure = make_structure(method, "method", ["btl"])
-    structure.check()
-    if not isinstance(structure, BradleyTerry) or not structure.own_effects:
-        raise ValueError(f"method must be BradleyTerry with own effects; got {structure!r}.")
-    if not isinstance(judgements, Judgements) or judgements.queries.n_queries > 1:
-        raise ValueError("judgements must be Judgements of one query, made without groups=.")
-    level = float(confidence_level)
-    if not 0 < level < 1:
-        raise ValueError(f"confidence_level must be between 0 and 1; got {confidence_level!r}.")
+    structure, level = read_model(judgements, method, confidence_level)
     if spread is not None and not spread >= 0:
         raise ValueError(f"spread must be a number >= 0 or None; got {spread!r}.")
     if judgements.item_features is not None:
@@ -227,10 +219,8 @@ class _Model:
             across = (np.eye(k) - same) / spread**2 + self.ridge / k * same
             prior = np.kron(across, even)
         return fit_contests(
-            votes, n * k, self.effects, ties=self.structure.ties, ridge=ridge, part=part,
-            own_effects=True, tol=self.structure.tol, max_iter=self.structure.max_iter,
-            prior=prior, start=start,
-        )  # fmt: skip
+            votes, n * k, self.effects, self.structure, ridge, part, prior=prior, start=start
+        )
 
     def log_marginal(self, spread: float, fit: ContestFit) -> float:
         """Return the log marginal likelihood by Laplace's method, up to a constant."""

@@ -21,7 +21,7 @@ from sklearn_rankcal.aggregation._exact_ends import (
     exact_excess,
 )
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.aggregation._registry import make_structure
+from sklearn_rankcal.aggregation._registry import read_model
 from sklearn_rankcal.aggregation._times import read_moment
 from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
@@ -259,15 +259,7 @@ def strength_changes(
     >>> strength_changes(votes, "2026-02-15").changed.any()
     np.False_
     """
-    structure = make_structure(method, "method", ["btl"])
-    structure.check()
-    if not isinstance(structure, BradleyTerry) or not structure.own_effects:
-        raise ValueError(f"method must be BradleyTerry with own effects; got {structure!r}.")
-    if not isinstance(judgements, Judgements) or judgements.queries.n_queries > 1:
-        raise ValueError("judgements must be Judgements of one query, made without groups=.")
-    level = float(confidence_level)
-    if not 0 < level < 1:
-        raise ValueError(f"confidence_level must be between 0 and 1; got {confidence_level!r}.")
+    structure, level = read_model(judgements, method, confidence_level)
     time = judgements.times("strength_changes")
     after = time >= read_moment(at, time, "at")
 
@@ -292,11 +284,8 @@ def strength_changes(
 
     # Step 2: fit both periods at once, so that votes of a judge in both are a cluster.
     X, names = covariates_of(judgements, contests)
-    fit = fit_contests(
-        count_votes(moved, X, merge=judgements.judge is None),
-        2 * n, names, ties=structure.ties, ridge=ridge, part=part, own_effects=True,
-        tol=structure.tol, max_iter=structure.max_iter,
-    )  # fmt: skip
+    counted_votes = count_votes(moved, X, merge=judgements.judge is None)
+    fit = fit_contests(counted_votes, 2 * n, names, structure, ridge, part)
     difference = np.zeros((len(tested), len(fit.weights)))
     difference[np.arange(len(tested)), tested] = -1.0
     difference[np.arange(len(tested)), n + tested] = 1.0

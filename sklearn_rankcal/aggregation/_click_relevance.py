@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 
-from sklearn_rankcal.aggregation._click_structures import InversePropensity, sum_over_rows
+from sklearn_rankcal.aggregation._click_structures import (
+    InversePropensity,
+    of_positions,
+    sum_over_rows,
+)
 from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.clicks._click_log import check_propensities
 from sklearn_rankcal.models import DocumentModel
@@ -145,13 +149,7 @@ def _bias(clicks: Clicks, propensities: Any, click_noise: Any) -> tuple[Floats, 
                 "click_noise must have one number for each propensity, which is at least 0 and at "
                 f"most 1 minus the propensity; got {click_noise!r}."
             )
-    longest = int(clicks.position.max(initial=0))
-    if longest > len(alpha):
-        raise ValueError(
-            f"A session shows {longest} documents, but there are propensities of {len(alpha)} "
-            "positions. Pass one for each position, or cut the sessions."
-        )
-    return alpha[clicks.position - 1], beta[clicks.position - 1]
+    return of_positions(clicks, alpha), of_positions(clicks, beta)
 
 
 def _predict(

@@ -180,22 +180,15 @@ class InversePropensity(ClickStructure):
         return InversePropensity(theta, self.clip)
 
     def _scores(self, clicks: Clicks) -> Floats:
-        position = clicks.position
         if isinstance(self.propensities, str):
             theta = fit_propensities(clicks).propensities
         else:
             theta = check_propensities(self.propensities)
-            longest = int(position.max(initial=0))
-            if longest > len(theta):
-                raise ValueError(
-                    f"A session shows {longest} documents, but there are propensities of "
-                    f"{len(theta)} positions. Pass one for each position, or cut the sessions."
-                )
         # A position whose clicks all have counts of 0, or that has none, has an estimate of 0.
-        chance = theta[position - 1]
+        chance = of_positions(clicks, theta)
         if clicks.probability is not None:
             chance = chance * clicks.probability
-        weight = np.zeros(len(position))
+        weight = np.zeros(len(chance))
         np.divide(1.0, chance, out=weight, where=clicks.clicked & (chance > 0))
         if self.clip is not None:
             np.minimum(weight, self.clip, out=weight)
@@ -221,6 +214,17 @@ class ClickThroughRate(ClickStructure):
 
     def _scores(self, clicks: Clicks) -> Floats:
         return ratio(sum_over_rows(clicks, clicks.clicked), sum_over_rows(clicks))
+
+
+def of_positions(clicks: Clicks, propensities: Floats) -> Floats:
+    """Return the propensity of each impression, or raise ValueError if a position has none."""
+    longest = int(clicks.position.max(initial=0))
+    if longest > len(propensities):
+        raise ValueError(
+            f"A session shows {longest} documents, but there are propensities of "
+            f"{len(propensities)} positions. Pass one for each position, or cut the sessions."
+        )
+    return propensities[clicks.position - 1]
 
 
 def sum_over_rows(clicks: Clicks, values: NDArray[Any] | None = None) -> Floats:

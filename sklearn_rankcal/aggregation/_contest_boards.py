@@ -172,10 +172,14 @@ def fit_board(
         ridge[:] = 0.0
     votes = count_votes(contests, X, merge=merge)
     fit = fit_contests(
-        votes, n, names, ties=structure.ties, ridge=ridge, part=part,
-        own_effects=structure.own_effects, tol=structure.tol, max_iter=structure.max_iter,
+        votes,
+        n,
+        names,
+        structure,
+        ridge,
+        part,
         effect_ridge=effect_ridge,
-    )  # fmt: skip
+    )
     size = len(fit.weights)
     features = judgements.item_features
     scores = eye_array(n, size, format="csr")

@@ -7,7 +7,7 @@ contest is tied or the second wins depends on the lead and on a parameter of tie
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -115,6 +115,10 @@ class ContestFit(NamedTuple):
             matrix[np.diag_indices(len(matrix))] += 1e-12 * np.trace(matrix) / len(matrix)
             return np.asarray(cho_factor(matrix, lower=True)[0])
 
+    def solve(self, rhs: Floats) -> Floats:
+        """Divide by the observed information."""
+        return np.asarray(cho_solve((self._factor(), True), rhs))
+
     def inverse(self) -> Floats:
         """Return the covariance of the parameters by the observed information.
 
@@ -176,33 +180,34 @@ class ContestFit(NamedTuple):
                 by_lead[b] += bend * lead
                 by_tie += float(bend @ tie)
         pull = design.gradient(by_lead, by_tie if has_tie else None)
-        return np.asarray(-cho_solve((self._factor(), True), pull) / 2)
+        return -self.solve(pull) / 2
 
 
 def fit_contests(
     votes: Votes,
     n_items: int,
     names: tuple[str, ...],
-    *,
-    ties: str,
+    structure: Any,
     ridge: Floats,
     part: Ints,
-    own_effects: bool,
-    tol: float,
-    max_iter: int,
+    *,
     prior: Floats | None = None,
     start: Floats | None = None,
     effect_ridge: Floats | None = None,
 ) -> ContestFit:
     """Fit the model to the contests of one query, by Newton's method with a line search.
 
-    `ridge` is the penalty of each own score, and `part` the component of each item. `prior` is the
-    precision of a normal prior of the own scores, and `start` are the first parameters.
-    `effect_ridge` are penalties of the effects; without them, effects that the votes do not bound
-    are searched and get one. A step takes O(n_votes) time, and O(n_items^3) for up to a thousand
-    items; beyond, conjugate gradients take a multiple of the number of pairs. Covariates are
-    divided by their root mean squares meanwhile, so that their units do not matter.
+    `structure` is a `BradleyTerry`, `ridge` the penalty of each own score, and `part` the component
+    of each item. `prior` is the precision of a normal prior of the own scores, and `start` are the
+    first parameters. `effect_ridge` are penalties of the effects; without them, effects that the
+    votes do not bound are searched and get one.
+
+    A step takes O(n_votes) time, and O(n_items^3) for up to a thousand items; beyond, conjugate
+    gradients take a multiple of the number of pairs. Covariates are divided by their root mean
+    squares meanwhile, so that their units do not matter.
     """
+    ties, own_effects = structure.ties, structure.own_effects
+    tol, max_iter = structure.tol, structure.max_iter
     p = votes.X.shape[1]
     has_tie = ties != "half" and bool(votes.counts[2].any())
     if has_tie and not votes.counts[:2].any():

@@ -6,13 +6,11 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import comb
 
 from sklearn_rankcal.aggregation._audit_data import AuditData
 from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._contest_boards import fit_board
-from sklearn_rankcal.aggregation._contest_design import gauge
 from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
@@ -71,17 +69,13 @@ def fewest_votes(data: AuditData) -> Influence | None:
     leader = _leader(data, kinds, np.where(own, 0.0, counts), at)
     if leader is not None:  # without any vote for or against it, it is not first
         best = (float(np.ceil(counts[own].sum())), leader, np.where(own, counts, 0.0))
-    size = len(fit.weights)
-    matrix = fit.hessian() + gauge(fit.part, size)
-    matrix[np.diag_indices(size)] += 1e-12 * np.trace(matrix) / size
-    factor = cho_factor(matrix, lower=True)
     outcome = contests.outcome[at]
     slopes = fit.slopes()
     lead, tie = slopes.lead[outcome, at], slopes.tie[outcome, at]
     tries, needed = [], []
     for rival in rivals[:_NEAREST].tolist():
         contrast = (data.board.map[[first]] - data.board.map[[rival]]).toarray()[0]
-        pull = cho_solve(factor, contrast)
+        pull = fit.solve(contrast)
         effect = lead * fit.votes.leads(pull, fit.n_items)[at]
         if fit.has_tie:
             effect += tie * pull[-1]

@@ -19,7 +19,7 @@ from sklearn_rankcal.aggregation._judge_shares import (
     judge_degrees,
 )
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.aggregation._resampling import CHUNK, Resamples, Run, make_runs
+from sklearn_rankcal.aggregation._resampling import CHUNK, ResampleRun, Resamples, make_runs
 from sklearn_rankcal.aggregation._votes_of_items import count_votes_of_items
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
@@ -75,7 +75,7 @@ def bootstrap(
         for run in make_runs(judgements, structure, resample, n_resamples, seed):
             # Each chunk of resamples has random numbers of its own, so that the results do not
             # depend on how many of them run at the same time.
-            chunks = parallel(delayed(Run.resample)(run, c, n) for c, n in enumerate(sizes))
+            chunks = parallel(delayed(ResampleRun.resample)(run, c, n) for c, n in enumerate(sizes))
             rows = slice(first, first + run.queries.n_rows)
             found.append(
                 summarize(
@@ -112,7 +112,7 @@ def summarize(
     parts: Ints,
     degrees: Floats,
     single: Bools,
-    run: Run,
+    run: ResampleRun,
     level: float,
 ) -> Intervals:
     """Summarize the resamples of some queries.

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._rounding import exceeds
@@ -210,25 +211,10 @@ def _by_net_wins(preferences: Preferences, ids: NDArray[Any] | None = None) -> I
     new = exceeds(net[order][:-1], net[order][1:], size[order][1:])
     level = np.empty(n, dtype=np.int64)
     level[order] = np.append(0, np.cumsum(new))
-    by_id = np.arange(n) if ids is None else _by_content(ids)
+    by_id = np.arange(n) if ids is None else content_ranks(ids)
     place = np.empty(n, dtype=np.int64)
     place[np.lexsort((by_id, level))] = np.arange(n)
     return place
-
-
-def _by_content(ids: NDArray[Any]) -> Ints:
-    """Number ids in an order that does not depend on the one in which they come."""
-    if ids.dtype.kind != "O":
-        return np.unique(ids, return_inverse=True)[1]
-
-    def key(k: int) -> tuple[str, Any]:
-        kind = type(listed[k])
-        return kind.__name__, listed[k] if kind in (int, float, str) else repr(listed[k])
-
-    listed = ids.tolist()
-    number = np.empty(len(listed), dtype=np.int64)
-    number[sorted(range(len(listed)), key=key)] = np.arange(len(listed))
-    return number
 
 
 def _size_of_terms(terms: Floats, axis: Any = None) -> Floats:

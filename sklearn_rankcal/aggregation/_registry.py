@@ -14,6 +14,7 @@ from sklearn_rankcal.aggregation._click_structures import (
 )
 from sklearn_rankcal.aggregation._closed_forms import Borda, BudgetedBorda, Copeland, LogOdds
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
@@ -88,3 +89,16 @@ def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure
     if isinstance(structure, type) or not hasattr(structure, "scores"):
         raise TypeError(f"{word} must be a name or have a scores method; got {structure!r}.")
     return structure
+
+
+def read_model(judgements: Any, method: Any, level: Any) -> tuple[BradleyTerry, float]:
+    """Return the model for votes of one query, and the confidence level, or raise ValueError."""
+    structure = make_structure(method, "method", ["btl"])
+    structure.check()
+    if not isinstance(structure, BradleyTerry) or not structure.own_effects:
+        raise ValueError(f"method must be BradleyTerry with own effects; got {structure!r}.")
+    if not isinstance(judgements, Judgements) or judgements.queries.n_queries > 1:
+        raise ValueError("judgements must be Judgements of one query, made without groups=.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"confidence_level must be between 0 and 1; got {level!r}.")
+    return structure, float(level)

@@ -120,7 +120,7 @@ def _content_codes(judgements: Judgements) -> Ints:
 
 
 @dataclass
-class Run:
+class ResampleRun:
     """Some queries whose resamples are drawn together.
 
     Rows, pairs and units are numbered from the first of the run, in grouped layout.
@@ -249,7 +249,7 @@ def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
 
 def make_runs(
     judgements: Judgements, structure: Structure, resample: str, n_resamples: int, seed: int
-) -> Iterator[Run]:
+) -> Iterator[ResampleRun]:
     """Split the queries into runs, so that the scores of all resamples of a run fit in a block."""
     sums = structure._takes_sums(judgements)
     units = make_units(judgements, resample, merge=sums or judgements.details is None)
@@ -279,7 +279,7 @@ def make_runs(
         unanimous = find_unanimous(
             winner[c:d] - rows.start, loser[c:d] - rows.start, matrix, count, codes
         )
-        yield Run(
+        yield ResampleRun(
             structure=structure,
             queries=part,
             winner=winner[c:d] - rows.start,

@@ -18,7 +18,7 @@ Encode = Callable[[Any], Floats]
 _BLOCK_ROWS = 1 << 21
 
 
-class Plan(NamedTuple):
+class SubsetPlan(NamedTuple):
     """How many subsets of each query are taken, and how.
 
     A round divides the judgements of a query, in random order, into disjoint subsets.
@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     exact: Bools  # whether all subsets are taken, each equally often
 
 
-def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> Plan:
+def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> SubsetPlan:
     """Decide how many subsets of k judgements (None: all at once) of each query are taken."""
     n = np.asarray(n_judgements, dtype=np.int64)
     size = n if k is None else np.minimum(n, k)
@@ -46,7 +46,7 @@ def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> Plan:
             exact = exact | listed
             per_round = np.where(listed, comb(m, s), per_round)
             rounds = np.where(listed, 1, rounds)
-    return Plan(size, per_round, np.where(n > 0, rounds, 0), exact)
+    return SubsetPlan(size, per_round, np.where(n > 0, rounds, 0), exact)
 
 
 def expand_counts(judgements: Any) -> Any:
@@ -66,7 +66,7 @@ def expand_counts(judgements: Any) -> Any:
 
 
 def subset_blocks(
-    judgements: Any, plan: Plan, random: np.random.RandomState
+    judgements: Any, plan: SubsetPlan, random: np.random.RandomState
 ) -> Iterator[tuple[Any, Ints, bool]]:
     """Yield copies of queries with one subset each, their queries, and whether the round ends."""
     order = np.argsort(judgements.query, kind="stable")
@@ -86,7 +86,7 @@ def _divide(
     order: Ints,
     starts: Ints,
     counts: Ints,
-    plan: Plan,
+    plan: SubsetPlan,
     active: Bools,
     random: np.random.RandomState,
 ) -> tuple[Ints, Ints, Ints]:
@@ -107,7 +107,7 @@ def _divide(
 
 
 def _list_subsets(
-    order: Ints, starts: Ints, counts: Ints, plan: Plan, listed: Bools
+    order: Ints, starts: Ints, counts: Ints, plan: SubsetPlan, listed: Bools
 ) -> tuple[Ints, Ints, Ints]:
     """List all subsets of some queries with few judgements."""
     taken, copies, parents, n_copies = [], [], [], 0
