@@ -12,11 +12,16 @@ from sklearn_rankcal.aggregation._click_structures import (
     ClickThroughRate,
     InversePropensity,
 )
-from sklearn_rankcal.aggregation._closed_forms import Borda, BudgetedBorda, Copeland, LogOdds
+from sklearn_rankcal.aggregation._closed_forms import (
+    Borda,
+    BudgetedBorda,
+    Copeland,
+    LeastSquares,
+    LogOdds,
+)
 from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
-from sklearn_rankcal.aggregation._least_squares import LeastSquares
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.utils._names import did_you_mean
 
