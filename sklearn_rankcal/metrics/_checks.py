@@ -246,6 +246,8 @@ _SHARED = {
         these queries out of the mean.
     sample_weight : array-like of the shape of `y_true`, default=None
         Weight of each row. The weight of a query is the mean of the weights of its rows.""",
+    "{k}": """k : int, default=None
+        Number of places that count. If None, every place counts.""",
     "{threshold}": """threshold : float, default=None
         A label of at least `threshold` is relevant. If None, labels must be 0 or 1.""",
     "{returns}": """Returns

@@ -1,4 +1,7 @@
-"""The metric functions: each checks its input and returns the mean of a measure over queries."""
+"""The metric functions: each checks its input and returns the mean of a measure over queries.
+
+The parameters and defaults of a function are those of the measure, a class of `losses.MEASURES`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from sklearn_rankcal.labels._rankings import PairWeight
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.losses._cascade import Discount
 from sklearn_rankcal.losses._gains import Gain
+from sklearn_rankcal.losses._registry import parameters_of
 from sklearn_rankcal.metrics._checks import (
     Ties,
     ZeroDivision,
@@ -22,10 +26,11 @@ from sklearn_rankcal.metrics._checks import (
 from sklearn_rankcal.queries import mean_over_queries
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Scores = ArrayLike | None
 
 
-class RankingOptions(TypedDict, total=False):
-    """The keyword parameters that all metrics share."""
+class _Options(TypedDict, total=False):
+    """The keyword parameters that all metrics share; type checkers know them by this class."""
 
     ranks: ArrayLike | None
     groups: ArrayLike | None
@@ -34,9 +39,39 @@ class RankingOptions(TypedDict, total=False):
     sample_weight: ArrayLike | None
 
 
+class _Threshold(_Options, total=False):
+    threshold: float | None
+
+
+class _Binary(_Threshold, total=False):
+    k: int | None
+
+
+class _Gains(_Options, total=False):
+    k: int | None
+    gain: Gain
+
+
+class _Utility(_Options, total=False):
+    neutral: float
+    half_life: float
+
+
+class _Cascade(_Gains, total=False):
+    max_relevance: float | None
+    discount: Discount
+
+
+class _Pairs(_Options, total=False):
+    pair_weight: PairWeight
+
+
+class _Disagreement(_Pairs, total=False):
+    normalize: bool
+
+
 def _mean(
     name: str,
-    parameters: dict[str, Any],
     y_true: Any,
     y_score: ArrayLike | None,
     *,
@@ -45,6 +80,7 @@ def _mean(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    **parameters: Any,
 ) -> float:
     """The mean over queries of the measure with a name and parameters."""
     measure = MEASURES[name](**parameters)
@@ -53,27 +89,29 @@ def _mean(
     return mean_over_queries(values, data.ranking.queries, data.weight, name)
 
 
-_OPTIONS = [each for each in inspect.signature(_mean).parameters.values() if each.kind == 3]
+_SHARED = [each for each in inspect.signature(_mean).parameters.values() if each.kind == 3]
 
 
-def _metric(function: _Function) -> _Function:
-    """Spell out what metrics share in the signature and in the docstring of a metric."""
-    signature = inspect.signature(function)
-    own = [each for each in signature.parameters.values() if each.kind != each.VAR_KEYWORD]
-    signature = signature.replace(parameters=[*own[:2], *_OPTIONS, *own[2:]])
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return documented_metric(function)
+def _metric(name: str) -> Callable[[_Function], _Function]:
+    """Spell out the options of a metric in its signature and docstring, from the measure `name`."""
+    kind = MEASURES[name]
+    of_kind = inspect.signature(kind).parameters
+    own = [
+        of_kind[each].replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters_of(kind)
+    ]
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        y_true, y_score, _ = signature.parameters.values()
+        signature = signature.replace(parameters=[y_true, y_score, *_SHARED, *own])
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return documented_metric(function)
+
+    return decorate
 
 
-@_metric
-def precision_at_k_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int = 10,
-    threshold: float | None = None,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("precision")
+def precision_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
     """Precision@k: the share of relevant documents among the first k.
 
     Parameters
@@ -92,18 +130,11 @@ def precision_at_k_score(
     >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)  # one query
     0.5
     """
-    return _mean("precision", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+    return _mean("precision", y_true, y_score, **options)
 
 
-@_metric
-def recall_at_k_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int = 10,
-    threshold: float | None = None,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("recall")
+def recall_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
     """Recall@k: the share of the relevant documents that stand among the first k.
 
     Parameters
@@ -123,18 +154,11 @@ def recall_at_k_score(
     >>> recall_at_k_score([1, 1, 0, 0], [3, 2, 1, 0], k=1, groups=[0, 0, 1, 1])
     0.5
     """
-    return _mean("recall", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+    return _mean("recall", y_true, y_score, **options)
 
 
-@_metric
-def map_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int | None = None,
-    threshold: float | None = None,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("map")
+def map_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
     """Mean average precision: the mean of the precision at the places of the relevant documents.
 
     Parameters
@@ -153,18 +177,11 @@ def map_score(
     >>> round(map_score([[1, 0, 1]], [[0.9, 0.8, 0.1]]), 3)  # one query
     0.833
     """
-    return _mean("map", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+    return _mean("map", y_true, y_score, **options)
 
 
-@_metric
-def mrr_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int | None = None,
-    threshold: float | None = None,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("mrr")
+def mrr_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
     """Mean reciprocal rank (MRR): 1 / position of the first relevant document of a query.
 
     Parameters
@@ -182,17 +199,11 @@ def mrr_score(
     >>> mrr_score([[0, 1, 1]], ranks=[[1, 2, 3]])  # one query
     0.5
     """
-    return _mean("mrr", {"k": k, "threshold": threshold}, y_true, y_score, **options)
+    return _mean("mrr", y_true, y_score, **options)
 
 
-@_metric
-def auc_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    threshold: float | None = None,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("auc")
+def auc_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Threshold]) -> float:
     """Area under the ROC curve (AUC) of each query.
 
     It is the share of pairs of a relevant and an irrelevant document in which the relevant document
@@ -211,25 +222,17 @@ def auc_score(
     >>> auc_score([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # one query
     0.75
     """
-    return _mean("auc", {"threshold": threshold}, y_true, y_score, **options)
+    return _mean("auc", y_true, y_score, **options)
 
 
-@_metric
-def dcg_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int | None = None,
-    gain: Gain = "exp2",
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("dcg")
+def dcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -> float:
     """Discounted cumulative gain: DCG@k, the sum over the first k places j of gain / log2(1 + j).
 
     Parameters
     ----------
     {shared}
-    k : int, default=None
-        Number of places that count. If None, every place counts.
+    {k}
     gain : {"exp2", "linear"} or callable, default="exp2"
         The gain of a document with relevance y: ``2**y - 1``, as in LightGBM and XGBoost; ``y``, as
         in scikit-learn and trec_eval; or a function from arrays of relevance to gains >= 0.
@@ -242,18 +245,11 @@ def dcg_score(
     >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
     3.0
     """
-    return _mean("dcg", {"k": k, "gain": gain}, y_true, y_score, **options)
+    return _mean("dcg", y_true, y_score, **options)
 
 
-@_metric
-def ndcg_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int | None = None,
-    gain: Gain = "exp2",
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("ndcg")
+def ndcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -> float:
     """NDCG@k, by default with the gain 2^y - 1, where scikit-learn's `ndcg_score` has the gain y.
 
     It is DCG@k over the largest DCG@k that the labels allow. scikit-learn also counts a query
@@ -262,8 +258,7 @@ def ndcg_score(
     Parameters
     ----------
     {shared}
-    k : int, default=None
-        Number of places that count. If None, every place counts.
+    {k}
     gain : {"exp2", "linear"} or callable, default="exp2"
         The gain of a document, as in `dcg_score`.
 
@@ -278,18 +273,11 @@ def ndcg_score(
     >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
     0.73
     """
-    return _mean("ndcg", {"k": k, "gain": gain}, y_true, y_score, **options)
+    return _mean("ndcg", y_true, y_score, **options)
 
 
-@_metric
-def eru_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    neutral: float = 0.0,
-    half_life: float = 5.0,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("eru")
+def eru_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Utility]) -> float:
     """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
 
     Parameters
@@ -308,21 +296,11 @@ def eru_score(
     >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
     0.5
     """
-    parameters = {"neutral": neutral, "half_life": half_life}
-    return _mean("eru", parameters, y_true, y_score, **options)
+    return _mean("eru", y_true, y_score, **options)
 
 
-@_metric
-def err_score(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    k: int | None = None,
-    max_relevance: float | None = None,
-    gain: Gain = "exp2",
-    discount: Discount = None,
-    **options: Unpack[RankingOptions],
-) -> float:
+@_metric("err")
+def err_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Cascade]) -> float:
     """Expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
 
     R_j = G(y) is the probability that the document at place j, of relevance y, satisfies the user.
@@ -330,8 +308,7 @@ def err_score(
     Parameters
     ----------
     {shared}
-    k : int, default=None
-        Number of places that count. If None, every place counts.
+    {k}
     max_relevance : float, default=None
         The highest relevance of the whole collection. If None, it is the largest label of
         `y_true`, which may lack the highest relevance. It must be None if `gain` is a function.
@@ -350,14 +327,11 @@ def err_score(
     >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
     0.5
     """
-    parameters = {"k": k, "max_relevance": max_relevance, "gain": gain, "discount": discount}
-    return _mean("err", parameters, y_true, y_score, **options)
+    return _mean("err", y_true, y_score, **options)
 
 
-@_metric
-def spearman_score(
-    y_true: Any, y_score: ArrayLike | None = None, **options: Unpack[RankingOptions]
-) -> float:
+@_metric("spearman")
+def spearman_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Options]) -> float:
     """Spearman's rank correlation between the ranking and the order of the labels.
 
     Parameters
@@ -375,13 +349,11 @@ def spearman_score(
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
     0.75
     """
-    return _mean("spearman", {}, y_true, y_score, **options)
+    return _mean("spearman", y_true, y_score, **options)
 
 
-@_metric
-def kendall_tau_score(
-    y_true: Any, y_score: ArrayLike | None = None, **options: Unpack[RankingOptions]
-) -> float:
+@_metric("kendall_tau")
+def kendall_tau_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Pairs]) -> float:
     """Kendall's tau: (concordant - discordant pairs) / pairs whose labels differ.
 
     A pair whose labels differ is discordant if the document with the larger label stands below the
@@ -391,6 +363,8 @@ def kendall_tau_score(
     Parameters
     ----------
     {shared}
+    pair_weight : {"binary", "graded"} or callable, default="binary"
+        Weight of a pair, as in `pairwise_disagreement_loss`.
 
     {returns}
 
@@ -402,17 +376,12 @@ def kendall_tau_score(
     >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
     0.667
     """
-    return _mean("kendall_tau", {}, y_true, y_score, **options)
+    return _mean("kendall_tau", y_true, y_score, **options)
 
 
-@_metric
+@_metric("pairwise_disagreement")
 def pairwise_disagreement_loss(
-    y_true: Any,
-    y_score: ArrayLike | None = None,
-    *,
-    pair_weight: PairWeight = "binary",
-    normalize: bool = True,
-    **options: Unpack[RankingOptions],
+    y_true: Any, y_score: _Scores = None, **options: Unpack[_Disagreement]
 ) -> float:
     """Pairwise disagreement: the share of pairs that are ranked in the wrong order.
 
@@ -440,5 +409,4 @@ def pairwise_disagreement_loss(
     >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)
     2.5
     """
-    parameters = {"pair_weight": pair_weight, "normalize": normalize}
-    return _mean("pairwise_disagreement", parameters, y_true, y_score, **options)
+    return _mean("pairwise_disagreement", y_true, y_score, **options)
