@@ -8,7 +8,7 @@ from scipy import stats
 
 from sklearn_rankcal import order_to_ranks, ranks_to_order
 from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score, paired_bootstrap
-from sklearn_rankcal.metrics._sign_flips import sign_flip_p_value
+from sklearn_rankcal.metrics._bootstrap import sign_flip_p_value
 
 FIRST, SECOND = np.array([0.5, 0.25, 1.0, 0.0]), np.array([0.25, 0.5, 0.5, 0.125])
 FEW = pytest.mark.filterwarnings("ignore:An interval of:UserWarning")  # as tests with FIRST are

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import metrics as m
-from sklearn_rankcal.metrics._comparison_table import _holm
+from sklearn_rankcal.metrics._bootstrap import _holm
 
 from .metric_data import QUERIES, S, Y
 

@@ -25,8 +25,8 @@ from sklearn_rankcal.losses import Measure, get_measures
 from sklearn_rankcal.metrics._bootstrap import (
     MeanInterval,
     check_resampling,
+    compare,
     interval_of_mean,
-    paired_bootstrap,
 )
 from sklearn_rankcal.metrics._checks import (
     Ties,
@@ -141,11 +141,7 @@ def evaluate_rankings(
             results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
         else:
             results[name] = interval_of_mean(
-                values,
-                weight,
-                confidence_level=confidence_level,
-                n_resamples=n_resamples,
-                random_state=random_state,
+                values, weight, n_resamples, confidence_level, random_state
             )
     return results
 
@@ -205,13 +201,13 @@ def compare_rankings(
     )
     table = _gather(parts, "rankings with as_ranks=True")
     found = {
-        name: paired_bootstrap(
+        name: compare(
             table[f"first {number}"],
             table[f"second {number}"],
-            weight=table["weight"],
-            n_resamples=n_resamples,
-            confidence_level=confidence_level,
-            random_state=random_state,
+            table["weight"],
+            n_resamples,
+            confidence_level,
+            random_state,
         )
         for number, name in enumerate(names)
     }

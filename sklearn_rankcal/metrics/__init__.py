@@ -3,8 +3,12 @@
 Labels and rankings come in, and the mean of a measure over the queries comes out.
 """
 
-from sklearn_rankcal.metrics._bootstrap import Comparison, MeanInterval, paired_bootstrap
-from sklearn_rankcal.metrics._comparison_table import ComparisonTable
+from sklearn_rankcal.metrics._bootstrap import (
+    Comparison,
+    ComparisonTable,
+    MeanInterval,
+    paired_bootstrap,
+)
 from sklearn_rankcal.metrics._evaluate import compare_rankings, compare_systems, evaluate_rankings
 from sklearn_rankcal.metrics._evaluate_run import RunEvaluation, compare_runs, evaluate_run
 from sklearn_rankcal.metrics._functions import (
@@ -26,8 +30,7 @@ from sklearn_rankcal.metrics._ranking_scorer import (
     get_ranking_scorer,
     get_ranking_scorer_names,
 )
-from sklearn_rankcal.metrics._runs_table import runs_table
-from sklearn_rankcal.metrics._trec import to_qrels, to_run
+from sklearn_rankcal.metrics._trec import runs_table, to_qrels, to_run
 
 __all__ = [
     "Comparison",

@@ -1,22 +1,25 @@
-"""The bootstrap over queries: how certain a mean over queries, or the difference of two, is.
+"""How certain a mean over queries, or the difference of two, is: intervals and p-values.
 
 The bootstrap alone is too certain of few queries. Its interval is therefore joined with Student's
-below 100 queries, and p-values come from flipping the signs of the differences.
+below 100 queries. P-values come from flipping the signs of the differences: if two rankings are
+equally good, the difference of a query is as likely to be negative as positive. The level of this
+test holds for any number of queries and heavy tails.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.metrics._sign_flips import sign_flip_p_value
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._rounding import exceeds
@@ -27,6 +30,9 @@ _MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
 _WARNS = 10  # effective number of queries below which there is a warning
 _AS_ONE = 1.2  # below which Student's quantiles, with a fifth of a degree of freedom, say nothing
 _JOINS = 100  # effective number of queries below which intervals are no shorter than Student's
+_MOST_EXACT = 16  # up to this number of differences that are not 0, all signs are tried
+_BITS = 8  # queries that take their signs from one random byte
+_BYTES = 1 << 24  # random bytes in memory at a time
 
 
 @dataclass(frozen=True)
@@ -170,11 +176,23 @@ def paired_bootstrap(
             "first and second must hold a finite number for each query, or NaN where the metric is "
             f"undefined; numbers are at most {LARGEST**2:g} in absolute value."
         )
-    check_resampling(n_resamples, confidence_level)
     weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
     if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
         raise ValueError("weight must hold one finite, non-negative number per query.")
-    a, b, weights = _of_defined(a, b, weights)
+    return compare(a, b, weights, n_resamples, confidence_level, random_state)
+
+
+def compare(
+    a: Floats,
+    b: Floats,
+    weight: Floats | None,
+    n_resamples: int,
+    confidence_level: float,
+    random_state: Any,
+) -> Comparison:
+    """Compare the values of a metric on each query, as `paired_bootstrap` does."""
+    check_resampling(n_resamples, confidence_level)
+    a, b, weights = _of_defined(a, b, weight)
     random = check_random_state(random_state)
     low, high = _interval(a - b, weights, n_resamples, confidence_level, random)
     p_value = sign_flip_p_value(a, b, weights, n_resamples, random)
@@ -196,15 +214,13 @@ def paired_bootstrap(
 def interval_of_mean(
     values: Floats,
     weight: Floats | None,
-    *,
     n_resamples: int,
     confidence_level: float,
     random_state: Any = 0,
 ) -> MeanInterval:
     """Return the mean of the values of queries, NaN where undefined, with its interval."""
     check_resampling(n_resamples, confidence_level)
-    weights = np.ones_like(values) if weight is None else weight
-    values, _, weights = _of_defined(values, values, weights)
+    values, _, weights = _of_defined(values, values, weight)
     random = check_random_state(random_state)
     low, high = _interval(values, weights, n_resamples, confidence_level, random)
     mean = float(np.average(values, weights=weights))
@@ -222,8 +238,9 @@ def check_resampling(n_resamples: int, confidence_level: float) -> None:
         )
 
 
-def _of_defined(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
     """Keep the queries of positive weight on which both values are defined."""
+    weights = np.ones_like(a) if weight is None else weight
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
     if not kept.any():
         raise ValueError(
@@ -244,7 +261,7 @@ def _interval(
     share = weights / weights.sum()
     n_effective = float(1 / (share @ share))
     if exceeds(_WARNS, n_effective, _WARNS):
-        n = f"{len(values)} quer{'y' if len(values) == 1 else 'ies'}"
+        n = counted(len(values), "query")
         if round(n_effective) < len(values):
             n += f", which by their weights count as {n_effective:.1f}"
         warn(
@@ -278,3 +295,149 @@ def _resampled_means(values: Floats, weights: Floats, n_resamples: int, random: 
         random_state=random,
     )
     return result.bootstrap_distribution[:n_resamples]
+
+
+# ---------------------------------------------------------------- the test by flipping signs
+
+
+def sign_flip_p_value(
+    first: Floats, second: Floats, weights: Floats, n_draws: int, random: Any
+) -> float:
+    """Return the share of all signs that move the weighted mean difference at least as far from 0.
+
+    With more than 16 differences that are not 0, `n_draws` signs of each are drawn. The observed
+    signs count as one more draw, which keeps the level for any number of draws (Phipson and Smyth,
+    2010). The arrays have the shape (n_queries,).
+    """
+    # Step 1: leave out the differences that are 0 up to rounding, which have no sign.
+    sizes = np.abs(first) + np.abs(second)
+    differs = exceeds(np.abs(first - second), 0.0, sizes)
+    flipped, sizes = ((first - second) * weights)[differs], (sizes * weights)[differs]
+    # Step 2: sort by size. The order of the queries, and which ranking is first, must not matter.
+    observed, size = abs(flipped.sum()), sizes.sum()
+    flipped = np.sort(np.abs(flipped))
+    # Step 3: count the sums that are as far from 0. Equal sums come out with different rounding.
+    if len(flipped) <= _MOST_EXACT:
+        # all signs of the first difference are those of the others, reversed
+        sums = flipped[:1].sum() + _signed_sums(flipped[1:])
+        return float(np.mean(~exceeds(observed, np.abs(sums), size)))
+    count = np.count_nonzero(
+        ~exceeds(observed, np.abs(_drawn_sums(flipped, n_draws, random)), size)
+    )
+    return float((1 + count) / (1 + n_draws))
+
+
+def _signed_sums(values: Floats) -> Floats:
+    """Return the sums of values with all signs, of shape (..., 2 ** n_values)."""
+    sums = np.zeros((*values.shape[:-1], 1))
+    for column in range(values.shape[-1]):
+        value = values[..., column, np.newaxis]
+        sums = np.concatenate([sums + value, sums - value], axis=-1)
+    return sums
+
+
+def _drawn_sums(values: Floats, n_draws: int, random: Any) -> Floats:
+    """Return sums of values with random signs, of shape (n_draws,).
+
+    A random byte looks up the sum of eight values, which takes an eighth of the additions.
+    """
+    padded = np.pad(values, (0, -len(values) % _BITS)).reshape(-1, _BITS)
+    sums = np.zeros(n_draws)
+    step = max(1, _BYTES // n_draws)
+    for start in range(0, len(padded), step):
+        tables = _signed_sums(padded[start : start + step])
+        drawn = random.randint(0, 1 << _BITS, size=(len(tables), n_draws), dtype=np.uint8)
+        for table, row in zip(tables, drawn, strict=True):
+            sums += table[row]
+    return sums
+
+
+# ---------------------------------------------------------------- several comparisons
+
+
+class ComparisonTable(dict[str, NDArray[Any]]):
+    """A dict from the name of each column to an array, printed as a table.
+
+    ``pandas.DataFrame(table)`` makes a data frame of it.
+    """
+
+    def __str__(self) -> str:
+        columns = [[name, *map(_text_as(name), values)] for name, values in self.items()]
+        widths = [max(map(len, column)) for column in columns]
+        left = [values.dtype.kind not in "iuf" for values in self.values()]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if is_left else cell.rjust(width)
+                for cell, width, is_left in zip(row, widths, left, strict=True)
+            ).rstrip()
+            for row in zip(*columns, strict=True)
+        )
+
+    __repr__ = __str__
+
+
+def _text_as(column: str) -> Callable[[Any], str]:
+    form = "{:+.4f}" if column in ("difference", "low", "high") else "{:.4f}"
+    return lambda value: form.format(value) if isinstance(value, float) else str(value)
+
+
+def compare_values(
+    values: Mapping[str, Mapping[str, Floats]],
+    weight: Floats | None,
+    metrics: list[str],
+    baseline: str | None,
+    n_resamples: int,
+    confidence_level: float,
+    random_state: Any,
+) -> ComparisonTable:
+    """Compare systems by their values on each query, which `values` maps by system and metric."""
+    if len(values) < 2:
+        raise ValueError(f"There must be at least two rankings; got {len(values)}.")
+    if baseline is None:
+        pairs = list(itertools.combinations(values, 2))
+    elif baseline in values:
+        pairs = [(name, baseline) for name in values if name != baseline]
+    else:
+        raise ValueError(
+            f"baseline must be the name of one of the systems, {', '.join(map(repr, values))}; "
+            f"got {baseline!r}."
+        )
+    rows = [(name, first, second) for name in metrics for first, second in pairs]
+    found = [
+        compare(
+            values[first][name],
+            values[second][name],
+            weight,
+            n_resamples,
+            confidence_level,
+            random_state,
+        )
+        for name, first, second in rows
+    ]
+    p_value = np.array([each.p_value for each in found])
+    return ComparisonTable(
+        metric=np.array([row[0] for row in rows]),
+        first=np.array([row[1] for row in rows]),
+        second=np.array([row[2] for row in rows]),
+        first_mean=np.array([each.first for each in found]),
+        second_mean=np.array([each.second for each in found]),
+        difference=np.array([each.difference for each in found]),
+        low=np.array([each.low for each in found]),
+        high=np.array([each.high for each in found]),
+        p_value=p_value,
+        adjusted_p_value=_holm(p_value),
+        n_queries=np.array([each.n_queries for each in found]),
+    )
+
+
+def _holm(p_value: Floats) -> Floats:
+    """Adjust m p-values by Holm's step-down method.
+
+    The i-th smallest p-value, for i = 1 .. m, is multiplied by m - i + 1. A running maximum then
+    keeps the adjusted values in the order of the p-values.
+    """
+    order = np.argsort(p_value, kind="stable")
+    adjusted = np.empty_like(p_value)
+    factors = np.arange(len(p_value), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_value[order] * factors), 1.0)
+    return adjusted

@@ -8,7 +8,13 @@ from typing import Any, overload
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.losses._registry import get_measures
-from sklearn_rankcal.metrics._bootstrap import Comparison, interval_of_mean, paired_bootstrap
+from sklearn_rankcal.metrics._bootstrap import (
+    Comparison,
+    ComparisonTable,
+    compare,
+    compare_values,
+    interval_of_mean,
+)
 from sklearn_rankcal.metrics._checks import (
     Ties,
     ZeroDivision,
@@ -17,7 +23,6 @@ from sklearn_rankcal.metrics._checks import (
     read_compared,
     read_ranking,
 )
-from sklearn_rankcal.metrics._comparison_table import ComparisonTable, compare_values
 from sklearn_rankcal.queries import mean_over_queries
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._typing import Floats
@@ -106,11 +111,7 @@ def evaluate_rankings(
             result[name] = mean_over_queries(values, queries, data.weight, name)
         else:
             result[name] = interval_of_mean(
-                values,
-                data.query_weight(),
-                n_resamples=n_resamples,
-                confidence_level=confidence_level,
-                random_state=random_state,
+                values, data.query_weight(), n_resamples, confidence_level, random_state
             )
     return result
 
@@ -212,15 +213,9 @@ def compare_rankings(
     values, weight = _values(
         y_true, systems, names, parameters, as_ranks, groups, ties, sample_weight
     )
+    a, b = values["first"], values["second"]
     found = {
-        name: paired_bootstrap(
-            values["first"][name],
-            values["second"][name],
-            weight=weight,
-            n_resamples=n_resamples,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
+        name: compare(a[name], b[name], weight, n_resamples, confidence_level, random_state)
         for name in names
     }
     return found[metric] if isinstance(metric, str) else found
@@ -297,13 +292,7 @@ def compare_systems(
         y_true, systems, names, parameters, as_ranks, groups, ties, sample_weight
     )
     return compare_values(
-        values,
-        weight,
-        names,
-        baseline,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        random_state=random_state,
+        values, weight, names, baseline, n_resamples, confidence_level, random_state
     )
 
 

@@ -12,14 +12,18 @@ from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
-from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
+from sklearn_rankcal.metrics._bootstrap import (
+    ComparisonTable,
+    MeanInterval,
+    compare_values,
+    interval_of_mean,
+)
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
     ZeroDivision,
     fill_undefined,
     looks_like_positions,
 )
-from sklearn_rankcal.metrics._comparison_table import ComparisonTable, compare_values
 from sklearn_rankcal.metrics._runs import (
     Listed,
     few,
@@ -103,14 +107,9 @@ class RunEvaluation(dict[str, float]):
             It maps the name of each metric to its mean with the interval.
         """
         return {
-            name: interval_of_mean(
-                self.per_query[name],
-                None,
-                n_resamples=n_resamples,
-                confidence_level=confidence_level,
-                random_state=random_state,
-            )
-            for name in self
+            name: interval_of_mean(values, None, n_resamples, confidence_level, random_state)
+            for name, values in self.per_query.items()
+            if name != "query"
         }
 
     def __str__(self) -> str:
@@ -289,14 +288,10 @@ def compare_runs(
     evaluations = _evaluate(
         qrels, runs, metrics, unjudged, missing, ties, zero_division, threshold, parameters
     )
+    values = {name: each.per_query for name, each in evaluations.items()}
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
     return compare_values(
-        {name: each.per_query for name, each in evaluations.items()},
-        None,
-        [metrics] if isinstance(metrics, str) else list(metrics),
-        baseline,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        random_state=random_state,
+        values, None, names, baseline, n_resamples, confidence_level, random_state
     )
 
 

@@ -1,8 +1,11 @@
-"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference)."""
+"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference), and back.
+
+`to_run` and `to_qrels` make tables for such tools. `runs_table` makes features of several runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,14 @@ from sklearn_rankcal.labels._item_ids import (
 )
 from sklearn_rankcal.labels._relevance import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
-from sklearn_rankcal.metrics._runs import text_of
+from sklearn_rankcal.metrics._runs import (
+    Listed,
+    is_several,
+    no_query_in_common,
+    read_qrels,
+    read_run,
+    text_of,
+)
 from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import warn
@@ -168,13 +178,113 @@ def to_qrels(
     return _Ids(queries, document_ids).frame(rows, {"relevance": levels})
 
 
-def import_pandas(what: str) -> Any:
-    """Return the module pandas; `what` begins the sentence of the error."""
+@checks_keywords
+def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
+    """Make a feature table of several retrieval runs, one row for each document that any run found.
+
+    A ranker that is fitted to the table learns how to combine the runs, such as those of a text
+    index and of a vector index (hybrid search). `to_run` turns its scores into a run again.
+
+    Parameters
+    ----------
+    runs : dict of str to run
+        At least one run by name, each as `evaluate_run` takes it.
+    qrels : data frame, dict of dicts, or path, default=None
+        The judged documents, as `evaluate_run` takes them. If None, the table has no column
+        ``relevance``.
+
+    Returns
+    -------
+    table : pandas.DataFrame of shape (n_documents, 2 + 2 * n_runs) or one column more
+        The columns ``query_id`` and ``doc_id`` are text. ``score_<run>`` and ``rank_<run>``, 1 =
+        top, are NaN where the run does not have the document; equal scores share their mean rank.
+        ``relevance`` is 0 for documents that were not judged, and queries that are not in the qrels
+        are left out. The rows are sorted by the texts of their ids.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a run or the qrels are not valid, as in `evaluate_run`, or if no query of the runs is in
+        the qrels.
+    ImportError
+        If pandas is not installed.
+
+    Notes
+    -----
+    Judged documents that no run found have no row. Pass the fused run to `evaluate_run`, which
+    counts them.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import runs_table
+    >>> words = {"q1": {"a": 12.5, "b": 11.0}}
+    >>> vectors = {"q1": {"b": 0.75, "c": 0.5}}
+    >>> table = runs_table({"words": words, "vectors": vectors}, qrels={"q1": {"b": 1}})
+    >>> print(table.drop(columns="query_id").to_string(index=False))
+    doc_id  score_words  rank_words  score_vectors  rank_vectors  relevance
+         a         12.5         1.0            NaN           NaN        0.0
+         b         11.0         2.0           0.75           1.0        1.0
+         c          NaN         NaN           0.50           2.0        0.0
+
+    The sum of the inverse places, each plus 60, is reciprocal rank fusion:
+
+    >>> (1 / (60 + table.filter(like="rank_"))).sum(axis=1).round(4).tolist()
+    [0.0164, 0.0325, 0.0161]
+    """
+    if not is_several(runs):
+        raise TypeError(
+            "runs must map the name of each run to the run, as in {'words': a, 'vectors': b}."
+        )
+    names = [str(name) for name in runs]
+    if len(set(names)) < len(names):
+        name = next(one for k, one in enumerate(names) if one in names[:k])
+        raise ValueError(f"Two runs have the name {name!r}, but columns need different ones.")
+    table = None
+    for name, given in runs.items():
+        frame = _listed_frame(read_run(given, f"the run {name!r}"), f"score_{name}")
+        by_query = frame.groupby("query_id", sort=False)[f"score_{name}"]
+        frame[f"rank_{name}"] = by_query.rank(ascending=False)
+        table = (
+            frame if table is None else table.merge(frame, how="outer", on=["query_id", "doc_id"])
+        )
+    assert table is not None
+    if qrels is not None:
+        judged = read_qrels(qrels)
+        judged.values = np.maximum(judged.values, 0.0)
+        known = table["query_id"].isin(judged.queries)
+        if not known.any():
+            raise no_query_in_common(judged.queries, list(table["query_id"]), "the runs")
+        table = table[known].merge(
+            _listed_frame(judged, "relevance"), how="left", on=["query_id", "doc_id"]
+        )
+        table = table.fillna({"relevance": 0.0})
+    return table.sort_values(["query_id", "doc_id"], ignore_index=True)
+
+
+def _listed_frame(listed: Listed, column: str) -> Any:
+    """A data frame of listed documents, with their numbers in a column."""
+    queries, documents = listed.queries, listed.documents
+    return _frame(queries, listed.query, documents, listed.document, {column: listed.values})
+
+
+def _frame(
+    queries: list[str],
+    query: Ints,
+    documents: list[str],
+    document: Ints,
+    columns: dict[str, NDArray[Any]],
+) -> Any:
+    """A data frame of ids, given as texts and the place of each row in them, and of columns."""
     try:
-        import pandas
+        import pandas as pd
     except ImportError as error:
-        raise ImportError(f"{what} pandas data frames (pip install pandas).") from error
-    return pandas
+        raise ImportError("Runs and qrels are pandas data frames (pip install pandas).") from error
+    # dtype object: pandas 3 would infer str, which ranx refuses
+    ids = {
+        "query_id": pd.Series(np.array(queries, dtype=object)[query], dtype=object),
+        "doc_id": pd.Series(np.array(documents, dtype=object)[document], dtype=object),
+    }
+    return pd.DataFrame(ids | columns)
 
 
 class _Ids:
@@ -208,15 +318,8 @@ class _Ids:
 
     def frame(self, rows: Ints, columns: dict[str, NDArray[Any]]) -> Any:
         """Return a data frame of the ids of some rows, with the columns added on the right."""
-        pd = import_pandas("to_run and to_qrels return")
-        queries = np.array(self._query_texts, dtype=object)
-        documents = np.array(self._document_texts, dtype=object)
-        # ranx refuses the dtype str, which pandas 3 would infer
-        ids = {
-            "query_id": pd.Series(queries[self._queries.codes[rows]], dtype=object),
-            "doc_id": pd.Series(documents[self._codes[rows]], dtype=object),
-        }
-        return pd.DataFrame(ids | columns)
+        query, document = self._queries.codes[rows], self._codes[rows]
+        return _frame(self._query_texts, query, self._document_texts, document, columns)
 
 
 def _texts(ids: Sequence[Any], name: str) -> list[str]:

@@ -214,10 +214,7 @@ class MetricAtKDisplay:
         """Make a display from the values of each query; all cutoffs have the same samples."""
         measures[0].check(labels)
         values = [measure.per_query(ranking, labels) for measure in measures]
-        found = [
-            interval_of_mean(each, weight, n_resamples=2000, confidence_level=confidence_level)
-            for each in values
-        ]
+        found = [interval_of_mean(each, weight, 2000, confidence_level) for each in values]
         return cls(
             cutoffs,
             [each.mean for each in found],
