@@ -20,6 +20,7 @@ from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrapped_predictions import refuse_without_scores
 from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
 from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._parameters import check_choice, check_count
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
@@ -100,10 +101,7 @@ class QueryKFold(BaseCrossValidator):
         """
         n_rows = _num_samples(X)
         n_splits = self.n_splits
-        if isinstance(n_splits, bool) or not isinstance(n_splits, (int, np.integer)):
-            raise ValueError(f"n_splits must be a whole number; got {n_splits!r}.")
-        if n_splits < 2:
-            raise ValueError(f"n_splits must be at least 2; got {n_splits}.")
+        check_count(n_splits, "n_splits", least=2)
         if groups is None:
             groups = groups_of_labels(y)
         if groups is None:
@@ -188,8 +186,7 @@ def query_cross_val_predict(
     >>> ndcg_score(data.y, scores, groups=data.groups) > 0.7
     True
     """
-    if method not in ("decision_function", "predict"):
-        raise ValueError(f"method must be 'decision_function' or 'predict'; got {method!r}.")
+    check_choice(method, "method", ("decision_function", "predict"))
     (X,) = indexable(X)
     final = innermost_estimator(estimator)
     if method == "decision_function" and predicts_positions(final):

@@ -93,7 +93,7 @@ def test_the_seed_determines_the_votes():
     ("options", "match"),
     [
         ({"n_votes": 0}, "n_votes must be a whole number >= 1"),
-        ({"n_models": 1}, "n_models must be at least 2; got 1"),
+        ({"n_models": 1}, "n_models must be a whole number >= 2; got 1"),
         ({"n_categories": 0}, "n_categories must be"),
         ({"taste": -1.0}, "taste must be a finite number >= 0"),
         ({"ties": np.nan}, "ties must be"),

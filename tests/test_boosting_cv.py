@@ -534,7 +534,7 @@ def test_a_saved_model_does_not_hold_the_rows(small):
 
 
 def test_wrong_parameters():
-    with pytest.raises(ValueError, match="cv must be at least 2; got 1"):
+    with pytest.raises(ValueError, match="cv must be a whole number >= 2; got 1"):
         fit(cv=1)
     with pytest.raises(ValueError, match="cv=30 folds, but there are only 24 queries"):
         fit(cv=30)

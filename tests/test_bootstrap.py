@@ -34,8 +34,8 @@ def test_only_ratios_of_weights_count(scale):
         ({"n_resamples": True}, "n_resamples must be a whole number"),
         ({"n_resamples": "100"}, "n_resamples must be a whole number"),
         ({"n_resamples": 10**12}, "n_resamples must be a whole number from 1 to"),
-        ({"confidence_level": "0.95"}, "confidence_level must be in"),
-        ({"confidence_level": None}, "confidence_level must be in"),
+        ({"confidence_level": "0.95"}, "confidence_level must be a number in"),
+        ({"confidence_level": None}, "confidence_level must be a number in"),
     ],
 )
 def test_paired_bootstrap_refuses(given, words):
@@ -268,7 +268,7 @@ def test_intervals_of_means_refuse():
     options = {"groups": [0, 0], "metrics": "mrr"}
     with pytest.raises(ValueError, match="either return_per_query=True or confidence_level="):
         evaluate_rankings([0, 1], [1, 2], **options, return_per_query=True, confidence_level=0.9)
-    with pytest.raises(ValueError, match="confidence_level must be in"):
+    with pytest.raises(ValueError, match="confidence_level must be a number in"):
         evaluate_rankings([0, 1], [1, 2], **options, confidence_level=95)
     with pytest.raises(ValueError, match="No query of positive weight has a defined value"):
         evaluate_rankings([0, 0], [1, 2], **options, confidence_level=0.95)

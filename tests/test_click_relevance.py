@@ -413,7 +413,7 @@ def test_queries_without_sessions_are_predicted_and_a_ranker_learns():
     ("options", "error", "message"),
     [
         ({"X": np.zeros((3, 1))}, ValueError, "X must have one row for each of the 30 documents"),
-        ({"n_folds": 1}, ValueError, "n_folds must be at least 2"),
+        ({"n_folds": 1}, ValueError, "n_folds must be a whole number >= 2"),
         ({"n_folds": 2.5}, ValueError, "n_folds must be a whole number"),
         ({"min_exposure": -1}, ValueError, "min_exposure must be a finite number >= 0; got -1"),
         ({"min_exposure": np.inf}, ValueError, "min_exposure must be a finite number"),

@@ -59,17 +59,17 @@ def test_a_utility_that_writes_into_its_argument_leaves_the_labels_alone():
 @pytest.mark.parametrize(
     "function, given, words",
     [
-        (eru_score, {"half_life": "5"}, "half_life must be a finite real number"),
-        (eru_score, {"half_life": None}, "half_life must be a finite real number"),
-        (eru_score, {"half_life": 1.0}, "half_life must be finite and > 1"),
-        (eru_score, {"neutral": np.ones(2)}, "neutral must be a finite real number"),
-        (eru_score, {"neutral": 10**400}, "neutral must be a finite real number"),
-        (err_score, {"max_relevance": "3"}, "max_relevance must be a finite real number"),
+        (eru_score, {"half_life": "5"}, "half_life must be a number in"),
+        (eru_score, {"half_life": None}, "half_life must be a number in"),
+        (eru_score, {"half_life": 1.0}, "half_life must be a number in"),
+        (eru_score, {"neutral": np.ones(2)}, "neutral must be a finite number"),
+        (eru_score, {"neutral": 10**400}, "neutral must be a finite number"),
+        (err_score, {"max_relevance": "3"}, "max_relevance must be a number in"),
         (dcg_score, {"gain": np.ones(2)}, "gain must be 'exp2', 'linear'"),
         (dcg_score, {"gain": lambda v: v * np.nan}, "gain returned NaN"),
-        (map_score, {"threshold": 10**400}, "threshold must be a finite number"),
-        (precision_at_k_score, {"k": 10**400}, "k must be at most"),
-        (ndcg_score, {"k": 10**30}, "k must be at most"),
+        (map_score, {"threshold": 10**400}, "threshold must be None, or a finite number"),
+        (precision_at_k_score, {"k": 10**400}, "k must be a whole number from 1 to"),
+        (ndcg_score, {"k": 10**30}, "k must be a whole number from 1 to"),
     ],
 )
 def test_parameters_are_refused_by_name(function, given, words):

@@ -493,7 +493,7 @@ def test_convergence_warnings_of_resamples_are_one_warning():
         ({"n_resamples": 10**15}, "Pass a smaller n_resamples"),
         ({"resample": "judge"}, "Unknown resample 'judge'. Did you mean 'judges'?"),
         ({"resample": "judges"}, "needs the judge of each judgement"),
-        ({"confidence_level": 1}, "confidence_level must be between 0 and 1; got 1"),
+        ({"confidence_level": 1}, "confidence_level must be a number in (0, 1); got 1"),
         ({"confidence_level": 0.0}, "confidence_level"),
         ({"confidence_level": float("nan")}, "confidence_level"),
         ({"confidence_level": "0.9"}, "confidence_level"),

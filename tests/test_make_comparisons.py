@@ -89,9 +89,9 @@ def test_large_differences_do_not_overflow():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_comparisons": 0}, "n_comparisons must be at least 1; got 0"),
-        ({"noise": 0.0}, "noise must be > 0 and finite"),
-        ({"noise": np.inf}, "noise must be > 0 and finite"),
+        ({"n_comparisons": 0}, "n_comparisons must be a whole number >= 1; got 0"),
+        ({"noise": 0.0}, "noise must be a finite number > 0"),
+        ({"noise": np.inf}, "noise must be a finite number > 0"),
         ({"relevance": [1.0, np.nan, 0.0]}, "must be finite; row 1 has nan"),
         ({"relevance": [[1.0], [0.0], [2.0]]}, "must be a 1-D array"),
         ({"relevance": ["a", "b", "c"]}, "relevance must be real numbers"),

@@ -39,7 +39,7 @@ def test_shuffle_is_seeded_and_shuffles():
     ("splitter", "groups", "message"),
     [
         (QueryKFold(), None, "needs the query of each row"),
-        (QueryKFold(1), GROUPS, "at least 2; got 1"),
+        (QueryKFold(1), GROUPS, "whole number >= 2; got 1"),
         (QueryKFold(2.5), GROUPS, "whole number"),
         (QueryKFold(24), GROUPS, "n_splits=24 is greater than the number of queries, 23"),
         (QueryKFold(), GROUPS[:-1], "groups has 299 entries"),

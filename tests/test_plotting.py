@@ -158,7 +158,7 @@ def test_the_graph_refuses_wrong_names_and_numbers():
         plot_preference_graph(BEATS, names=["a", "b"])
     with pytest.raises(ValueError, match="one name for each of the 3 documents"):
         plot_preference_graph(BEATS, names="abc")
-    with pytest.raises(ValueError, match="max_edges must be at least 1"):
+    with pytest.raises(ValueError, match="max_edges must be a whole number >= 1"):
         plot_preference_graph(BEATS, max_edges=0)
 
 

@@ -532,7 +532,7 @@ def test_bad_members(members, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"cv": 1}, "cv must be at least 2"),
+        ({"cv": 1}, "cv must be a whole number >= 2"),
         ({"cv": 2.5}, "cv must be a whole number"),
         ({"cv": 41}, "cv=41 folds.*only 40 queries"),
         ({"alpha": -1.0}, "alpha must be"),

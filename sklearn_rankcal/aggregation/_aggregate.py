@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
 from sklearn_rankcal.utils._typing import Ints
 
 
@@ -232,12 +231,9 @@ def _keep_intervals(result: Aggregate, found: Intervals | BoardIntervals, level:
 
 def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any) -> None:
     """Check the parameters of the bootstrap."""
-    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
-    if not whole or int(n_resamples) < 0:
-        raise ValueError(f"n_resamples must be a whole number >= 0; got {n_resamples!r}.")
+    check_count(n_resamples, "n_resamples", least=0)
     check_choice(resample, "resample", ("judgements", "judges"))
-    if not isinstance(level, Real) or isinstance(level, bool) or not 0 < float(level) < 1:
-        raise ValueError(f"confidence_level must be between 0 and 1; got {level!r}.")
+    check_number(level, "confidence_level", "(0, 1)")
     if resample == "judges":
         if read.judge is None:
             raise ValueError(

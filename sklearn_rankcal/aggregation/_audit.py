@@ -136,9 +136,7 @@ def audit_board(
     board: Any, group: Any, level: Any, random_state: int | np.random.RandomState | None
 ) -> Audit:
     """Make the audit of a query of an `Aggregate`; `Aggregate.audit` has the parameters."""
-    check_number(level, "level")
-    if level >= 1:
-        raise ValueError(f"level must be below 1; got {level!r}.")
+    check_number(level, "level", "(0, 1)")
     if group is None and board.judgements.queries.n_queries > 1:
         found, total = pooled_probes(board, float(level))
         return Audit([Probe(*one) for one in found], float(level), board.items, total)

@@ -42,7 +42,7 @@ class MaximumLikelihood(Structure):
     def check(self) -> None:
         """Raise ValueError unless the parameters are valid."""
         if self.penalty != "auto" or not isinstance(self.penalty, str):
-            check_number(self.penalty, "penalty", positive=False, also="'auto' or")
+            check_number(self.penalty, "penalty", "[0, inf)", also="'auto' or")
         check_number(self.tol, "tol")
         check_count(self.max_iter, "max_iter")
 

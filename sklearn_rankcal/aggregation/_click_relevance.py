@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats
 
 
@@ -119,11 +118,8 @@ def estimate_relevance(
             f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
             f"{table.shape}."
         )
-    check_count(n_folds, "n_folds")
-    if n_folds < 2:
-        raise ValueError("n_folds must be at least 2: a regressor predicts queries unseen by it.")
-    if not isinstance(min_exposure, Real) or not 0 <= min_exposure < np.inf:
-        raise ValueError(f"min_exposure must be a finite number >= 0; got {min_exposure!r}.")
+    check_count(n_folds, "n_folds", least=2)  # a regressor predicts queries unseen by it
+    check_number(min_exposure, "min_exposure", "[0, inf)")
     alpha, beta = _bias(clicks, propensities, click_noise)
     exposure = sum_over_rows(clicks, alpha)
     surplus = sum_over_rows(clicks, clicks.clicked - beta)

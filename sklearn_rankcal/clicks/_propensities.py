@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from sklearn_rankcal.clicks._click_labels import read_clicks
 from sklearn_rankcal.clicks._click_log import Clicks
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _LEAST = 1e-12  # a classifier's relevance is kept so far from 0 and from 1
@@ -121,8 +120,7 @@ def estimate_propensities(
     check_count(max_iter, "max_iter")
     if tol is None:
         tol = _TOLERANCE if X is None else _TOLERANCE_WITH_X
-    if not isinstance(tol, Real) or isinstance(tol, bool) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number above 0 and below 1; got {tol!r}.")
+    check_number(tol, "tol", "(0, 1)")
     table = None
     if X is not None:
         table = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")

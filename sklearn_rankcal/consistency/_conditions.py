@@ -73,7 +73,7 @@ def _is_distribution(u: Any) -> bool:
 
 def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
     """Return the matrix of expected targets and the slack of each entry."""
-    check_number(tol, "tol", positive=False)
+    check_number(tol, "tol", "[0, inf)")
     if _is_distribution(u):
         matrix, sizes = targets_and_sizes(u, loss)
         return matrix, tol * sizes

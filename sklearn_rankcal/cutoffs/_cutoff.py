@@ -33,12 +33,12 @@ from sklearn_rankcal.cutoffs._wrapped_rankings import (
 )
 from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import Measure
-from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
@@ -328,7 +328,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
             ``numpy.diff(order.offsets)`` is the number of documents shown for each query.
         """
         check_is_fitted(self)
-        check_cutoff("k", k)
+        check_count(k, "k", or_none=True)
         queries, scores, ranks = rank_rows(self.ranker_, X, groups)
         shown = self._shown(queries, scores, ranks)
         if k is not None:

@@ -110,17 +110,16 @@ def make_arena(
     >>> bool(np.abs(errors).max() < 0.2)  # ties are half a vote, which shrinks the scores
     True
     """
-    for name, count in (("n_votes", n_votes), ("n_judges", n_judges)):
-        check_count(count, name)
+    check_count(n_votes, "n_votes")
+    check_count(n_models, "n_models", least=2)
+    check_count(n_judges, "n_judges")
     check_count(n_categories, "n_categories")
-    check_count(n_models, "n_models")
-    if n_models < 2:
-        raise ValueError(f"n_models must be at least 2; got {n_models!r}.")
-    spreads = {"category_spread": category_spread, "taste": taste, "drift": drift, "ties": ties}
-    for name, value in spreads.items():
-        check_number(value, name, positive=False)
-    for name, value in (("position", position), ("length", length)):
-        check_number(abs(value), name, positive=False)
+    check_number(category_spread, "category_spread", "[0, inf)")
+    check_number(taste, "taste", "[0, inf)")
+    check_number(drift, "drift", "[0, inf)")
+    check_number(position, "position", "(-inf, inf)")
+    check_number(length, "length", "(-inf, inf)")
+    check_number(ties, "ties", "[0, inf)")
     random = check_random_state(random_state)
 
     # Step 1: the truth.

@@ -14,8 +14,7 @@ from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import did_you_mean
-from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 MODELS = ("cascade", "position")
@@ -99,13 +98,9 @@ def make_clicks(
     queries = Queries.from_groups(groups, len(grades))
     check_count(n_sessions, "n_sessions")
     check_count(n_shown, "n_shown")
-    check_number(temperature, "temperature", positive=False)
-    if model not in MODELS:
-        raise ValueError(
-            f"model must be one of {MODELS}; got {model!r}.{did_you_mean(str(model), MODELS)}"
-        )
-    if not 0 <= noise < 1:
-        raise ValueError(f"noise must be a number in [0, 1); got {noise!r}.")
+    check_number(temperature, "temperature", "[0, inf)")
+    check_choice(model, "model", MODELS)
+    check_number(noise, "noise", "[0, 1)")
     if (grades < 0).any():
         raise ValueError(f"relevance must be at least 0; the smallest is {grades.min()}.")
     n_positions = int(min(n_shown, queries.sizes.max()))

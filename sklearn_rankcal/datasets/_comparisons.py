@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
+from sklearn_rankcal.utils._parameters import check_count, check_number
 
 
 def make_comparisons(
@@ -84,7 +84,8 @@ def make_comparisons(
         raise ValueError(f"relevance must be finite; row {bad} has {values[bad]}.")
     check_range(values, "relevance")
     queries = Queries.from_groups(groups, len(values))
-    _judges.check_numbers(noise, n_comparisons=(n_comparisons, 1))
+    check_count(n_comparisons, "n_comparisons")
+    check_number(noise, "noise")
     check_range(np.array([noise]), "noise")
     several = np.flatnonzero(queries.sizes > 1)
     if len(several) == 0:

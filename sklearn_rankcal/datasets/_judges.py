@@ -1,4 +1,4 @@
-"""What generators share: checks, sizes of queries, scores, and random judgements of items.
+"""What generators share: sizes of queries, scores, and random judgements of items.
 
 A judge compares r items, either pair by pair or by an order of all of them. The arrays have one
 entry for each of n cases, and every case has its own r items. ``above[n, i, j]`` is True if the
@@ -13,22 +13,14 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_rankcal.queries import sizes_to_groups
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
-
-
-def check_numbers(noise: Any, **numbers: tuple[int, int]) -> None:
-    """Check that noise is finite and > 0, and that each value of (value, least) is >= least."""
-    for name, (value, least) in numbers.items():
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}; got {value!r}.")
-    if not 0 < noise < np.inf:
-        raise ValueError(f"noise must be > 0 and finite; got {noise!r}.")
 
 
 def draw_groups(n_queries: int, n_documents: Any, least: int, random: Any) -> Ints:
     """Draw the sizes of queries, fixed or from an inclusive range, and return their query ids."""
     low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
-    check_numbers(1.0, n_documents=(low, least))
+    check_count(low, "n_documents", least=least)
     if high < low:
         raise ValueError(f"n_documents must be a range (low, high); got {n_documents!r}.")
     sizes = random.randint(low, high + 1, size=n_queries)

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.decoders import decode_preferences
-from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 KINDS = ("mallows", "plackett_luce", "btl", "cyclic")
@@ -87,14 +87,11 @@ def make_label_ranking(
     ((200, 4), True)
     """
     check_choice(kind, "kind", KINDS)
-    _judges.check_numbers(
-        noise,
-        n_samples=(n_samples, 1),
-        n_labels=(n_labels, 2),
-        n_features=(n_features, 1),
-    )
-    if not 0 <= missing < 1:
-        raise ValueError(f"missing must be in [0, 1); got {missing!r}.")
+    check_count(n_samples, "n_samples")
+    check_count(n_labels, "n_labels", least=2)
+    check_count(n_features, "n_features")
+    check_number(noise, "noise")
+    check_number(missing, "missing", "[0, 1)")
     # Step 1: draw the features, and compute the scores as a network with one hidden layer.
     random = check_random_state(random_state)
     X = random.normal(size=(n_samples, n_features))

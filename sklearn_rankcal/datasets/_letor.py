@@ -6,7 +6,6 @@ import re
 import zlib
 from io import BytesIO
 from itertools import islice
-from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._numbers import check_range
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._text_files import numbered_lines, open_bytes
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -91,8 +91,7 @@ def load_letor(
     kind = np.dtype(dtype)
     if kind.kind != "f":
         raise ValueError(f"dtype must be a floating point dtype; got {dtype!r}.")
-    if n_features is not None and (not isinstance(n_features, Integral) or n_features < 1):
-        raise ValueError(f"n_features must be a whole number >= 1 or None; got {n_features!r}.")
+    check_count(n_features, "n_features", or_none=True)
     if not (isinstance(zero_based, (bool, np.bool_)) or zero_based == "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
     alone = isinstance(path, (str, PathLike)) or hasattr(path, "read")

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._parameters import check_choice
+from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
@@ -105,14 +105,11 @@ def make_preferences(
     True
     """
     check_choice(kind, "kind", KINDS)
-    _judges.check_numbers(
-        noise,
-        n_queries=(n_queries, 1),
-        n_features=(n_features, 2 if kind == "cyclic" else 1),
-        n_judgements=(n_judgements, 1),
-    )
-    if not 0 < judged <= 1:
-        raise ValueError(f"judged must be in (0, 1]; got {judged!r}.")
+    check_count(n_queries, "n_queries")
+    check_count(n_features, "n_features", least=2 if kind == "cyclic" else 1)
+    check_count(n_judgements, "n_judgements")
+    check_number(noise, "noise")
+    check_number(judged, "judged", "(0, 1]")
     # Step 1: draw the sizes of the queries and the features, and compute the scores or angles.
     random = check_random_state(random_state)
     groups = _judges.draw_groups(n_queries, n_documents, 2, random)

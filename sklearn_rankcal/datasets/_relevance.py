@@ -12,6 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_rankcal.datasets import _judges
 from sklearn_rankcal.losses._registry import find_measure, get_measure, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
+from sklearn_rankcal.utils._parameters import check_count, check_number
 
 
 def make_ranking(
@@ -84,13 +85,11 @@ def make_ranking(
     >>> data.X.shape, sorted(set(data.y.tolist()))
     ((500, 20), [0, 1, 2, 3, 4])
     """
-    _judges.check_numbers(
-        noise,
-        n_queries=(n_queries, 1),
-        n_features=(n_features, 1),
-        n_levels=(n_levels, 2),
-        n_informative=(n_informative, 1),
-    )
+    check_count(n_queries, "n_queries")
+    check_count(n_features, "n_features")
+    check_count(n_informative, "n_informative")
+    check_count(n_levels, "n_levels", least=2)
+    check_number(noise, "noise")
     if n_informative > n_features:
         raise ValueError(f"n_informative={n_informative} exceeds n_features={n_features}.")
     # Step 1: draw the own features of the documents, and add the shifts of the queries.

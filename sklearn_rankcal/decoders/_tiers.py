@@ -125,7 +125,7 @@ class Tiers(MatrixDecoder):
 def _check_parameters(
     margin: Any, random_state: int | np.random.RandomState | None
 ) -> SearchOptions:
-    check_number(margin, "margin", positive=False)
+    check_number(margin, "margin", "[0, inf)")
     return check_options("auto", ("auto",), 0, None, random_state)
 
 

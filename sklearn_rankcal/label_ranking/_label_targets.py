@@ -15,11 +15,11 @@ from sklearn.base import clone
 
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores
-from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._pairs import flat_targets
 from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 #: With more labels than this, the default loss and decoder learn a score for each label, because
@@ -104,7 +104,7 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
     if not loss.needs_threshold:
         return loss
     cutoff = getattr(loss, "k", None)
-    check_cutoff("k", cutoff)
+    check_count(cutoff, "k", or_none=True)
     kind = type(loss).__name__
     if cutoff is None:
         raise ValueError(

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from sklearn_rankcal.losses._base import NormalizedLoss
-from sklearn_rankcal.losses._measure import BinaryMeasure, check_cutoff, divide
+from sklearn_rankcal.losses._measure import BinaryMeasure, divide
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
@@ -31,7 +32,7 @@ class _FirstPlaces(BinaryMeasure):
         self.threshold = threshold
 
     def check(self, labels: Floats) -> None:
-        check_cutoff("k", self.k)
+        check_count(self.k, "k", or_none=True)
         super().check(labels)
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:

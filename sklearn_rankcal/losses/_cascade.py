@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from sklearn_rankcal.losses._base import Loss
 from sklearn_rankcal.losses._gains import Gain, apply_gain, exp2_minus_1
-from sklearn_rankcal.losses._measure import check_cutoff, check_real
 from sklearn_rankcal.losses._tied_cascade import (
     LONG_BLOCK,
     block_value,
@@ -18,6 +17,7 @@ from sklearn_rankcal.losses._tied_cascade import (
 )
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats
 
 #: A discount F: a function of the array of places 1, 2, ..., or None for the places themselves.
@@ -83,9 +83,9 @@ class ERR(Loss):
         return self.satisfaction(relevance)
 
     def check(self, labels: Floats) -> None:
-        check_cutoff("k", self.k)
+        check_count(self.k, "k", or_none=True)
         if self.max_relevance is not None:
-            check_real("max_relevance", self.max_relevance)
+            check_number(self.max_relevance, "max_relevance", "[0, 1000]")
         self.divisors(2)
         if callable(self.gain):
             if self.max_relevance is not None:
@@ -105,8 +105,6 @@ class ERR(Loss):
                 raise ValueError(
                     f"Relevance of {top:g} overflows 2**y. Rescale the labels to a few grades."
                 )
-        elif not 0 <= self.max_relevance <= 1000:
-            raise ValueError(f"max_relevance must be in [0, 1000]; got {self.max_relevance!r}.")
         elif top > self.max_relevance:
             raise ValueError(
                 f"Relevance {top:g} exceeds max_relevance={self.max_relevance:g}. Pass the top "

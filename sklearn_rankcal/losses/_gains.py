@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.losses._positional import (
     GainLoss,
     NormalizedPositionalLoss,
@@ -15,6 +14,7 @@ from sklearn_rankcal.losses._positional import (
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import LARGEST, check_range, read_numbers
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Floats
 
 #: A gain G by name, "exp2" or "linear", or a function of an array of labels.
@@ -90,7 +90,7 @@ class DCG(GainLoss):
         return not callable(self.gain)
 
     def check(self, labels: Floats) -> None:
-        check_cutoff("k", self.k)
+        check_count(self.k, "k", or_none=True)
         super().check(labels)
         # the named gains increase with y
         apply_gain(labels if callable(self.gain) else labels.max(keepdims=True), self.gain)

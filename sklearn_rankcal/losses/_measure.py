@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 
@@ -82,7 +82,7 @@ class BinaryMeasure(Measure):
     def relevant(self, relevance: Floats) -> Bools:
         """Whether each row is relevant, an array of shape (n_rows,)."""
         if self.threshold is not None:
-            check_real("threshold", self.threshold, "a finite number or None")
+            check_number(self.threshold, "threshold", "(-inf, inf)", "None, or")
             return relevance >= self.threshold
         relevant = relevance == 1
         other = ~relevant & (relevance != 0)
@@ -113,26 +113,3 @@ def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
 def inverse(normalizer: Floats) -> Floats:
     """The inverse 1 / normalizer, or 0 where the normalizer is 0."""
     return np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)
-
-
-def check_cutoff(name: str, value: Any, required: bool = False) -> None:
-    """Raise an error unless `value` is a whole number >= 1. Unless `required`, it may be None."""
-    if value is None and not required:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        or_none = "" if required else " or None"
-        raise ValueError(f"{name} must be a whole number >= 1{or_none}; got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1; got {value}.")
-    if value >= 2**63:
-        raise ValueError(f"{name} must be at most {2**63 - 1}, as no table has more rows.")
-
-
-def check_real(name: str, value: Any, wanted: str = "a finite real number") -> None:
-    """Raise an error unless `value` is a finite real number."""
-    try:
-        finite = isinstance(value, Real) and bool(np.isfinite(float(value)))
-    except OverflowError:  # a Python integer beyond float64
-        finite = False
-    if not finite:
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")

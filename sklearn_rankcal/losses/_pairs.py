@@ -6,7 +6,6 @@ The targets of `PD` are differences of pairs, and those of `PDByScores` one scor
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn_rankcal.losses._pair_scores import SCORES, Differences, scores_by_m
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
 from sklearn_rankcal.utils._numbers import check_range
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
 
 
@@ -297,8 +297,7 @@ class PDByScores(_Disagreement):
                 f"{', '.join(map(repr, SCORES))}, or a function that maps weights of shape "
                 "(n, r, r) to scores of shape (n, r)."
             )
-        if not (isinstance(self.smoothing, Real) and 0 < self.smoothing < np.inf):
-            raise ValueError(f"smoothing must be a finite number above 0; got {self.smoothing!r}.")
+        check_number(self.smoothing, "smoothing")
         check_range(np.array([self.smoothing], dtype=np.float64), "smoothing")
         super().check(labels)
 

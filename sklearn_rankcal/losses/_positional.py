@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.losses._measure import (
     BinaryMeasure,
-    check_cutoff,
-    check_real,
     divide,
     inverse,
 )
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._numbers import LARGEST, check_range, read_numbers
+from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats
 
 Discounts = Callable[[int], Floats]
@@ -193,7 +192,7 @@ class Precision(BinaryMeasure, GainLoss):
         self.threshold = threshold
 
     def check(self, labels: Floats) -> None:
-        check_cutoff("k", self.k, required=True)
+        check_count(self.k, "k")
         super().check(labels)
 
     def discounts(self, n_places: int) -> Floats:
@@ -227,7 +226,7 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
         self.shrinkage = shrinkage
 
     def check(self, labels: Floats) -> None:
-        check_cutoff("k", self.k, required=True)
+        check_count(self.k, "k")
         super().check(labels)
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
@@ -298,10 +297,8 @@ class ERU(GainLoss):
         self.half_life = half_life
 
     def check(self, labels: Floats) -> None:
-        check_real("half_life", self.half_life)
-        if not self.half_life > 1:
-            raise ValueError(f"half_life must be finite and > 1; got {self.half_life!r}.")
-        check_real("neutral", self.neutral)
+        check_number(self.half_life, "half_life", "(1, inf)")
+        check_number(self.neutral, "neutral", "(-inf, inf)")
         check_range(np.array([self.neutral], dtype=np.float64), "neutral")
 
     def gains(self, relevance: Floats) -> Floats:

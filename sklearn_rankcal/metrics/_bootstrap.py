@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
+from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
 
@@ -229,13 +229,8 @@ def interval_of_mean(
 
 def check_resampling(n_resamples: int, confidence_level: float) -> None:
     """Raise an error unless the number of samples and the confidence level are valid."""
-    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must be in (0, 1); got {confidence_level!r}.")
-    whole = isinstance(n_resamples, Integral) and not isinstance(n_resamples, bool)
-    if not whole or not 1 <= n_resamples <= _MOST_RESAMPLES:
-        raise ValueError(
-            f"n_resamples must be a whole number from 1 to {_MOST_RESAMPLES}; got {n_resamples!r}."
-        )
+    check_number(confidence_level, "confidence_level", "(0, 1)")
+    check_count(n_resamples, "n_resamples", most=_MOST_RESAMPLES)
 
 
 def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:

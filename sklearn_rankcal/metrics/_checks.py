@@ -21,6 +21,7 @@ from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array
+from sklearn_rankcal.utils._parameters import check_choice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Ties = Literal["average", "first", "worst", "best"]
@@ -64,8 +65,7 @@ def read_ranking(
             "Pass either y_score (larger is better) or ranks= (positions, 1 = top), not "
             + ("both." if ranks is not None else "neither.")
         )
-    if not isinstance(ties, str) or ties not in TIES:
-        raise ValueError(f"ties must be one of {', '.join(map(repr, TIES))}; got {ties!r}.")
+    check_choice(ties, "ties", TIES)
     warn_of_other_order(y_true=y_true, y_score=y_score, ranks=ranks, groups=groups)
     y_true, y_score, ranks, sample_weight, queries = _flatten(
         y_true, y_score, ranks, groups, sample_weight

@@ -37,6 +37,7 @@ from sklearn_rankcal.metrics._runs import (
 from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Bools, Ints
 
 #: The metrics of a list that need not contain all documents. The others compare whole orders.
@@ -307,15 +308,9 @@ def _evaluate(
     parameters: dict[str, Any],
 ) -> dict[str, RunEvaluation]:
     """The evaluation of each run by its name; a single run is called "run"."""
-    for name, value, choices in (
-        ("unjudged", unjudged, ("irrelevant", "skip")),
-        ("missing", missing, ("zero", "skip")),
-        ("ties", ties, (*TIES, "trec_eval")),
-    ):
-        if not isinstance(value, str) or value not in choices:
-            raise ValueError(
-                f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}."
-            )
+    check_choice(unjudged, "unjudged", ("irrelevant", "skip"))
+    check_choice(missing, "missing", ("zero", "skip"))
+    check_choice(ties, "ties", (*TIES, "trec_eval"))
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = _measures(names, threshold, parameters)
     judged = _Judged(read_qrels(qrels))

@@ -115,7 +115,7 @@ class BilinearPairs(BaseEstimator):
     def spread(self, X: Any, queries: Queries, sample_weight: Floats | None = None) -> PairSums:
         """Compute what `set_features` needs of some queries. Such sums can be added."""
         if self.alpha != "auto":
-            check_number(self.alpha, "alpha", positive=False, also="'auto' or")
+            check_number(self.alpha, "alpha", "[0, inf)", also="'auto' or")
         check_flag(self.symmetric, "symmetric")
         check_count(self.n_components, "n_components")
         return PairSums.of(numeric_table(X), None, queries, sample_weight)

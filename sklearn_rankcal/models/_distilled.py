@@ -193,7 +193,7 @@ class DistilledModel(DocumentModel):
             )
         if self.n_copies is not None and (isinstance(self.n_copies, bool) or self.n_copies != 0):
             check_count(self.n_copies, "n_copies", or_none=True)
-        check_number(self.swap, "swap", positive=False)
+        check_number(self.swap, "swap", "[0, inf)")
         if self.swap > 1:
             raise ValueError(f"swap is a probability; got {self.swap!r}.")
 

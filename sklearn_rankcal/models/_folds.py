@@ -84,9 +84,7 @@ def split_queries(X: Any, queries: Queries, weight: Floats | None, out: Bools) -
 
 def check_cv(cv: Any) -> None:
     """Check the number of folds of a model."""
-    check_count(cv, "cv")
-    if cv < 2:
-        raise ValueError(f"cv must be at least 2; got {cv!r}.")
+    check_count(cv, "cv", least=2)
 
 
 def divide_queries(model: Any, X: Any, queries: Queries, targets: Floats, labels: Any) -> Ints:

@@ -100,7 +100,7 @@ class PairwiseRidge(BaseEstimator):
         self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
     ) -> PairSums:
         """Compute what `solve` needs of some queries. Such sums can be added."""
-        check_number(self.alpha, "alpha", positive=False)
+        check_number(self.alpha, "alpha", "[0, inf)")
         return PairSums.of(numeric_table(X), targets, queries, sample_weight)
 
     def solve(self, sums: PairSums) -> PairwiseRidge:

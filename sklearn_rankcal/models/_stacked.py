@@ -295,7 +295,7 @@ class StackedModel(_BaseComposition):
 
     def _check_members(self, n_rows: int) -> Members:
         check_cv(self.cv)
-        check_number(self.alpha, "alpha", positive=False)
+        check_number(self.alpha, "alpha", "[0, inf)")
         members = default_members(n_rows=n_rows) if self.members is None else self.members
         wanted = "members must be a list of (name, loss, model) tuples with different names"
         if not isinstance(members, list | tuple) or not members:

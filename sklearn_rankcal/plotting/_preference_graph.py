@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.losses._measure import check_cutoff
 from sklearn_rankcal.plotting._matrix import read_matrix
 from sklearn_rankcal.utils._axes import make_axes, settle, shorten
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Up to this number of documents, all arrows are drawn by default.
@@ -71,7 +71,7 @@ def plot_preference_graph(
     ['Ajax', 'Brann', 'Celtic', 'the ranking contradicts 1 of 3 preferences']
     """
     matrix, order = read_matrix(preferences, ranks)
-    check_cutoff("max_edges", max_edges)
+    check_count(max_edges, "max_edges", or_none=True)
     r = len(matrix)
     given = np.arange(r) if names is None else np.asarray(names, dtype=object)
     if given.shape != (r,):

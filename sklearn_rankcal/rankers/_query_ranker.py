@@ -25,7 +25,7 @@ from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_nested
+from sklearn_rankcal.utils._parameters import check_count, check_nested
 from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._site import SiteLink
@@ -162,8 +162,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         The result has ``rows`` (indices into X), ``offsets`` (where the rows of each query begin
         and end) and ``queries`` (the group ids). Rows that `rules` block are left out.
         """
-        if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
-            raise ValueError(f"k must be a whole number >= 1 or None; got {k!r}.")
+        check_count(k, "k", or_none=True)
         X, queries, rules = read_ruled(self, X, groups, rules)
         ranks = self._decode(X, queries, rules)
         rows = queries.sort(-ranks)  # rows that share a position keep their order

@@ -6,6 +6,7 @@ scikit-learn's constraints are more generous: its ``Interval`` accepts True as a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -14,25 +15,47 @@ import numpy as np
 
 from sklearn_rankcal.utils._names import did_you_mean
 
+#: No table has more rows. Beyond it, NumPy's 64-bit integers overflow.
+MOST = 2**63 - 1
 
-def check_count(value: Any, name: str, or_none: bool = False) -> None:
-    """Raise an error unless the value is a whole number >= 1, or None if that is allowed."""
+
+def check_count(
+    value: Any, name: str, or_none: bool = False, *, least: int = 1, most: int = MOST
+) -> None:
+    """Raise an error unless the value is a whole number in a range, or None if that is allowed."""
     if or_none and value is None:
         return
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
-        known = "a whole number >= 1, or None" if or_none else "a whole number >= 1"
-        raise ValueError(f"{name} must be {known}; got {value!r}.")
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) <= most:
+        bounded = most < MOST or (whole and int(value) > most)
+        known = f"from {least} to {most}" if bounded else f">= {least}"
+        none = ", or None" if or_none else ""
+        raise ValueError(f"{name} must be a whole number {known}{none}; got {value!r}.")
 
 
-def check_number(value: Any, name: str, positive: bool = True, also: str = "") -> None:
-    """Raise an error unless the value is a finite number, positive or at least not negative.
+def check_number(value: Any, name: str, within: str = "(0, inf)", also: str = "") -> None:
+    """Raise an error unless the value is a finite number in an interval such as "[0, 1)".
 
     `also` describes other values that the caller accepts, for the message, such as ``"'auto' or"``.
     """
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not np.isfinite(value) or value < 0 or (positive and value == 0):
-        known = f"{also} a finite number {'> 0' if positive else '>= 0'}".strip()
-        raise ValueError(f"{name} must be {known}; got {value!r}.")
+    low, high = map(float, within[1:-1].split(","))
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if (
+        not number
+        or not abs(value) <= sys.float_info.max  # NaN, infinity, or an integer beyond float64
+        or not low <= value <= high
+        or (value == low and within[0] == "(")
+        or (value == high and within[-1] == ")")
+    ):
+        known = _INTERVALS.get(within, f"a number in {within}")
+        raise ValueError(f"{name} must be {f'{also} {known}'.strip()}; got {value!r}.")
+
+
+_INTERVALS = {
+    "(0, inf)": "a finite number > 0",
+    "[0, inf)": "a finite number >= 0",
+    "(-inf, inf)": "a finite number",
+}
 
 
 def check_choice(value: Any, name: str, known: Iterable[str]) -> None:
