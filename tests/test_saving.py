@@ -28,7 +28,7 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     ResidualProductModel,
 )
-from sklearn_rankcal.utils import _pickles
+from sklearn_rankcal.utils import _estimators
 
 from .few_trees import few_trees  # noqa: F401
 
@@ -83,7 +83,7 @@ def test_pickles_of_every_estimator_warn_about_other_versions(monkeypatch, estim
     data = pickled_elsewhere(estimator, monkeypatch, sklearn, "1.5.99")
     with pytest.warns(InconsistentVersionWarning, match=f"{type(estimator).__name__} from version"):
         pickle.loads(data)
-    data = pickled_elsewhere(estimator, monkeypatch, _pickles, "0.0.1")
+    data = pickled_elsewhere(estimator, monkeypatch, _estimators, "0.0.1")
     with pytest.warns(UserWarning, match=r"pickled by sklearn_rankcal 0\.0\.1"):
         pickle.loads(data)
     with warnings.catch_warnings():

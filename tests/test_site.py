@@ -27,7 +27,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils import _site
+from sklearn_rankcal.utils import _estimators
 
 DOC = Path(__file__).parent.parent / "doc"
 
@@ -82,7 +82,7 @@ LINKED = {
 @pytest.mark.parametrize("site", ["", "https://site.example/it"])
 @pytest.mark.parametrize("page", LINKED)
 def test_html_of_an_estimator_links_to_its_page(monkeypatch, page, site):
-    monkeypatch.setattr(_site, "documentation_site", lambda: site)
+    monkeypatch.setattr(_estimators, "documentation_site", lambda: site)
     module, _, name = page.rpartition(".")
     listed = "\n".join(path.read_text(encoding="utf-8") for path in (DOC / "api").glob("*.rst"))
     assert f".. module:: {module}\n" in listed and f"\n   {name}\n" in listed
@@ -104,10 +104,10 @@ def test_the_site_is_in_the_metadata(monkeypatch, urls, wanted):
     message = email.message.Message()
     for url in urls or ():
         message["Project-URL"] = url
-    monkeypatch.setattr(_site.metadata, "metadata", lambda name: message)
-    _site.documentation_site.cache_clear()
-    assert _site.documentation_site() == wanted
-    _site.documentation_site.cache_clear()
+    monkeypatch.setattr(_estimators.metadata, "metadata", lambda name: message)
+    _estimators.documentation_site.cache_clear()
+    assert _estimators.documentation_site() == wanted
+    _estimators.documentation_site.cache_clear()
 
 
 @pytest.mark.parametrize("full", sorted(class_members.MEMBERS))

@@ -19,7 +19,7 @@ from sklearn_rankcal.models._early_stopping import Validation, check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._pickles import reduce_with_versions
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._typing import Floats
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.

@@ -22,12 +22,11 @@ from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
+from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import mean_one, target_unit
-from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
 from sklearn_rankcal.utils._typing import Floats, Ints
 

@@ -55,12 +55,11 @@ from sklearn_rankcal.rankers._training import (
     warn_if_labels_are_amounts,
     warn_if_rows_are_queries,
 )
+from sklearn_rankcal.utils._estimators import SiteLink, set_random_states, set_verbose
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 from sklearn_rankcal.utils._parameters import check_count, check_flag
 from sklearn_rankcal.utils._scales import check_unit
-from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import available_if
 
 

@@ -2,10 +2,9 @@
 
 from sklearn_rankcal.datasets._arena import make_arena
 from sklearn_rankcal.datasets._clicks import make_clicks
-from sklearn_rankcal.datasets._comparisons import make_comparisons
 from sklearn_rankcal.datasets._label_ranking import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.datasets._letor import load_letor
-from sklearn_rankcal.datasets._preferences import make_preferences
+from sklearn_rankcal.datasets._preferences import make_comparisons, make_preferences
 from sklearn_rankcal.datasets._relevance import make_ranking
 
 __all__ = [

@@ -24,10 +24,10 @@ from sklearn.utils.validation import (
 
 from sklearn_rankcal.label_ranking._logistic import fit_logistic
 from sklearn_rankcal.models._sums import solve_nonnegative
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import check_features, is_dataframe, text_columns
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing, read_numbers
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._rounding import first_smallest
 from sklearn_rankcal.utils._scales import mean_one, power_above
 from sklearn_rankcal.utils._typing import Floats

@@ -46,12 +46,11 @@ from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._reports import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
+from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import check_features, note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_choice, check_nested
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_unit, target_unit
-from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     StrOptions,

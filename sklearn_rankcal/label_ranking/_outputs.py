@@ -18,8 +18,8 @@ from sklearn_rankcal.label_ranking._blend import BlendedRegressor
 from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.utils._catboost import clone
+from sklearn_rankcal.utils._estimators import set_random_states
 from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._nested import set_random_states
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 FitOne = Callable[[Any, Floats, Floats | None], tuple[Any, Any]]

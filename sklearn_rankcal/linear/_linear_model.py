@@ -27,9 +27,9 @@ from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogat
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
 from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range
 from sklearn_rankcal.utils._typing import Floats, Ints
 

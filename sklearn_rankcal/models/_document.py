@@ -21,6 +21,7 @@ from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import (
     column_values,
     is_dataframe,
@@ -29,7 +30,6 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for

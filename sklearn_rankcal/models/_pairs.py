@@ -19,7 +19,6 @@ from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._scales import check_weight_range, target_unit
 from sklearn_rankcal.utils._threads import threads_for

@@ -11,10 +11,10 @@ from sklearn_rankcal.models._sums import PairSums, solve_ridge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, PairTargets, RelevanceDifferences
 from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import row_blocks
 from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._typing import Floats
 
 

@@ -17,8 +17,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._pairs import Residuals
 from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._parameters import check_methods
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 # The penalty times the number of queries: ten times that of `BilinearPairs`, because products are

@@ -45,9 +45,9 @@ from sklearn_rankcal.models._member_weights import (
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._typing import Floats
 
 Members = Sequence[tuple[str, Any, Any]]

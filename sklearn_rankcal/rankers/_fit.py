@@ -26,8 +26,8 @@ from sklearn_rankcal.rankers._validation import (
     make_validation,
     read_validation,
 )
+from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
 from sklearn_rankcal.utils._messages import counted, print_progress
-from sklearn_rankcal.utils._nested import set_random_states, set_verbose
 
 
 def read_training(

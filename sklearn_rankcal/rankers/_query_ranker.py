@@ -23,12 +23,11 @@ from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_rul
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
+from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_count, check_nested
-from sklearn_rankcal.utils._pickles import reduce_with_versions
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
 

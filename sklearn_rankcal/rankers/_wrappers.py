@@ -17,6 +17,7 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores, refuse_without_scores
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
+from sklearn_rankcal.utils._estimators import SiteLink
 from sklearn_rankcal.utils._features import (
     category_codes,
     category_columns,
@@ -26,7 +27,6 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._site import SiteLink
 from sklearn_rankcal.utils._sklearn_compat import tags_of
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
 
