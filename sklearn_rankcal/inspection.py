@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Bunch, check_random_state, get_tags
+from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._labels import read_labels
-from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_measure
-from sklearn_rankcal.queries import Queries, Ranking, check_ranks, check_weight
-from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
+from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.utils._features import check_features, column_at, is_dataframe, replace_column
 from sklearn_rankcal.utils._messages import all_of, counted
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_values
+from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 __all__ = ["permutation_importance", "served_columns"]
 
@@ -107,51 +105,25 @@ def permutation_importance(
     """
     check_count(n_repeats, "n_repeats")
     X = check_features(X)
-    n_rows = X.shape[0]
-    group_column = getattr(ranker, "group_column", None)
-    ids = groups
-    if ids is None and group_column is not None and is_dataframe(X):
-        if group_column not in list(X.columns):
-            raise ValueError(
-                f"group_column={group_column!r} is not among the columns {list(X.columns)[:20]}."
-            )
-        ids = X[group_column]
-    queries = None if ids is None else Queries.from_groups(ids, n_rows)
-    labels, of_labels = read_labels(y, n_rows)
-    queries = agreed_queries(queries, of_labels)
-    if queries is None:
-        raise ValueError(f"permutation_importance needs query ids. {GROUPS_REMEDY}")
-    codes = queries.codes
-    weight = check_weight(sample_weight, n_rows)
-    is_ranker = get_tags(ranker).estimator_type == "ranker"  # its predict returns positions
-    parameters = {} if threshold is None else {"threshold": threshold}
-    measure = get_measure(metric, **parameters)
-    if isinstance(labels, Preferences) and not measure.takes_preferences:
-        raise ValueError(
-            f"The metric {metric!r} needs a relevance of every row. Labels made of preferences go "
-            "with 'kendall_tau' and 'pairwise_disagreement'."
-        )
-    measure.check(labels)
+    measure = get_measure(metric, **({} if threshold is None else {"threshold": threshold}))
     sign = 1.0 if measure.greater_is_better else -1.0
+    who = "permutation_importance"
 
-    def measured(table: Any) -> NDArray[np.float64]:
-        if is_ranker:
-            ranking = Ranking.from_ranks(
-                check_ranks(ranker.predict(table, groups=codes), queries), queries
-            )
-        else:
-            scores = np.asarray(ranker.predict(table)).reshape(-1)
-            ranking = Ranking.from_scores(check_scores(scores, n_rows, "predict(X)"), queries)
-        return sign * measure.per_query(ranking, labels)
+    def measured(table: Any) -> tuple[NDArray[np.float64], Queries]:
+        labels, ranking, queries = predicted_ranking(ranker, table, y, groups, measure, who)
+        measure.check(labels)
+        return sign * measure.per_query(ranking, labels), queries
 
-    baseline = measured(X)
+    baseline, queries = measured(X)
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
-            f"{metric} is undefined on {all_of(queries.n_queries, 'query')}, so that no "
-            "column can "
-            "change it. Most metrics need a document of positive relevance in the query."
+            f"{metric} is undefined on {all_of(queries.n_queries, 'query')}, so that no column "
+            "can change it. Most metrics need a document of positive relevance in the query."
         )
+    n_rows, codes = queries.n_rows, queries.codes
+    weight = check_weight(sample_weight, n_rows)
+    group_column = getattr(innermost_estimator(ranker), "group_column", None)
     of_query = np.ones(queries.n_queries)
     if weight is not None:
         of_query = queries.mean(weight / weight.max())
@@ -173,14 +145,11 @@ def permutation_importance(
         for repeat in range(n_repeats):
             if between[number]:
                 shuffled = first[random.permutation(queries.n_queries)][codes]
-                lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))
-                continue
-            # pair the rows in order of (query, row) with those in order of (query, random number)
-            shuffled = np.empty(n_rows, dtype=np.int64)
-            shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort(
-                (random.random_sample(n_rows), codes)
-            )
-            lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))
+            else:  # pair the rows in order of (query, row) with those of (query, random number)
+                shuffled = np.empty(n_rows, dtype=np.int64)
+                noise = random.random_sample(n_rows)
+                shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort((noise, codes))
+            lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))[0]
     importances = np.average(lost[..., defined], axis=2, weights=of_query[defined])
     per_query = lost.mean(axis=1)
     per_query[:, ~defined] = np.nan
@@ -237,9 +206,8 @@ def served_columns(ranker: Any) -> list[str]:
         shown = ", ".join(context[:3]) + (", ..." if n_context > 3 else "")
         raise ValueError(
             f"The regressor needs {counted(n_context, 'column')} that compare a candidate with the "
-            "others of "
-            f"its query ({shown}), which an engine that scores rows one by one cannot compute. "
-            "distill(ranker, X, groups, context=None) makes a ranker without them; "
+            f"others of its query ({shown}), which an engine that scores rows one by one cannot "
+            "compute. distill(ranker, X, groups, context=None) makes a ranker without them; "
             "transform_table computes them where all candidates are at hand."
         )
     return names

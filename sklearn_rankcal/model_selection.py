@@ -14,11 +14,12 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
 from sklearn_rankcal.labels import relevance_labels
-from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, groups_of_labels, is_structured
+from sklearn_rankcal.labels._relevance import groups_of_labels, is_structured
+from sklearn_rankcal.metrics._ranking_scorer import queries_of_rows
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrapped_predictions import refuse_without_scores
-from sklearn_rankcal.utils._features import is_dataframe, split_column, take_rows
+from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_choice, check_count
 from sklearn_rankcal.utils._wrapped import (
@@ -191,14 +192,11 @@ def query_cross_val_predict(
     final = innermost_estimator(estimator)
     if method == "decision_function" and predicts_positions(final):
         refuse_without_scores(final)
-    column = getattr(final, "group_column", None)
-    if groups is None:
-        groups = groups_of_labels(y)
-    if groups is None and column is not None and is_dataframe(X):
-        groups = split_column(X, column)[1]
-    if groups is None:
-        raise ValueError(f"query_cross_val_predict needs the query of each row. {GROUPS_REMEDY}")
-    queries = Queries.from_groups(groups, _num_samples(X))
+    named = groups_of_labels(y)
+    of_labels = None if named is None else Queries.from_groups(named)
+    queries, groups = queries_of_rows(
+        final, X, groups, of_labels, _num_samples(X), "query_cross_val_predict"
+    )
     labels = y if is_structured(y) else relevance_labels(y, queries.codes)
     if not takes_ranking_labels(estimator):
         estimator = RelevanceRegressor(estimator)
@@ -239,9 +237,8 @@ def _check_folds(splits: list[Any], queries: Queries) -> None:
         if cut.any():
             raise ValueError(
                 f"A fold splits {cut.sum()} of {counted(queries.n_queries, 'query')}: it tests "
-                "only a part "
-                "of such a query, or also trains on rows of it. Use a splitter that keeps queries "
-                "whole: cv=QueryKFold(), or GroupKFold()."
+                "only a part of such a query, or also trains on rows of it. Use a splitter that "
+                "keeps queries whole: cv=QueryKFold(), or GroupKFold()."
             )
     if (tested != 1).any():
         raise ValueError(

@@ -33,8 +33,8 @@ WINGS = {
     "datasets": ("decoders", ("clicks",)),
     "dask": ("rankers", ("linear", "metrics")),
     "estimator_checks": ("rankers", ("consistency", "datasets", "metrics")),
-    "inspection": ("losses", ()),
-    "model_selection": ("rankers", ()),
+    "inspection": ("losses", ("metrics",)),
+    "model_selection": ("rankers", ("metrics",)),
 }
 #: What every folder may import: compiled loops with their twins, warnings, and the version.
 COMMON = ("_kernels", "exceptions", "_version")

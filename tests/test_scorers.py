@@ -239,7 +239,7 @@ def test_other_metrics_refuse_preferences():
         base = name.removeprefix("neg_")
         with pytest.raises(
             ValueError,
-            match=r"needs a relevance.*use 'kendall_tau' or 'neg_pairwise_disagreement'",
+            match=r"needs a relevance.*use 'kendall_tau' or 'pairwise_disagreement'",
         ):
             scorer = get_ranking_scorer(name + ("@3" if has_cutoff(base) else ""))
             scorer(RANKER, X, PREFERENCES)

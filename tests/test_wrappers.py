@@ -463,9 +463,9 @@ def test_out_of_fold_regressors_preferences_and_views():
     [
         ({"cv": list(KFold(3).split(X))}, "A fold splits .* of 24 queries.*QueryKFold"),
         ({"cv": [(np.flatnonzero(G > 3), np.flatnonzero(G <= 3))]}, "test every row once"),
-        ({"groups": None}, r"needs the query of each row.*relevance_labels\(y, groups\)"),
+        ({"groups": None}, r"cannot determine which rows belong.*relevance_labels\(y, groups\)"),
         ({"groups": G[1:]}, "entries, but X has"),
-        ({"method": "predict_proba"}, "'decision_function' or 'predict'"),
+        ({"method": "predict_proba"}, "Unknown method.*decision_function, predict"),
     ],
 )
 def test_bad_folds(options, message):

@@ -160,7 +160,7 @@ def predicted_ranking(
         rows = Queries.uniform(len(y), 1)
     else:
         labels, of_labels = read_labels(y)
-        rows, ids = _queries(final, X, groups, of_labels, len(y), who)
+        rows, ids = queries_of_rows(final, X, groups, of_labels, len(y), who)
         fitted = getattr(final, "_fitted_queries", None)
         named = groups is not None or of_labels is None
         if named and fitted is not None and fitted.share_ids(rows):
@@ -177,15 +177,15 @@ def predicted_ranking(
                 predicted = estimator.predict(X)
             ranking = Ranking.from_scores(check_scores(predicted, len(y), "predict(X)"), rows)
     if isinstance(labels, Preferences) and not measure.takes_preferences:
+        others = [repr(name) for name, kind in MEASURES.items() if kind.takes_preferences]
         raise ValueError(
             f"{who} needs a relevance of every row, or a rank of every label. If the labels are "
-            "preferences, or if entries are missing, use "
-            f"{' or '.join(map(repr, _names(takes_preferences=True)))}."
+            f"preferences, or if entries are missing, use {' or '.join(others)}."
         )
     return labels, ranking, rows
 
 
-def _queries(
+def queries_of_rows(
     final: Any,
     X: Any,
     groups: ArrayLike | None,
@@ -299,12 +299,6 @@ def get_ranking_scorer_names() -> list[str]:
     >>> "ndcg" in get_ranking_scorer_names()
     True
     """
-    return _names()
-
-
-def _names(takes_preferences: bool = False) -> list[str]:
     return sorted(
-        name if metric.greater_is_better else f"neg_{name}"
-        for name, metric in MEASURES.items()
-        if metric.takes_preferences or not takes_preferences
+        name if metric.greater_is_better else f"neg_{name}" for name, metric in MEASURES.items()
     )
