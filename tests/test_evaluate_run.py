@@ -342,10 +342,10 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"line 1: 3 fields where a line has 6: .*read_csv"):
         evaluate_run(Q, path)
     path.write_text("q Q0 a 1 1.0 x\nq Q0 b 1 high x\n")
-    with pytest.raises(ValueError, match="row 2: 'high' is not a number"):
+    with pytest.raises(ValueError, match="line 2: 'high' is not a number"):
         evaluate_run(Q, path)
     path.write_text("query Q0 doc rank score tag\nq Q0 b 1 1.0 x\n")
-    with pytest.raises(ValueError, match=r"row 1: 'score' is not a number.*there is no header"):
+    with pytest.raises(ValueError, match=r"line 1: 'score' is not a number.*there is no header"):
         evaluate_run(Q, path)
     path.write_text("")
     with pytest.raises(ValueError, match="has no rows"):

@@ -18,7 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from sklearn_rankcal.dask._collections import Collections
-from sklearn_rankcal.dask._training import Plan
+from sklearn_rankcal.dask._training import TrainingPlan
 from sklearn_rankcal.dask._workers import (
     add_up,
     delayed_sum,
@@ -106,13 +106,13 @@ def _is_text_or_time(dtype: Any) -> bool:
 # ---------------------------------------------------------------- closed forms
 
 
-def fit_closed_form(plan: Plan, data: Collections, model: Any) -> Any:
+def fit_closed_form(plan: TrainingPlan, data: Collections, model: Any) -> Any:
     """Fit a model with the steps `sums` and `solve` by adding the sums of partitions."""
     return model.solve(add_up(plan.map(model.sums, data)))
 
 
 def fit_bilinear_pairs(
-    plan: Plan, data: Collections, model: BilinearPairs, n_queries: int
+    plan: TrainingPlan, data: Collections, model: BilinearPairs, n_queries: int
 ) -> BilinearPairs:
     """Fit `BilinearPairs` in two passes: the features, and the sums over pairs of features."""
     n_folds = model.n_folds(n_queries)
@@ -129,7 +129,7 @@ def fit_bilinear_pairs(
     return model.solve(add_up(plan.map(sums, data, folds)))
 
 
-def _query_keys(plan: Plan, data: Collections, n_columns: int | None) -> list[Any]:
+def _query_keys(plan: TrainingPlan, data: Collections, n_columns: int | None) -> list[Any]:
     """Return the hashes of the contents of queries, by their first columns or by all (None)."""
 
     def hashes(X: Any, targets: Any, queries: Queries, weight: Any) -> NDArray[np.uint64]:
@@ -143,7 +143,7 @@ def _query_keys(plan: Plan, data: Collections, n_columns: int | None) -> list[An
 
 
 def fit_partially(
-    plan: Plan, data: Collections, model: DocumentModel, n_passes: int
+    plan: TrainingPlan, data: Collections, model: DocumentModel, n_passes: int
 ) -> DocumentModel:
     """Call `partial_fit` with one partition after another, `n_passes` times."""
 
@@ -163,7 +163,7 @@ def _read(model: DocumentModel, X: Any, targets: Any, queries: Queries, weight: 
 
 
 def fit_linear_model(
-    plan: Plan, data: Collections, model: LinearModel, n_passes: int
+    plan: TrainingPlan, data: Collections, model: LinearModel, n_passes: int
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
     parts = plan.map(lambda *data: data, data)
@@ -202,7 +202,7 @@ _TARGETS, _WEIGHTS = "sklearn_rankcal targets", "sklearn_rankcal weights"
 
 
 def fit_collection(
-    plan: Plan, data: Collections, model: DocumentModel, regressor: Any
+    plan: TrainingPlan, data: Collections, model: DocumentModel, regressor: Any
 ) -> DocumentModel:
     """Fit a regressor of dask to the tables of all partitions, and keep one for one machine.
 

@@ -37,7 +37,13 @@ from sklearn_rankcal.dask._learners import (
     unfitted_on_one_machine,
 )
 from sklearn_rankcal.dask._metrics import mean_of_queries
-from sklearn_rankcal.dask._training import Counts, Plan, columns_that_differ, documents, extremes
+from sklearn_rankcal.dask._training import (
+    Counts,
+    TrainingPlan,
+    columns_that_differ,
+    documents,
+    extremes,
+)
 from sklearn_rankcal.dask._workers import add_up, delayed_sum, for_each
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.linear import LinearModel
@@ -216,7 +222,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         unit = None
         if sample_weight is not None:
             unit = self._weight_unit(-ranges[2], ranges[3], counts)
-        plan = Plan(data.table, loss, counts.sums, unit)
+        plan = TrainingPlan(data.table, loss, counts.sums, unit)
         largest = for_each(partial(plan.largest, center=self.center), labels)
         of_targets, of_centred = add_up(largest, np.maximum)
         del labels
@@ -289,7 +295,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return None if smallest == largest == 1 else 1.0
 
     def _fit_model(
-        self, regressor: Any, data: Collections, plan: Plan, counts: Counts, largest: float
+        self, regressor: Any, data: Collections, plan: TrainingPlan, counts: Counts, largest: float
     ) -> Any:
         """Fit the model and print how long that takes."""
         set_verbose(regressor, self.verbose - 1)

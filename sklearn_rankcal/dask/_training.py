@@ -120,7 +120,7 @@ def _sample(hashes: Any, sizes: Any, ids: Any) -> tuple[Any, Any, Any]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """How the rows of a partition become training data. All partitions have the same plan.
 
     `loss` and `sums` are those of all data. Weights are divided by `weight_unit`, or left out if it

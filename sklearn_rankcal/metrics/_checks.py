@@ -168,15 +168,9 @@ def has_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
     sizes = queries.sizes[queries.sizes > 1]
     if len(sizes) < 2 and not (len(sizes) and sizes[0] >= LONG_QUERY):
         return False
-    return are_positions(scores, queries)
-
-
-def are_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
-    """Whether the scores of every query of r documents are a permutation of 1 .. r."""
     if not np.array_equal(scores, np.floor(scores)):
         return False
-    size = queries.broadcast(queries.sizes)
-    if ((scores < 1) | (scores > size)).any():
+    if ((scores < 1) | (scores > queries.broadcast(queries.sizes))).any():
         return False
     seen = np.zeros(queries.n_rows, dtype=bool)
     place = queries.gather(scores).astype(np.int64) - 1

@@ -319,7 +319,7 @@ def _evaluate(
     for name, given in run.items() if several else [("run", run)]:
         label = f"the run {name!r}" if several else "run"
         listed = read_run(given, label)
-        rows = _Found(judged, listed, label)
+        rows = _FoundDocuments(judged, listed, label)
         rows.warn_of_positions()
         ranking = rows.ranking(ties, unjudged == "skip")
         values: dict[str, NDArray[Any]] = {"query": np.array(judged.listed.queries, dtype=object)}
@@ -371,7 +371,7 @@ class _Judged:
         return np.where(document >= 0, query * len(self.documents) + document, -1)
 
 
-class _Found:
+class _FoundDocuments:
     """The documents of a run in the judged queries, and behind them the judged ones that it lacks.
 
     `relevance` and the rows of `queries` are in this order. `missing` (n_queries,) says which

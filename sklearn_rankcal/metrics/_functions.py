@@ -66,7 +66,7 @@ class _Pairs(_Options, total=False):
     pair_weight: PairWeight
 
 
-class _Disagreement(_Pairs, total=False):
+class _NormalizedPairs(_Pairs, total=False):
     normalize: bool
 
 
@@ -381,7 +381,7 @@ def kendall_tau_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_P
 
 @_metric("pairwise_disagreement")
 def pairwise_disagreement_loss(
-    y_true: Any, y_score: _Scores = None, **options: Unpack[_Disagreement]
+    y_true: Any, y_score: _Scores = None, **options: Unpack[_NormalizedPairs]
 ) -> float:
     """Pairwise disagreement: the share of pairs that are ranked in the wrong order.
 

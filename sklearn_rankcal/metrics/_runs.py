@@ -23,8 +23,7 @@ RELEVANCE = ("relevance", "rel", "label")
 SCORE = ("score",)
 RANK = ("rank",)
 
-_QRELS = "query_id, doc_id and relevance"
-_RUN = "query_id, doc_id and score"
+_COLUMNS = {"qrels": "query_id, doc_id and relevance", "run": "query_id, doc_id and score"}
 _LINES = {
     "qrels": ("query_id iteration doc_id relevance", (0, 2, 3)),
     "run": ("query_id Q0 doc_id rank score tag", (0, 2, 4)),
@@ -79,9 +78,8 @@ def _read(given: Any, kind: str, name: str = "") -> Listed:
     elif columns is not None:
         queries, documents, values = _of_columns(columns, kind, name)
     else:
-        wanted = _QRELS if kind == "qrels" else _RUN
         raise TypeError(
-            f"{name} must be a data frame with the columns {wanted}, a dict of dicts as in "
+            f"{name} must be a data frame with the columns {_COLUMNS[kind]}, a dict of dicts as in "
             "{'query': {'document': 1.0}}, or the path of a file of TREC; got "
             f"{type(given).__name__}."
         )
@@ -163,33 +161,27 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
     form, places = _LINES[kind]
     n_fields = len(form.split())
     reader = LineReader(path)
-    rows: list[list[str]] = []
+    queries, documents, values = [], [], []
     for line in reader:
         fields = line.split()
         if len(fields) != n_fields:
             raise reader.error(
                 f"{len(fields)} fields where a line has {n_fields}: {form!r}. Read another table "
-                "with pandas.read_csv, and name its columns "
-                f"{_QRELS if kind == 'qrels' else _RUN}."
+                f"with pandas.read_csv, and name its columns {_COLUMNS[kind]}."
             )
-        rows.append(fields)
-    if not rows:
+        query, document, number = (fields[place] for place in places)
+        try:
+            values.append(float(number))
+        except ValueError:
+            header = ", and there is no header" if not values else ""
+            raise reader.error(
+                f"{number!r} is not a number. A line has the fields {form!r}{header}."
+            ) from None
+        queries.append(query)
+        documents.append(document)
+    if not values:
         raise ValueError(f"{path} has no rows.")
-    columns = list(zip(*rows, strict=True))
-    query, document, numbers = (columns[place] for place in places)
-    try:
-        values = list(map(float, numbers))
-    except ValueError:
-        for row, number in enumerate(numbers):
-            try:
-                float(number)
-            except ValueError:
-                raise ValueError(
-                    f"{path}, row {row + 1}: {number!r} is not a number. A line has the fields "
-                    f"{form!r}" + (", and there is no header." if row == 0 else ".")
-                ) from None
-        raise
-    return list(query), list(document), values
+    return queries, documents, values
 
 
 def _number(ids: Any, name: str, n_rows: int | None = None) -> tuple[Ints, list[str]]:

@@ -13,7 +13,7 @@ from sklearn_rankcal.losses._registry import find_measure, parameters_of
 from sklearn_rankcal.metrics._bootstrap import interval_of_mean
 from sklearn_rankcal.metrics._checks import Ties, read_ranking
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
-from sklearn_rankcal.queries import Ranking, check_weight
+from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._axes import STYLES, make_axes, place_legend, shorten
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_whole
@@ -143,12 +143,12 @@ class MetricAtKDisplay:
         labels, ranking, rows = predicted_ranking(
             estimator, X, y, groups, measures[0], "MetricAtKDisplay"
         )
+        measures[0].check(labels)
+        values = [measure.per_query(ranking, labels) for measure in measures]
         weight = check_weight(sample_weight, rows.n_rows)
         of_query = None if weight is None else rows.mean(weight)
         name = type(innermost_estimator(estimator)).__name__ if name is None else name
-        display = cls._of_values(
-            cutoffs, measures, ranking, labels, of_query, metric, name, confidence_level
-        )
+        display = cls._of_values(cutoffs, values, of_query, metric, name, confidence_level)
         return display.plot(ax, line_kw=line_kw)
 
     @classmethod
@@ -187,33 +187,21 @@ class MetricAtKDisplay:
         """
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-        display = cls._of_values(
-            cutoffs,
-            measures,
-            data.ranking,
-            data.relevance,
-            data.query_weight(),
-            metric,
-            name,
-            confidence_level,
-        )
+        values, weight = [data.values(measure) for measure in measures], data.query_weight()
+        display = cls._of_values(cutoffs, values, weight, metric, name, confidence_level)
         return display.plot(ax, line_kw=line_kw)
 
     @classmethod
     def _of_values(
         cls,
         cutoffs: Ints,
-        measures: list[Measure],
-        ranking: Ranking,
-        labels: Any,
+        values: list[Floats],
         weight: Floats | None,
         metric: str,
         name: str | None,
         confidence_level: float,
     ) -> Self:
         """Make a display from the values of each query; all cutoffs have the same samples."""
-        measures[0].check(labels)
-        values = [measure.per_query(ranking, labels) for measure in measures]
         found = [interval_of_mean(each, weight, 2000, confidence_level) for each in values]
         return cls(
             cutoffs,
