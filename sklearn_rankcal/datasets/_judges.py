@@ -47,19 +47,14 @@ def without_diagonal(probabilities: Floats) -> Floats:
     return probabilities
 
 
-def logistic_probabilities(scores: Floats, noise: float) -> Floats:
-    """Return P(i above j) = 1 / (1 + exp(-(s_i - s_j) / noise)), the Bradley-Terry-Luce model.
-
-    The Plackett-Luce model of random orders has the same probabilities.
-    """
-    return without_diagonal(expit((scores[:, :, None] - scores[:, None, :]) / noise))
-
-
 def probabilities_of(kind: str, scores: Floats, noise: float) -> Floats:
-    """Return P(i above j) of a kind of judges who judge by scores."""
+    """Return P(i above j) of a kind of judges who judge by scores.
+
+    The Plackett-Luce model of random orders has the probabilities of Bradley, Terry and Luce.
+    """
     if kind == "mallows":
         return mallows_probabilities(ranks_of_scores(scores), noise)
-    return logistic_probabilities(scores, noise)
+    return without_diagonal(expit((scores[:, :, None] - scores[:, None, :]) / noise))
 
 
 def draw_order(kind: str, scores: Floats, noise: float, random: np.random.RandomState) -> Ints:

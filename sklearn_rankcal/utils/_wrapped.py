@@ -99,23 +99,15 @@ def refuse_hidden_ranker(estimator: Any, who: str) -> None:
 
     The caller, whose name is `who`, would read these positions as scores.
     """
-    ranker = _hidden_ranker(estimator)
-    if ranker is not None:
-        name = type(innermost_estimator(ranker)).__name__
-        raise ValueError(
-            f"{who} reads what predict returns as scores, where larger is better. "
-            f"{type(estimator).__name__} holds a ranker ({name}), whose predict "
-            "returns positions, 1 = top, so that the order would be reversed. "
-            "Put ScoreRegressor(ranker) in the ranker's place: its predict returns scores."
-        )
-
-
-def _hidden_ranker(estimator: Any) -> Any:
-    """Return a ranker inside an estimator that is not a ranker itself, or None."""
     for part in _objects_inside(estimator):
         if predicts_positions(part) or _is_tagged_as_ranker(part):
-            return part
-    return None
+            name = type(innermost_estimator(part)).__name__
+            raise ValueError(
+                f"{who} reads what predict returns as scores, where larger is better. "
+                f"{type(estimator).__name__} holds a ranker ({name}), whose predict returns "
+                "positions, 1 = top, so that the order would be reversed. Put "
+                "ScoreRegressor(ranker) in the ranker's place: its predict returns scores."
+            )
 
 
 def label_ranker_in(estimator: Any) -> Any:
