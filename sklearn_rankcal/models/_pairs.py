@@ -16,6 +16,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
+from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
