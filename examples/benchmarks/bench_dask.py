@@ -59,7 +59,7 @@ from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn_rankcal import context_columns
 from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
 from sklearn_rankcal.dask._collections import Rows, add_labels, read_collections
-from sklearn_rankcal.dask._training import Counts, Plan, documents, extremes
+from sklearn_rankcal.dask._training import Counts, TrainingPlan, documents, extremes
 from sklearn_rankcal.dask._workers import add_up, for_each
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
@@ -366,12 +366,12 @@ def report_costs(arguments: argparse.Namespace) -> None:
         add_labels(data, y, None)
         labels = data.map(partial(documents, table=data.table), table=False)
         sums = add_up(for_each(partial(Counts.of, loss=local.loss_), labels)).sums
-        plan = Plan(data.table, local.loss_, sums, None)
+        plan = TrainingPlan(data.table, local.loss_, sums, None)
         report_stages(data, plan, local, arguments)
     report_cluster(train, arguments)
 
 
-def report_stages(data: Any, plan: Plan, local: Any, arguments: argparse.Namespace) -> None:
+def report_stages(data: Any, plan: TrainingPlan, local: Any, arguments: argparse.Namespace) -> None:
     """Print seconds of the stages of a partition, in this process."""
     sgd = SGDRegressor(random_state=0, eta0=1e-3)
 

@@ -1,0 +1,428 @@
+"""LowRankClassifier and its costs, compared with frequencies, and in scikit-learn's tools."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_rankcal import LowRankClassifier, make_cost_scorer, mean_cost_loss
+from sklearn_rankcal.cost_sensitive import LowRankLoss
+from sklearn_rankcal.label_ranking import BlendedRegressor
+
+from ..covering import covering_checks
+from ..named import named
+
+
+@named
+def distance(classes):
+    places = np.arange(len(classes))
+    return np.abs(np.subtract.outer(places, places)).astype(float)
+
+
+@named
+def seldom_one(classes):
+    """Costs that are partly negative, and partly depend on the label alone."""
+    return distance(classes) * (1.0 + np.arange(len(classes)))[:, None] - 1
+
+
+@covering_checks(
+    parametrize_with_checks(
+        [
+            LowRankClassifier(Ridge()),
+            LowRankClassifier(Ridge(), loss_matrix=distance, n_folds=None),
+            LowRankClassifier(ExtraTreesRegressor(20), loss_matrix=seldom_one, n_folds=None),
+            LowRankClassifier(Ridge(), loss_matrix=seldom_one),
+            LowRankClassifier(HistGradientBoostingRegressor(max_iter=10)),
+            LowRankClassifier(BlendedRegressor(n_estimators=30)),
+        ]
+    )
+)
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+def test_scikit_learn_checks(estimator, check):
+    # An estimator that draws rows or folds treats weights as repetitions only in expectation.
+    # Whether the few predictions of this check differ depends on the version.
+    drawn = isinstance(estimator.regressor, BlendedRegressor) or (
+        estimator.loss_matrix is seldom_one and estimator.n_folds is not None
+    )
+    if drawn and check.func.__name__ == "check_sample_weight_equivalence_on_dense_data":
+        pytest.xfail("bootstrap samples and folds are drawn from rows, whatever their weight")
+    check(estimator)
+
+
+def cells(n_cells, n_classes, size, rng):
+    """Draw indicators of a cell, and classes from the distribution of the cell."""
+    cell = np.append(np.arange(n_cells), rng.integers(n_cells, size=size))
+    p = rng.dirichlet(np.full(n_classes, 0.7), size=n_cells)
+    y = np.array([rng.choice(n_classes, p=p[i]) for i in cell])
+    y[:n_classes] = np.arange(n_classes)
+    return np.eye(n_cells)[cell], y
+
+
+@pytest.mark.parametrize("kind", ["real", "abstaining", "ordinal", "one target", "zero-one"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_decisions_minimise_the_expected_cost_of_the_frequencies(kind, weighted):
+    """A regressor that gives the frequencies leads to their mean costs and to the best target."""
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 5):
+        X, y = cells(8, n, 300, rng)
+        weight = rng.uniform(0, 3, size=len(y)) if weighted else None
+        L = {
+            "real": rng.normal(size=(n, n + 2)),
+            "abstaining": np.c_[3 * (1 - np.eye(n)), np.full(n, 0.7)],
+            "ordinal": distance(range(n)) ** 2,
+            "one target": np.c_[rng.normal(size=n), np.ones(n), rng.normal(size=n)],
+            "zero-one": 1 - np.eye(n),
+        }[kind]
+        costs = None if kind == "zero-one" else L
+        targets = np.arange(L.shape[1])
+        clf = LowRankClassifier(
+            LinearRegression(fit_intercept=False), loss_matrix=costs, targets=targets, n_folds=None
+        ).fit(X, y, weight)
+        joint = X.T @ (np.eye(n)[y] if weight is None else weight[:, None] * np.eye(n)[y])
+        expected = joint / joint.sum(axis=1, keepdims=True) @ L
+        np.testing.assert_allclose(clf.predict_cost(np.eye(8)), expected, atol=1e-10)
+        chosen = clf.predict(np.eye(8))
+        np.testing.assert_allclose(expected[np.arange(8), chosen], expected.min(axis=1), atol=1e-10)
+        values = L[y, clf.predict(X)]
+        assert clf.score(X, y, weight) == pytest.approx(1 - np.average(values, weights=weight))
+        assert clf.score(X, y) == pytest.approx(1 - values.mean())
+
+
+def test_the_regressor_has_only_the_outputs_that_costs_need():
+    rng = np.random.default_rng(0)
+    X, y = cells(5, 4, 100, rng)
+    for costs, outputs in (
+        (None, 4),
+        (1 - np.eye(4), 3),
+        (np.outer([1.0, -1, 2, 3], [1.0, 2, 0, 4]), 1),
+        (distance(range(4)) + np.arange(4.0), 3),
+        (LowRankLoss(np.arange(4.0)[:, None], np.ones((4, 1)), c=np.arange(4.0)), 1),
+    ):
+        clf = LowRankClassifier(Ridge(), loss_matrix=costs, n_folds=None).fit(X, y)
+        assert np.atleast_2d(clf.regressor_.coef_).shape == (outputs, 5)
+    assert LowRankClassifier(Ridge()).fit(X, y > 1).regressor_.coef_.shape == (5,)  # two classes
+
+
+def test_regressors_of_one_output_are_wrapped():
+    X, y = load_iris(return_X_y=True)
+    boosted = HistGradientBoostingRegressor(max_iter=5)
+    clf = LowRankClassifier(boosted, random_state=0).fit(X, y)
+    assert isinstance(clf.regressor_, MultiOutputRegressor)
+    assert all(part.random_state is not None for part in clf.regressor_.estimators_)
+    assert isinstance(LowRankClassifier(boosted).fit(X, y == 1).regressor_, type(boosted))
+    piped = make_pipeline(StandardScaler(), Ridge())
+    assert LowRankClassifier(piped).fit(X, y).regressor_[-1].coef_.shape == (3, 4)
+    weight = np.ones(len(y))
+    assert (clf.predict(X) == clone(clf).fit(X, y, weight).predict(X)).all()
+
+
+@pytest.mark.parametrize("load, least", [(load_wine, 0.96), (load_iris, 0.94)])
+def test_the_default_is_good(load, least):
+    X, y = load(return_X_y=True)
+    folds = KFold(3, shuffle=True, random_state=0)
+    assert cross_val_score(LowRankClassifier(random_state=0), X, y, cv=folds).mean() > least
+
+
+def test_a_thousand_classes_take_five_outputs():
+    """No array of samples by classes is held; the largest chunks have 2^22 numbers."""
+    rng = np.random.default_rng(0)
+    n_classes, n = 20_000, 50_000
+    alpha, beta = rng.normal(size=(n_classes, 5)), rng.normal(size=(n_classes, 5))
+    y = np.append(np.arange(n_classes), rng.integers(n_classes, size=n - n_classes))
+    X = alpha[y] + 0.1 * rng.normal(size=(n, 5))
+    clf = LowRankClassifier(LinearRegression(), loss_matrix=LowRankLoss(alpha, beta))
+    tracemalloc.start()
+    predicted = clf.fit(X, y).predict(X[:2000])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert clf.regressor_.coef_.shape == (5, 5)
+    assert peak < 2.5 * 2**22 * 8 < 2000 * n_classes * 8
+    regret = np.einsum("nd,nd->n", X[:2000], beta[predicted]) - (X[:2000] @ beta.T).min(axis=1)
+    assert np.median(regret) < 0.1
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_classes_and_targets_of_any_type():
+    X, y = load_iris(return_X_y=True)
+    costs = np.c_[1 - np.eye(3), np.full(3, 0.3)]
+    words = np.array(["setosa", "versicolor", "virginica"])
+    plain = LowRankClassifier(Ridge(), loss_matrix=costs, targets=[0, 1, 2, -1]).fit(X, y)
+    chosen = plain.predict(X)
+    assert plain.targets_.dtype.kind == "i" and set(chosen) == {0, 1, 2, -1}
+    for names in (words, words.astype(object)):
+        clf = clone(plain).set_params(targets=[*words, "don't know"]).fit(X, names[y])
+        np.testing.assert_array_equal(clf.classes_, words)
+        np.testing.assert_array_equal(clf.predict(X), np.append(words, "don't know")[chosen])
+        assert clf.score(X, names[y]) == plain.score(X, y)
+    mixed = clone(plain).set_params(targets=[0, 1, 2, "don't know"]).fit(X, y)
+    assert mixed.targets_.tolist() == [0, 1, 2, "don't know"]
+    assert mixed.score(X, y) == plain.score(X, y)
+
+
+def test_rows_are_those_of_classes():
+    X, y = load_iris(return_X_y=True)
+    costs = np.array([[0, 1.0, 1], [1, 0, 1], [9, 3, 0]])
+    plain = LowRankClassifier(Ridge(), loss_matrix=costs).fit(X, y)
+    turned = LowRankClassifier(Ridge(), loss_matrix=costs[::-1, ::-1], classes=[2, 1, 0]).fit(X, y)
+    assert turned.classes_.tolist() == [2, 1, 0]
+    np.testing.assert_array_equal(plain.predict(X), turned.predict(X))
+    few = LowRankClassifier(Ridge(), loss_matrix=costs, classes=[0, 1, 2]).fit(X[:100], y[:100])
+    assert set(few.predict(X)) <= {0, 1} and few.predict_cost(X).shape == (150, 3)
+    assert few.score(X, y) == pytest.approx(1 - costs[y, few.predict(X)].mean())
+
+
+def test_accuracy_of_zero_one_loss_counts_unseen_classes():
+    X, y = load_iris(return_X_y=True)
+    clf = LowRankClassifier(Ridge()).fit(X[:100], y[:100])
+    assert clf.score(X, y) == accuracy_score(y, clf.predict(X)) < 2 / 3 + 1e-9
+
+
+def test_data_frames_and_sparse_text():
+    pd = pytest.importorskip("pandas")
+    frame, y = load_wine(as_frame=True, return_X_y=True)
+    clf = LowRankClassifier(HistGradientBoostingRegressor(max_iter=5)).fit(frame, y)
+    np.testing.assert_array_equal(clf.feature_names_in_, frame.columns)
+    assert clf.score(frame, pd.Series(y.to_numpy(), index=frame.index[::-1])) > 0.9
+    documents = ["good film", "bad film", "good good", "bad bad bad"] * 3
+    words = CountVectorizer().fit_transform(documents)
+    labels = ["pos", "neg", "pos", "neg"] * 3
+    assert LowRankClassifier(Ridge()).fit(words, labels).score(words, labels) == 1
+    with_nan = frame.mask(frame > 1.5 * frame.mean())
+    assert clf.fit(with_nan, y).score(with_nan, y) > 0.9
+
+
+# ---------------------------------------------------------------- model selection
+
+
+def test_grid_search_by_cost_over_folds_that_lack_a_class():
+    """The data are not shuffled, so that each test fold of iris is a class that training lacks."""
+    X, y = load_iris(return_X_y=True)
+    costs = np.array([[0, 1.0, 5], [1, 0, 1], [2, 1, 0]])
+    scorer = make_cost_scorer(costs, classes=[0, 1, 2])
+    search = GridSearchCV(
+        make_pipeline(
+            StandardScaler(), LowRankClassifier(Ridge(), loss_matrix=costs, classes=[0, 1, 2])
+        ),
+        {"lowrankclassifier__regressor__alpha": [0.1, 1e6]},
+        scoring=scorer,
+        cv=KFold(3),
+        error_score="raise",
+    ).fit(X, y)
+    for i, (train, test) in enumerate(KFold(3).split(X)):
+        predicted = clone(search.estimator).set_params(**search.cv_results_["params"][0]).fit(
+            X[train], y[train]
+        ).predict(X[test])  # fmt: skip
+        score = search.cv_results_[f"split{i}_test_score"][0]
+        assert score == -costs[y[test], predicted].mean()
+    others = cross_val_score(LogisticRegression(max_iter=500), X, y, scoring=scorer, cv=KFold(3))
+    assert np.isfinite(others).all() and (others < 0).any()
+    choices = {"loss_matrix": [None, LowRankLoss.from_matrix(costs), distance]}
+    searched = GridSearchCV(LowRankClassifier(Ridge()), choices, scoring=scorer).fit(X, y)
+    assert pickle.loads(pickle.dumps(searched)).predict(X).shape == (150,)
+
+
+def test_mean_cost_by_name():
+    costs = [[0, 2, 0.5], [7, 0, 0.5]]
+    names = {"classes": ["b", "a"], "targets": ["b", "a", "?"]}
+    y_true, y_pred = ["a", "a", "b", "b"], ["b", "?", "a", "b"]
+    assert mean_cost_loss(y_true, y_pred, costs, **names) == (7 + 0.5 + 2 + 0) / 4
+    weighted = mean_cost_loss(y_true, y_pred, costs, **names, sample_weight=[0, 1, 1, 0])
+    assert weighted == 2.5 / 2
+    for other in (LowRankLoss.from_matrix(costs), lambda classes: costs):
+        assert mean_cost_loss(y_true, y_pred, other, **names) == pytest.approx(9.5 / 4)
+    assert mean_cost_loss([1, 2], [1, 1], [[0, 1], [4, 0]], classes=[1, 2]) == 2
+
+
+def test_recalibration_makes_costs_pay_on_digits():
+    """Least squares shrinks its predictions; probabilities of these predictions correct that."""
+    X, y = load_digits(return_X_y=True)
+    costs = 1 - np.eye(10)
+    costs[9, :9] = 10  # the cost of missing a nine
+    train, test = slice(None, None, 2), slice(1, None, 2)
+    ridge = make_pipeline(StandardScaler(), Ridge())
+    scorer = make_cost_scorer(costs, classes=range(10))
+    plain = LowRankClassifier(ridge).fit(X[train], y[train])
+    cautious = LowRankClassifier(ridge, loss_matrix=costs, n_folds=None).fit(X[train], y[train])
+    clf = LowRankClassifier(ridge, loss_matrix=costs).fit(X[train], y[train])
+    scores = [scorer(model, X[test], y[test]) for model in (cautious, plain, clf)]
+    assert scores[0] < scores[1] - 0.1 and scores[2] > scores[1] + 0.05
+    expected = clf.predict_cost(X[test])
+    assert -1e-9 < expected.min() and expected.max() < 10 + 1e-9
+    np.testing.assert_array_equal(clf.predict(X[test]), expected.argmin(axis=1))
+    assert expected.min(axis=1).mean() == pytest.approx(-scores[2], abs=0.08)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_recalibration_equals_its_formula_written_out(weighted):
+    """Classes missing from y have probability 0."""
+    rng = np.random.default_rng(0)
+    X, y = load_iris(return_X_y=True)
+    y += y > 0  # class 1 is missing
+    weight = rng.integers(0, 4, size=150).astype(float) if weighted else np.ones(150)
+    costs = distance(range(4)) ** 2 + np.arange(4.0)[:, None]
+    clf = LowRankClassifier(Ridge(), loss_matrix=costs, classes=range(4), n_folds=3)
+    clf.fit(X, y, weight if weighted else None)
+    X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+    fold, alpha = np.empty(len(y), dtype=int), clf.loss_.alpha[y]
+    for label in range(4):
+        before = np.sum(y < label)
+        fold[y == label] = (before + np.arange(np.sum(y == label))) % 3
+    held_out = np.empty_like(alpha)
+    for k in range(3):
+        part = Ridge().fit(X[fold != k], alpha[fold != k], weight[fold != k])
+        held_out[fold == k] = part.predict(X[fold == k]).reshape(-1, alpha.shape[1])
+    scaler = StandardScaler().fit(held_out)
+    logistic = LogisticRegression(max_iter=1000)
+    logistic.fit(scaler.transform(held_out), y, weight / weight.mean())
+    u = Ridge().fit(X, alpha, weight).predict(X).reshape(alpha.shape)
+    q = np.insert(logistic.predict_proba(scaler.transform(u)), 1, 0.0, axis=1)
+    np.testing.assert_allclose(clf.predict_cost(X), q @ costs, rtol=1e-4)
+
+
+def test_recalibration_is_used_only_where_it_is_better():
+    """The frequencies of cells are exact, so that recalibration could only add noise."""
+    rng = np.random.default_rng(0)
+    chosen = []
+    for _ in range(6):
+        X, y = cells(30, 3, 3000, rng)
+        clf = LowRankClassifier(LinearRegression(fit_intercept=False), loss_matrix=distance)
+        chosen.append(clf.fit(X, y).recalibrator_ is not None)
+    assert not any(chosen)
+    few = clone(clf).set_params(n_folds=10).fit(X[:4], [0, 1, 0, 1])
+    assert few.predict(X).shape == (len(X),)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        (
+            {"loss_matrix": 1 - np.eye(4)},
+            r"shape \(4, 4\), but there are 3 classes \(rows: \[0, 1, 2\]\) .* classes=",
+        ),
+        ({"loss_matrix": np.ones((3, 4))}, r"\(3, 4\), but there are .* 3 targets.* targets="),
+        (
+            {"loss_matrix": np.ones((3, 4)), "targets": [1, 2]},
+            r"shape \(3, 4\), but there are 3 classes .* and 2 targets",
+        ),
+        ({"loss_matrix": np.ones((3, 2)), "targets": [1, 1]}, "targets must be different names"),
+        ({"loss_matrix": np.c_[1 - np.eye(3), np.zeros(3)], "targets": "abcd"}, "targets"),
+        ({"loss_matrix": np.full((3, 3), np.nan)}, "loss_matrix contains NaN"),
+        ({"loss_matrix": LowRankLoss(np.eye(5), np.eye(5))}, r"shape \(5, 5\)"),
+        ({"loss_matrix": lambda classes: np.ones(3)}, "Expected 2D array"),
+        ({"classes": [0, 1]}, r"y contains 2, not among the classes: \[0, 1\]"),
+        ({"classes": [0, 1, 1, 2]}, "classes must be different names"),
+        ({"regressor": "ridge"}, "regressor"),
+        ({"n_folds": 1}, r"'n_folds' parameter .* in the range \[2, inf\)"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        LowRankClassifier(**({"regressor": Ridge()} | parameters)).fit(X, y)
+
+
+def test_a_target_that_costs_nothing_is_always_predicted():
+    X, y = load_iris(return_X_y=True)
+    costs = np.c_[1 - np.eye(3), np.zeros(3)]
+    free = LowRankClassifier(Ridge(), loss_matrix=costs, targets=list("abcd")).fit(X, y)
+    assert set(free.predict(X).tolist()) == {"d"} and free.score(X, y) == 1
+
+
+def test_equal_differences_of_costs_in_all_classes():
+    X, y = load_iris(return_X_y=True)
+    costs = np.array([[2.0, 1.0, 3.0], [5.0, 4.0, 6.0], [2.5, 1.5, 3.5]])
+    clf = LowRankClassifier(Ridge(), loss_matrix=costs, targets=list("abc"), n_folds=None)
+    clf.fit(X, y)
+    assert set(clf.predict(X).tolist()) == {"b"}
+    np.testing.assert_allclose(clf.predict_cost(X).mean(axis=0), costs.mean(axis=0))
+    constant = clf.set_params(loss_matrix=np.ones((3, 3)), n_folds=5).fit(X, y)
+    assert set(constant.predict(X).tolist()) == {"a"} and constant.recalibrator_ is None
+    np.testing.assert_allclose(constant.predict_cost(X), 1)
+
+
+def test_a_score_is_1_minus_the_mean_of_the_given_costs():
+    """Factored costs of right answers would be 0 up to rounding only."""
+    rng = np.random.default_rng(0)
+    X, y = np.eye(6), np.arange(6)
+    for _ in range(20):
+        costs = rng.exponential(size=(6, 6)) * (1 - np.eye(6))
+        clf = LowRankClassifier(LinearRegression(), loss_matrix=costs, n_folds=None).fit(X, y)
+        assert clf.score(X, y) == 1
+    gains = LowRankClassifier(LinearRegression(), loss_matrix=-np.eye(6), n_folds=None).fit(X, y)
+    assert gains.score(X, y) == 2 and gains.score(X, (y + 1) % 6) == 1
+    scorer = make_cost_scorer(-np.eye(6), classes=range(6))
+    assert scorer(gains, X, y) == 1
+
+
+def test_bad_data():
+    X, y = load_iris(return_X_y=True)
+    clf = LowRankClassifier(Ridge())
+    assert set(clf.fit(X[:50], y[:50]).predict(X)) == {0}  # there is one class
+    clf = LowRankClassifier(Ridge(), loss_matrix=distance).fit(X, y)
+    with pytest.raises(ValueError, match="y_true contains 7, not among the classes"):
+        clf.score(X[:2], [0, 7])
+    with pytest.raises(ValueError, match="inconsistent"):
+        clf.score(X, y[:-1])
+    with pytest.raises(ValueError, match="inconsistent"):
+        clf.fit(X, y[:-1])
+    with pytest.raises(ValueError, match=r"shape \(3, 3\), but there are 2 classes"):
+        make_cost_scorer(distance(range(3)), classes=[0, 1])
+    with pytest.raises(ValueError, match="y_pred contains '\\?', not among the targets"):
+        mean_cost_loss(["a"], ["?"], [[0, 1], [1, 0]], classes=["a", "b"])
+
+
+def test_the_scale_of_weights_does_not_matter():
+    X, y = load_digits(return_X_y=True)
+    L = 1 - np.eye(10)
+    L[9, :9] = 10
+    fits = [
+        LowRankClassifier(LinearRegression(), loss_matrix=L, n_folds=np.int64(3)).fit(
+            X[:400], y[:400], sample_weight=np.full(400, scale)
+        )
+        for scale in (1.0, 1 / 400)
+    ]
+    assert all(one.recalibrator_ is not None for one in fits)
+    one, two = (fit.predict_cost(X[400:600]) for fit in fits)
+    np.testing.assert_allclose(one, two, atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**100])
+def test_expected_costs_are_in_the_unit_of_the_costs(unit):
+    X, y = load_wine(return_X_y=True)
+    costs = seldom_one(np.arange(3)) + np.array([[0], [5], [1]])
+    one, other = (
+        LowRankClassifier(Ridge(), loss_matrix=u * costs, n_folds=None).fit(X, y)
+        for u in (1.0, unit)
+    )
+    wanted = unit * one.predict_cost(X)
+    np.testing.assert_allclose(other.predict_cost(X), wanted, rtol=1e-9, atol=1e-9 * unit)
+
+
+def test_more_bad_input():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="loss_matrix has a missing entry"):
+        LowRankClassifier(loss_matrix=lambda classes: None).fit(X, y)
+    with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
+        LowRankClassifier(LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="does not take sample_weight"):
+        LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.arange(1.0, 151))
+    with pytest.raises(ValueError, match="0 sample"):
+        mean_cost_loss([], [], 1 - np.eye(2), classes=[0, 1])

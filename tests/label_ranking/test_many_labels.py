@@ -1,0 +1,251 @@
+"""CalibratedLabelRanker with many labels: scores in the place of pairs, and what they lose."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.tree import DecisionTreeRegressor
+
+from sklearn_rankcal import CalibratedLabelRanker
+from sklearn_rankcal.datasets import make_label_ranking
+from sklearn_rankcal.label_ranking import BlendedRegressor, _blend, _label_targets
+from sklearn_rankcal.label_ranking._label_targets import (
+    goes_by_scores,
+    make_label_targets,
+    scores_of_labels,
+)
+from sklearn_rankcal.label_ranking._outputs import fill_unknown
+from sklearn_rankcal.labels import rankings_to_preferences
+from sklearn_rankcal.losses import PD, PDByScores
+from sklearn_rankcal.queries import Queries
+
+from .. import oracles
+
+
+@pytest.fixture
+def two_are_many(monkeypatch):
+    monkeypatch.setattr(_label_targets, "MAX_LABELS_BY_PAIRS", 2)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_label_ranking(240, 4, 3, kind="mallows", noise=0.5, random_state=0)
+
+
+def test_scores_are_those_of_pd_by_scores():
+    ranks = np.random.default_rng(0).integers(1, 6, (50, 6)).astype(float)
+    wanted = PDByScores().encode((6 - ranks).ravel(), Queries.uniform(50, 6)).reshape(50, 6)
+    np.testing.assert_allclose(scores_of_labels("ranks", ranks), wanted, atol=1e-12)
+    np.testing.assert_allclose(scores_of_labels("relevance", 9 - ranks), wanted, atol=1e-12)
+    some = np.where(np.random.default_rng(1).random(ranks.shape) < 0.3, np.nan, ranks)
+    untied = some + np.arange(6) / 10  # in weights, a tie cannot be told from a missing pair
+    np.testing.assert_allclose(
+        scores_of_labels("weights", rankings_to_preferences(untied)),
+        scores_of_labels("ranks", untied),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_scores_of_a_part_are_unbiased(size):
+    """Their mean over all parts of a size that have the label is the score of the whole."""
+    ranks = np.array([[3.0, 1, 5, 2, 4]])
+    parts = list(itertools.combinations(range(5), size))
+    shown = np.full((len(parts), 5), np.nan)
+    for row, part in enumerate(parts):
+        shown[row, part] = ranks[0, part]
+    scores = scores_of_labels("ranks", shown)
+    np.testing.assert_array_equal(np.isnan(scores), np.isnan(shown))
+    np.testing.assert_allclose(np.nanmean(scores, axis=0), scores_of_labels("ranks", ranks)[0])
+
+
+def test_when_scores_take_the_place_of_pairs():
+    assert goes_by_scores(PD(), "auto", 21) and not goes_by_scores(PD(), "auto", 20)
+    for loss, decoder in [
+        (PD("graded"), "auto"),
+        (PD(equal_queries=True), "auto"),
+        (PD(), "local_search"),
+        (PDByScores(), "auto"),
+    ]:
+        assert not goes_by_scores(loss, decoder, 100)
+
+
+def test_the_ranker_learns_scores(data, two_are_many):
+    ranker = CalibratedLabelRanker(LinearRegression()).fit(data.X, data.Y)
+    by_scores = CalibratedLabelRanker(LinearRegression(), loss="pd_by_scores").fit(data.X, data.Y)
+    np.testing.assert_allclose(ranker.regressor_.coef_, by_scores.regressor_.coef_, atol=1e-12)
+    assert ranker.by_scores_ and not by_scores.by_scores_
+    np.testing.assert_array_equal(ranker.predict(data.X), by_scores.predict(data.X))
+    assert ranker.score(data.X, data.Y) == by_scores.score(data.X, data.Y)
+    scores = by_scores.regressor_.predict(data.X)
+    np.testing.assert_allclose(
+        ranker.predict_preferences(data.X),
+        scores[:, :, None] - scores[:, None, :],
+        atol=1e-12,
+    )
+    weights = CalibratedLabelRanker(LinearRegression()).fit(data.X, rankings_to_preferences(data.Y))
+    np.testing.assert_array_equal(weights.predict(data.X), ranker.predict(data.X))
+    pairs = CalibratedLabelRanker(LinearRegression(), decoder="exact").fit(data.X, data.Y)
+    assert pairs.regressor_.coef_.shape == (6, 3) and not pairs.by_scores_
+
+
+def expected_taus(fitted, orders, probabilities):
+    """The expected tau of the predicted ranking, and the best of all rankings."""
+    order = tuple(np.argsort(fitted.predict([[0.0]])[0]).tolist())
+    r = len(order)
+    taus = {
+        other: sum(
+            p * oracles.kendall_tau([r - 1.0 - own.index(i) for i in range(r)], list(other))
+            for own, p in zip(orders, probabilities, strict=True)
+        )
+        for other in map(tuple, oracles.all_orders(r))
+    }
+    return taus[order], max(taus.values())
+
+
+def fit_distribution(orders, probabilities):
+    ranks = np.array([[own.index(i) + 1 for i in range(len(own))] for own in orders])
+    X = np.zeros((len(orders), 1))
+    return CalibratedLabelRanker(DecisionTreeRegressor()).fit(X, ranks, np.array(probabilities))
+
+
+def test_scores_are_calibrated_under_their_condition(monkeypatch):
+    """Plackett-Luce orders meet the condition P_f; of the others, only pairs find the best."""
+    limit = _label_targets.MAX_LABELS_BY_PAIRS
+    monkeypatch.setattr(_label_targets, "MAX_LABELS_BY_PAIRS", 2)
+    orders = [tuple(order) for order in oracles.all_orders(4)]
+    for seed in range(5):
+        strength = np.random.default_rng(seed).uniform(0.2, 2, size=4)
+        probabilities = [
+            np.prod([strength[a] / strength[list(own[k:])].sum() for k, a in enumerate(own)])
+            for own in orders
+        ]
+        found, best = expected_taus(fit_distribution(orders, probabilities), orders, probabilities)
+        assert found == pytest.approx(best)
+    outside = ([(0, 1, 2), (1, 2, 0)], [0.6, 0.4])  # a > b > c against b > c > a
+    found, best = expected_taus(fit_distribution(*outside), *outside)
+    assert found < best - 0.1
+    monkeypatch.setattr(_label_targets, "MAX_LABELS_BY_PAIRS", limit)
+    found, best = expected_taus(fit_distribution(*outside), *outside)
+    assert found == pytest.approx(best)
+
+
+def test_rows_without_a_preference_are_left_out(data, two_are_many):
+    half = np.arange(240) % 2 == 0
+    for nothing in (np.ones(4), np.array([np.nan, 1, np.nan, np.nan])):
+        Y = np.where(half[:, None], data.Y, nothing)
+        ranker = CalibratedLabelRanker(LinearRegression(), unlisted="ignore").fit(data.X, Y)
+        wanted = CalibratedLabelRanker(LinearRegression()).fit(data.X[half], data.Y[half])
+        np.testing.assert_allclose(ranker.regressor_.coef_, wanted.regressor_.coef_, atol=1e-12)
+    with pytest.raises(ValueError, match="judges no pair"):
+        ranker.fit(data.X, np.ones((240, 4)))
+    tied = make_label_targets(PD(), "ranks", np.array([[1.0, 1, np.nan], [1, 1, 1]]), True)
+    assert tied.defined.tolist() == [True, False]
+
+
+def test_predictions_of_unknown_scores_are_scaled_back():
+    rng = np.random.default_rng(0)
+    truth = rng.normal([0, 1, 5], size=(400, 3))
+    known = rng.random(truth.shape) < 0.5
+    weight = rng.uniform(0.1, 2, size=400)
+    shown = np.where(known, truth, 0.0)
+    means = fill_unknown(shown, known, weight)
+    for k in range(3):
+        own = known[:, k]
+        mean = np.average(truth[own, k], weights=weight[own])
+        np.testing.assert_allclose(means[:, k], np.where(own, truth[:, k], mean))
+    drawn = np.where(known, truth, means)
+    center = np.array([means[~known[:, k], k][0] for k in range(3)])
+    shrunk = center + 0.3 * (truth - center)  # as a fit to these means is
+    np.testing.assert_allclose(fill_unknown(shown, known, weight, shrunk), truth)
+    useless = np.broadcast_to(center, truth.shape)
+    np.testing.assert_allclose(fill_unknown(shown, known, weight, useless), drawn)
+    opposite = center - (truth - center)
+    np.testing.assert_allclose(fill_unknown(shown, known, weight, opposite), drawn)
+
+
+@pytest.mark.parametrize("missing", ["impute", "pairwise"])
+def test_scores_with_missing_entries(data, two_are_many, missing):
+    Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.3, np.nan, data.Y)
+    ranker = CalibratedLabelRanker(LinearRegression(), missing=missing).fit(data.X, Y)
+    scores = scores_of_labels("ranks", Y)
+    own = np.column_stack(
+        [
+            LinearRegression().fit(data.X[some], scores[some, k]).predict(data.X)
+            for k, some in enumerate(~np.isnan(scores).T)
+        ]
+    )
+    assert (ranker.regressors_ is None) == (missing == "impute")
+    if missing == "impute":
+        rows = ~np.isnan(scores).all(axis=1)
+        filled = np.where(np.isnan(scores), own, scores)[rows]
+        own = LinearRegression().fit(data.X[rows], filled).predict(data.X)
+    found = ranker.predict_preferences(data.X)
+    np.testing.assert_allclose(found, own[:, :, None] - own[:, None, :], atol=1e-12)
+
+
+def many(n, r, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    utility = np.tanh(X @ rng.normal(size=(5, r))) + 0.5 * rng.gumbel(size=(n, r))
+    return X, (-utility).argsort(axis=1).argsort(axis=1) + 1.0
+
+
+def test_the_default_imputes_all_labels_together():
+    X, Y = many(400, 24)
+    gone = np.random.default_rng(1).random(Y.shape) < 0.6
+    regressor = BlendedRegressor(n_estimators=20)
+    whole, part, blind = (
+        CalibratedLabelRanker(regressor, random_state=0).fit(X[:300], y)
+        for y in (
+            Y[:300],
+            np.where(gone, np.nan, Y)[:300],
+            np.random.default_rng(2).permuted(np.where(gone, np.nan, Y)[:300], axis=1),
+        )
+    )
+    assert part.by_scores_ and part.regressors_ is None
+    of_whole, of_part, of_blind = (one.score(X[300:], Y[300:]) for one in (whole, part, blind))
+    assert of_whole - 0.06 < of_part and of_blind < 0.1 < of_part - 0.2
+    tiny = CalibratedLabelRanker(regressor, random_state=0).fit(
+        X[:3], np.where(gone, np.nan, Y)[:3]
+    )
+    assert sorted(tiny.predict(X[:1])[0]) == list(range(1, 25))
+
+
+def test_score_in_blocks(data):
+    Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.3, np.nan, data.Y)
+    ranker = CalibratedLabelRanker(Ridge()).fit(data.X, data.Y)
+    weight = np.random.default_rng(1).random(240)
+    for y in (Y, data.Y):
+        whole = ranker.score(data.X, y, weight)
+        with config_context(working_memory=0.01):
+            assert ranker.score(data.X, y, weight) == pytest.approx(whole, abs=1e-12)
+
+
+def test_large_forests_have_larger_leaves(monkeypatch):
+    X, Y = many(60, 3)
+    model = BlendedRegressor(n_estimators=40, random_state=0)
+    assert model.fit(X, Y).forest_.min_samples_leaf == 1
+    monkeypatch.setattr(_blend, "FOREST_BYTES", 16 * 40 * 60 * 3 // 4)
+    large = model.fit(X, Y).forest_
+    assert large.min_samples_leaf == 4
+    size = sum(tree.tree_.value.nbytes for tree in large.estimators_)
+    assert size <= _blend.FOREST_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "r", "seconds"), [(20_000, 50, 120), (2000, 200, 60)])
+def test_time_and_memory_of_many_labels(n, r, seconds):
+    """The limits are about eight times the processor time that was measured."""
+    import time
+
+    X, Y = many(n + 1000, r)
+    start = time.process_time()
+    ranker = CalibratedLabelRanker(random_state=0).fit(X[:n], Y[:n])
+    fitted = time.process_time()
+    assert ranker.score(X[n:], Y[n:]) > 0.4
+    assert fitted - start < seconds and time.process_time() - fitted < 1.0
+    trees = sum(tree.tree_.value.nbytes for tree in ranker.regressor_.forest_.estimators_)
+    assert trees < 1.2 * _blend.FOREST_BYTES

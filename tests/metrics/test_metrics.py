@@ -1,0 +1,493 @@
+"""Metrics, compared with means over all orders of ties, scikit-learn, SciPy and trec_eval."""
+
+import gzip
+import itertools
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankcal import metrics as m
+from sklearn_rankcal import relevance_labels
+from sklearn_rankcal.losses import Positional
+from sklearn_rankcal.queries import Queries, Ranking
+
+from .. import oracles
+from ..metric_data import QUERIES, S, Y, per_query
+
+# Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
+    "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
+)
+
+
+# For each name: the public function, its oracle, and whether labels must be binary.
+CASES = {
+    "precision": (partial(m.precision_at_k_score, k=2), partial(oracles.precision, k=2), True),
+    "recall": (partial(m.recall_at_k_score, k=2), partial(oracles.recall, k=2), True),
+    "map": (m.map_score, oracles.average_precision, True),
+    "map@3": (partial(m.map_score, k=3), partial(oracles.average_precision, k=3), True),
+    "mrr": (m.mrr_score, oracles.reciprocal_rank, True),
+    "mrr@2": (partial(m.mrr_score, k=2), partial(oracles.reciprocal_rank, k=2), True),
+    "auc": (m.auc_score, oracles.auc, True),
+    "dcg": (m.dcg_score, oracles.dcg, False),
+    "dcg@2": (partial(m.dcg_score, k=2), partial(oracles.dcg, k=2), False),
+    "ndcg": (m.ndcg_score, oracles.ndcg, False),
+    "ndcg@3 linear": (
+        partial(m.ndcg_score, k=3, gain="linear"),
+        partial(oracles.ndcg, k=3, gain=oracles.gain_linear),
+        False,
+    ),
+    "eru": (
+        partial(m.eru_score, neutral=1, half_life=3),
+        partial(oracles.eru, neutral=1, half_life=3),
+        False,
+    ),
+    "err": (partial(m.err_score, max_relevance=3), partial(oracles.err, top=3), False),
+    "err@2": (partial(m.err_score, k=2, max_relevance=3), partial(oracles.err, k=2, top=3), False),
+    "spearman": (m.spearman_score, oracles.spearman, False),
+    "kendall": (m.kendall_tau_score, oracles.kendall_tau, False),
+    "pd": (m.pairwise_disagreement_loss, oracles.disagreement, False),
+    "pd sum": (
+        partial(m.pairwise_disagreement_loss, normalize=False),
+        partial(oracles.disagreement, normalize=False),
+        False,
+    ),
+    "pd graded": (
+        partial(m.pairwise_disagreement_loss, pair_weight="graded"),
+        partial(oracles.disagreement, pair_weight="graded"),
+        False,
+    ),
+}
+BEST_IS_MIN = {"pd", "pd sum", "pd graded"}
+
+query = st.integers(1, 5).flatmap(
+    lambda r: st.tuples(
+        st.lists(st.integers(0, 3), min_size=r, max_size=r),
+        st.lists(st.integers(0, 3), min_size=r, max_size=r),
+    )
+)
+
+
+def stacked(queries, binary):
+    """Return labels, scores and groups of several queries, whose rows are not contiguous."""
+    y = np.concatenate([labels for labels, _ in queries])
+    scores = np.concatenate([scores for _, scores in queries]).astype(float)
+    groups = np.repeat(np.arange(len(queries)), [len(labels) for labels, _ in queries])
+    shuffle = np.random.RandomState(0).permutation(len(y))
+    return ((y > 1).astype(int) if binary else y)[shuffle], scores[shuffle], groups[shuffle]
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=40, deadline=None)
+@given(st.lists(query, min_size=1, max_size=4))
+def test_the_average_of_ties_is_the_mean_over_all_their_orders(name, queries):
+    metric, oracle, binary = CASES[name]
+    y, scores, groups = stacked(queries, binary)
+    got = per_query(metric, y, scores, groups=groups)
+    np.testing.assert_allclose(got, oracles.per_query(oracle, y, scores, groups), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=20, deadline=None)
+@given(st.lists(query, min_size=1, max_size=3))
+def test_the_tie_rules_best_worst_and_first(name, queries):
+    metric, oracle, binary = CASES[name]
+    y, scores, groups = stacked(queries, binary)
+    for rows in oracles.split(groups):
+        labels, values = y[rows].tolist(), scores[rows].tolist()
+        possible = [oracle(labels, order) for order in oracles.orders_of_scores(values)]
+        sign = -1 if name in BEST_IS_MIN else 1
+        # These measures are best when the most relevant of the tied documents comes first, and
+        # worst when the least relevant one does.
+        best = max(possible, key=lambda value: sign * value)
+        worst = min(possible, key=lambda value: sign * value)
+        first = sorted(range(len(rows)), key=lambda i: (-values[i], i))
+        for ties, wanted in (("best", best), ("worst", worst), ("first", oracle(labels, first))):
+            got = per_query(metric, labels, values, ties=ties)[0]
+            np.testing.assert_allclose(got, wanted, atol=1e-10, err_msg=f"{name} ties={ties}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ranks_and_scores_agree_without_ties(name):
+    metric, _, binary = CASES[name]
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 9, size=80)
+    y = rng.integers(0, 2 if binary else 4, size=80)
+    scores = rng.normal(size=80)
+    ranks = np.empty(80, dtype=int)
+    for rows in oracles.split(groups):
+        ranks[rows] = scipy.stats.rankdata(-scores[rows]).astype(int)
+    by_scores = metric(y, scores, groups=groups)
+    assert metric(y, ranks=ranks, groups=groups) == pytest.approx(by_scores, abs=1e-12)
+    labels = relevance_labels(y, groups)
+    assert metric(labels, scores) == pytest.approx(by_scores, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_degenerate_queries(name):
+    metric, oracle, _binary = CASES[name]
+    y, scores = [0, 0, 1, 1, 1, 0], [3.0, 2.0, 1.0, 2.0, 1.0, 0.0]
+    # no relevant document, a single document, equal labels, a single irrelevant document
+    groups = [0, 0, 1, 2, 2, 3]
+    expected = oracles.per_query(oracle, y, scores, groups)
+    values = per_query(metric, y, scores, groups=groups)
+    np.testing.assert_allclose(values, expected)
+    if np.isnan(expected).all():
+        with pytest.warns(UndefinedMetricWarning, match="undefined on all 4 queries"):
+            assert np.isnan(metric(y, scores, groups=groups))
+    else:
+        assert metric(y, scores, groups=groups) == pytest.approx(np.nanmean(expected))
+    for filler in (0, 1):
+        filled = np.where(np.isnan(expected), filler, expected)
+        got = metric(y, scores, groups=groups, zero_division=filler)
+        assert got == pytest.approx(filled.mean())
+
+
+def test_one_metric_can_be_given_by_name():
+    scores = m.evaluate_rankings(Y, S, metrics="mrr", sample_weight=[1e50] * 3)
+    assert scores == {"mrr": 1.0}
+
+
+def test_query_weights_are_the_mean_of_their_rows():
+    y, scores, groups = [1, 0, 0, 1], [1.0, 0.0, 1.0, 0.0], [0, 0, 1, 1]
+    got = m.mrr_score(y, scores, groups=groups, sample_weight=[1, 3, 0, 1])
+    assert got == pytest.approx((2 * 1.0 + 0.5 * 0.5) / 2.5)
+
+
+def test_agrees_with_scikit_learn_with_ties():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 4, size=(30, 12)), rng.integers(0, 5, size=(30, 12)).astype(float)
+    for k in (None, 1, 5, 12, 40):
+        gainless = np.vstack([y, np.zeros(12)]), np.vstack([scores, scores[0]])
+        wanted = sklearn.metrics.ndcg_score(*gainless, k=k)
+        got = m.ndcg_score(*gainless, k=k, gain="linear", zero_division=0)
+        assert got == pytest.approx(wanted)
+        wanted = sklearn.metrics.ndcg_score(y, scores, k=k)
+        assert m.ndcg_score(y, scores, k=k, gain="linear") == pytest.approx(wanted)
+        wanted = sklearn.metrics.dcg_score(y, scores, k=k)
+        assert m.dcg_score(y, scores, k=k, gain="linear") == pytest.approx(wanted)
+    binary = (y > 1).astype(int)
+    got = per_query(m.auc_score, binary, scores)
+    for row in range(30):
+        wanted = sklearn.metrics.roc_auc_score(binary[row], scores[row])
+        assert got[row] == pytest.approx(wanted)
+    untied = rng.normal(size=(30, 12))
+    got = per_query(m.map_score, binary, untied)
+    wanted = [
+        sklearn.metrics.average_precision_score(a, b) for a, b in zip(binary, untied, strict=True)
+    ]
+    np.testing.assert_allclose(got, wanted)
+
+
+def test_agrees_with_scipy_without_tied_scores():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=15)
+    for y in (rng.permutation(15), rng.integers(0, 4, size=15)):
+        wanted = scipy.stats.spearmanr(y, scores).statistic
+        assert m.spearman_score(y, scores) == pytest.approx(wanted)
+        assert m.kendall_tau_score(y, scores) == pytest.approx(
+            scipy.stats.somersd(y, scores).statistic
+        )
+    y = rng.permutation(15)
+    assert m.kendall_tau_score(y, scores) == pytest.approx(
+        scipy.stats.kendalltau(y, scores).statistic
+    )
+
+
+@pytest.mark.parametrize("pair_weight", ["binary", "graded"])
+def test_disagreement_of_real_valued_labels_and_large_queries(pair_weight):
+    rng = np.random.default_rng(0)
+    y, scores = rng.normal(size=300).round(2), rng.normal(size=300).round(1)
+    better = y[:, None] > y
+    weight = np.where(better, y[:, None] - y if pair_weight == "graded" else 1.0, 0.0)
+    cost = (scores[:, None] < scores) + 0.5 * (scores[:, None] == scores)
+    got = m.pairwise_disagreement_loss(y, scores, pair_weight=pair_weight, normalize=False)
+    assert got == pytest.approx((weight * cost).sum())
+    got = m.pairwise_disagreement_loss(y, scores, pair_weight=pair_weight)
+    assert got == pytest.approx((weight * cost).sum() / weight.sum())
+
+
+def test_tied_err_of_a_large_block_against_simulation():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, size=60)
+    orders = rng.permuted(np.tile(np.arange(60), (4000, 1)), axis=1)
+    simulated = np.mean([oracles.err(y.tolist(), order, top=3) for order in orders.tolist()])
+    exact = m.err_score(y, np.zeros(60), max_relevance=3)
+    assert exact == pytest.approx(simulated, abs=0.01)
+    assert m.mrr_score(y >= 3, np.zeros(60)) == pytest.approx(
+        np.mean([oracles.reciprocal_rank((y >= 3).tolist(), o) for o in orders.tolist()]), abs=0.01
+    )
+
+
+def test_known_values_of_theorem_3_3_of_calauzenes_et_al():
+    """Calauzènes et al. (2013), theorem 3.3: the labels (1,1,0,0) and (0,0,1,1), half each.
+
+    The values of the positions 1,3,2,4 and 1,2,3,4 were enumerated by hand.
+    """
+    y = [1, 1, 0, 0, 0, 0, 1, 1]
+    groups = [0] * 4 + [1] * 4
+    mixed, straight = [1, 3, 2, 4] * 2, [1, 2, 3, 4] * 2
+    assert m.map_score(y, ranks=mixed, groups=groups) == pytest.approx(2 / 3)
+    assert m.map_score(y, ranks=straight, groups=groups) == pytest.approx(17 / 24)
+    assert m.err_score(y, ranks=mixed, groups=groups) == pytest.approx(43 / 96)
+    assert m.err_score(y, ranks=straight, groups=groups) == pytest.approx(41 / 96)
+
+
+# -------------------------------------------------------------------- precision over magnitudes
+
+
+def graded_disagreement(y, scores, normalize):
+    """Compute the graded pairwise disagreement of one query in exact fractions."""
+    lost = total = Fraction(0)
+    for i, j in itertools.permutations(range(len(y)), 2):
+        if y[i] > y[j]:
+            weight = Fraction(float(y[i])) - Fraction(float(y[j]))
+            total += weight
+            lost += weight * (1 + np.sign(scores[j] - scores[i]).astype(int).item()) / 2
+    if not normalize:
+        return float(lost)
+    return float(lost / total) if total else np.nan
+
+
+scaled_query = st.tuples(
+    st.integers(1, 12), st.integers(-30, 30), st.sampled_from([0.0, 1.0, 1e6, 1e15]),
+    st.booleans(), st.booleans(), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+
+
+def drawn_query(size, exponent, offset, few_labels, few_scores, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, size).astype(float) if few_labels else rng.normal(size=size)
+    scores = rng.integers(0, 4, size).astype(float) if few_scores else rng.normal(size=size)
+    return (y + offset) * 10.0**exponent, scores
+
+
+@given(st.lists(scaled_query, min_size=1, max_size=6), st.booleans())
+@settings(deadline=None, max_examples=150)
+def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn, normalize):
+    """Whatever the magnitudes, each value has the same bits as that of the query alone.
+
+    The value is also compared with exact fractions.
+    """
+    queries = [drawn_query(*each) for each in drawn]
+    groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
+    loss = partial(
+        per_query, m.pairwise_disagreement_loss, pair_weight="graded", normalize=normalize
+    )
+    together = loss(
+        np.concatenate([y for y, _ in queries]),
+        np.concatenate([scores for _, scores in queries]),
+        groups=groups,
+    )
+    for value, (y, scores) in zip(together, queries, strict=True):
+        np.testing.assert_array_equal(value, loss(y, scores)[0])
+        wanted = graded_disagreement(y, scores, normalize)
+        np.testing.assert_allclose(value, wanted, rtol=1e-13, atol=0)
+        assert not (normalize and value > 1)
+
+
+def test_a_query_of_huge_labels_leaves_its_neighbours_alone():
+    rng = np.random.default_rng(0)
+    y, scores = rng.normal(size=(40, 10)), rng.normal(size=(40, 10))
+    alone = per_query(m.pairwise_disagreement_loss, y, scores, pair_weight="graded")
+    for place in (0, 20):
+        huge = y.copy()
+        huge[place] *= 1e15
+        got = per_query(m.pairwise_disagreement_loss, huge, scores, pair_weight="graded")
+        np.testing.assert_array_equal(np.delete(got, place), np.delete(alone, place))
+        np.testing.assert_allclose(got[place], alone[place], rtol=1e-13)
+
+
+def magnitudes(seed):
+    """Yield a few queries whose labels differ by up to 30 orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rng.integers(2, 7)):
+        size = rng.integers(1, 40)
+        y = rng.integers(0, 5, size) if rng.random() < 0.5 else rng.random(size) * 3
+        scores = rng.integers(0, 5, size) if rng.random() < 0.5 else rng.normal(size=size)
+        yield y * 10.0 ** (rng.integers(-15, 16) if rng.random() < 0.5 else 0), scores * 1.0
+
+
+@pytest.mark.parametrize("ties", ["average", "worst"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        partial(m.dcg_score, gain="linear"),
+        partial(m.ndcg_score, gain="linear", k=4),
+        partial(m.eru_score, half_life=1.01),
+        m.spearman_score,
+        m.kendall_tau_score,
+        m.pairwise_disagreement_loss,
+        partial(m.map_score, threshold=1),
+        partial(m.mrr_score, threshold=1),
+        partial(m.auc_score, threshold=1),
+        partial(m.recall_at_k_score, threshold=1, k=3),
+        partial(m.err_score, gain=lambda y: np.minimum(y, 9) / 9),
+    ],
+)
+def test_no_metric_of_a_query_depends_on_the_other_queries(metric, ties):
+    for seed in range(20):
+        queries = list(magnitudes(seed))
+        together = per_query(
+            metric,
+            np.concatenate([y for y, _ in queries]),
+            np.concatenate([scores for _, scores in queries]),
+            groups=np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries]),
+            ties=ties,
+        )
+        alone = [per_query(metric, *query, ties=ties)[0] for query in queries]
+        np.testing.assert_array_equal(together, alone)
+
+
+def test_small_discounts_below_large_ones_keep_their_digits():
+    """The mean discount of tied places is not computed as a difference of sums over all places."""
+    loss = Positional(utility=lambda y, queries: y, discount=[1e17, 3.0, 1.0, 0.0])
+    queries = Queries.single(4)
+    ranking = Ranking.from_scores(np.array([3.0, 1.0, 1.0, 0.0]), queries)
+    y = np.array([0.0, 1.0, 1.0, 1.0])
+    got = loss.per_query(ranking, y)
+    np.testing.assert_array_equal(got, [4.0])
+
+
+# -------------------------------------------------------------------- trec_eval
+
+TREC = Path(__file__).parents[3] / "shared" / "data" / "trec_eval"
+needs_trec = pytest.mark.skipif(
+    not TREC.exists(), reason="the test data of trec_eval is not available"
+)
+
+
+def read_lines(name):
+    with gzip.open(TREC / name, "rt") as file:
+        return [line.split() for line in file if line.strip()]
+
+
+def trec_input(qrels_name):
+    """Return labels, ranks and topics of the run, and the number of documents retrieved per topic.
+
+    The documents that were judged but not retrieved follow the retrieved ones.
+    """
+    relevance = {(t, d): float(r) for t, _, d, r in read_lines(qrels_name)}
+    retrieved = {}
+    for topic, _, document, _, score, _ in read_lines("results.test.gz"):
+        retrieved.setdefault(topic, []).append((float(score), document))
+    y, ranks, topics, cut = [], [], [], []
+    for topic, rows in retrieved.items():
+        judged = {d for t, d in relevance if t == topic}
+        if not judged:
+            continue
+        # trec_eval sorts by score and then by document number, both in descending order.
+        listed = [document for _, document in sorted(rows, reverse=True)]
+        missing = sorted(judged - set(listed))
+        for place, document in enumerate(listed + missing):
+            y.append(max(relevance.get((topic, document), 0.0), 0.0))
+            ranks.append(place + 1)
+            topics.append(topic)
+        cut.append(len(listed))
+    assert len(set(cut)) == 1
+    return np.array(y), np.array(ranks), topics, cut[0]
+
+
+def expected(name, per_topic=False):
+    return {
+        (measure, topic): float(value)
+        for measure, topic, value in read_lines(name)
+        if (topic == "all" and measure != "runid") or (per_topic and measure == "map")
+    }
+
+
+@needs_trec
+def test_agrees_with_trec_eval():
+    y, ranks, topics, retrieved = trec_input("qrels.test.gz")
+    wanted = expected("out.test.a.gz")
+    y = (y >= 1).astype(float)
+
+    def check(name, value):
+        assert value == pytest.approx(wanted[name, "all"], abs=5.1e-5), name
+
+    check("map", m.map_score(y, ranks=ranks, groups=topics, k=retrieved))
+    check("recip_rank", m.mrr_score(y, ranks=ranks, groups=topics))
+    for k in (5, 10, 15, 20, 30, 100, 200, 500):
+        check(f"P_{k}", m.precision_at_k_score(y, ranks=ranks, groups=topics, k=k))
+        check(f"recall_{k}", m.recall_at_k_score(y, ranks=ranks, groups=topics, k=k))
+        check(f"map_cut_{k}", m.map_score(y, ranks=ranks, groups=topics, k=k))
+        check(
+            f"ndcg_cut_{k}",
+            m.ndcg_score(y, ranks=ranks, groups=topics, k=k, gain="linear"),
+        )
+    check("ndcg", m.ndcg_score(y, ranks=ranks, groups=topics, k=retrieved, gain="linear"))
+
+
+# -------------------------------------------------------------------- several metrics at once
+
+
+def test_several_metrics_at_once_equal_single_metrics():
+    rng = np.random.default_rng(0)
+    y, scores, groups = rng.integers(0, 3, 200), rng.integers(0, 9, 200), rng.integers(0, 20, 200)
+    names = ["ndcg@5", "map", "err@10", "precision@3", "kendall_tau", "pairwise_disagreement"]
+    values = m.evaluate_rankings(y, scores, groups=groups, metrics=names, threshold=1)
+    assert values["ndcg@5"] == pytest.approx(m.ndcg_score(y, scores, k=5, groups=groups))
+    assert values["map"] == pytest.approx(m.map_score(y, scores, groups=groups, threshold=1))
+    assert values["err@10"] == pytest.approx(m.err_score(y, scores, groups=groups, k=10))
+    assert values["precision@3"] == pytest.approx(
+        m.precision_at_k_score(y, scores, groups=groups, k=3, threshold=1)
+    )
+    assert values["kendall_tau"] == pytest.approx(m.kendall_tau_score(y, scores, groups=groups))
+    assert values["pairwise_disagreement"] == pytest.approx(
+        m.pairwise_disagreement_loss(y, scores, groups=groups)
+    )
+    many = m.evaluate_rankings(
+        y, scores, groups=groups, metrics=["map"], threshold=1, return_per_query=True
+    )
+    assert np.nanmean(many["map"]) == pytest.approx(values["map"])
+
+
+def test_values_per_query_come_with_their_ids():
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(["q7", "q3", "q5"], 6))
+    y, scores = rng.integers(0, 3, 18), rng.normal(size=18)
+    table = m.evaluate_rankings(y, scores, groups=groups, metrics="ndcg", return_per_query=True)
+    assert table["query"].tolist() == list(dict.fromkeys(groups.tolist()))
+    for query, value in zip(table["query"], table["ndcg"], strict=True):
+        rows = groups == query
+        assert value == m.ndcg_score(y[rows], scores[rows], groups=groups[rows])
+
+
+def test_parameters_go_to_the_metrics_that_have_them():
+    values = m.evaluate_rankings(
+        QUERIES.y, QUERIES.latent, groups=QUERIES.groups, metrics=["ndcg@5", "mrr", "spearman"],
+        gain="linear", threshold=3,
+    )  # fmt: skip
+    same = {"groups": QUERIES.groups}
+    assert values["ndcg@5"] == m.ndcg_score(QUERIES.y, QUERIES.latent, k=5, gain="linear", **same)
+    assert values["mrr"] == m.mrr_score(QUERIES.y, QUERIES.latent, threshold=3, **same)
+
+
+def test_ndcg_of_lightgbm_and_xgboost_agree_with_what_the_faq_says():
+    """Ties in the order of the rows, and 1 for a query without a relevant document."""
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 1)), rng.integers(0, 3, size=40)
+    for labels, wanted in ((y, m.ndcg_score([y], [np.zeros(40)], k=5, ties="first")), (0 * y, 1.0)):
+        # no split is possible, so that all scores are equal
+        table = lightgbm.Dataset(X, labels, group=[40], params={"verbose": -1})
+        parameters = {"metric": "ndcg", "eval_at": [5], "min_data_in_leaf": 50, "verbose": -1}
+        found: dict = {}
+        record = lightgbm.record_evaluation(found)
+        lightgbm.train(parameters, table, 1, valid_sets=[table], callbacks=[record])
+        assert found["training"]["ndcg@5"][0] == pytest.approx(wanted)
+        table = xgboost.DMatrix(X, labels, group=[40])
+        parameters = {"eval_metric": "ndcg@5", "learning_rate": 0.0, "objective": "rank:ndcg"}
+        xgboost.train(
+            parameters, table, 1, evals=[(table, "t")], evals_result=found, verbose_eval=False
+        )
+        assert found["t"]["ndcg@5"][0] == pytest.approx(wanted)

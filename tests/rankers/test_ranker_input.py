@@ -1,0 +1,364 @@
+"""Input of CalibratedRanker: the tables that it takes, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rankcal import CalibratedRanker, relevance_labels
+from sklearn_rankcal.losses import MAP, Positional
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.utils import _features
+from sklearn_rankcal.utils._row_hashes import hash_rows
+
+from ..few_trees import few_trees  # noqa: F401
+from ..ranker_data import G, X, Y
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
+# -------------------------------------------------------------------- tables
+
+
+def frame_of(kind):
+    names = [f"f{j}" for j in range(X.shape[1])]
+    if kind == "pandas":
+        return pd.DataFrame(X, columns=names).assign(qid=[f"q{g}" for g in G])
+    return pl.DataFrame(X, schema=names).with_columns(pl.Series("qid", [f"q{g}" for g in G]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_groups_stand_in_for_the_group_column(kind, place):
+    frame = frame_of(kind)
+    columns = list(frame.columns)
+    columns.insert(place % len(columns), columns.pop())
+    frame = frame[columns]
+    bare = frame[[name for name in columns if name != "qid"]]
+    ranker = CalibratedRanker(Ridge(), group_column="qid").fit(frame, Y)
+    wanted = ranker.predict(frame)
+    np.testing.assert_array_equal(ranker.predict(bare, groups=G), wanted)
+    assert ranker.score(bare, Y, groups=G) == ranker.score(frame, Y)
+    with pytest.raises(ValueError, match="qid"):
+        ranker.predict(bare)
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(bare[bare.columns[::-1]], groups=G)
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(bare[bare.columns[1:]], groups=G)
+    with pytest.raises(ValueError, match="different queries"):
+        ranker.predict(frame, groups=np.zeros(len(G)))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_group_column(kind):
+    frame = frame_of(kind)
+    ranker = CalibratedRanker(Ridge(), group_column="qid").fit(frame, Y)
+    plain = CalibratedRanker(Ridge()).fit(X, Y, G)
+    np.testing.assert_array_equal(ranker.predict(frame), plain.predict(X, G))
+    np.testing.assert_allclose(ranker.decision_function(frame), plain.decision_function(X, G))
+    assert ranker.score(frame, Y) == plain.score(X, Y, G)
+    assert ranker.n_features_in_ == 7 and ranker.grouped_
+    np.testing.assert_array_equal(ranker.predict(frame, groups=G), ranker.predict(frame))
+    with pytest.raises(ValueError, match="different queries"):
+        ranker.predict(frame, groups=np.roll(G, 1))
+    with pytest.raises(ValueError, match="needs X as a data frame"):
+        ranker.fit(X, Y)
+    with pytest.raises(ValueError, match="not among the columns"):
+        clone(ranker).set_params(group_column="nope").fit(frame, Y)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_column_names_reach_the_regressor(kind):
+    frame = frame_of(kind).drop("qid") if kind == "polars" else frame_of(kind).drop(columns="qid")
+    by_name = ColumnTransformer([("keep", "passthrough", ["f0", "f1", "f1__zscore"])])
+    ranker = CalibratedRanker(make_pipeline(by_name, Ridge())).fit(frame, Y, G)
+    assert ranker.model_.regressor_[-1].n_features_in_ == 3
+    assert ranker.predict(frame, G).shape == Y.shape
+
+
+@pytest.mark.parametrize("regressor", ["boosting", "stacked"])
+def test_categories_and_missing_values_pass_through(regressor):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "price": np.where(rng.uniform(size=len(Y)) < 0.2, np.nan, X[:, 0]),
+            "brand": pd.Categorical(rng.choice(["a", "b", "c"], size=len(Y))),
+            "stock": pd.array(rng.integers(0, 9, size=len(Y)), dtype="Int64"),
+            "new": rng.integers(0, 2, size=len(Y)).astype(bool),
+        }
+    )
+    ranker = CalibratedRanker(regressor).fit(frame, Y, G)
+    model = ranker.model_
+    if regressor == "stacked":
+        model = (model.members_["targets"] or model.members_["borda"])[0]
+    assert model.regressor_.feature_names_in_.tolist() == [
+        "price",
+        "brand",
+        "stock",
+        "new",
+        "price__zscore",
+        "stock__zscore",
+        "new__zscore",
+        "brand__share",
+    ]
+    assert model.regressor_.is_categorical_.tolist() == [False, True] + 6 * [False]
+    shuffle = rng.permutation(len(Y))
+    ranks = ranker.predict(frame, G)
+    np.testing.assert_array_equal(ranker.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])
+    encode = ColumnTransformer([("brand", OneHotEncoder(), ["brand"])])
+    linear = CalibratedRanker(make_pipeline(encode, Ridge())).fit(frame, Y, G)
+    # With only three brands nearly all documents tie. The tie rule reads text columns as well.
+    ranks = linear.predict(frame, G)
+    np.testing.assert_array_equal(linear.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])
+
+
+def test_content_keys_do_not_depend_on_the_container():
+    values = np.array([[0.0, 1.5, -2.0], [3.0, 0.0, 0.0], [-0.0, 1.5, -2.0], [0.0, 0.0, 0.0]])
+    rows = np.arange(4)
+    keys = hash_rows(values, rows)
+    assert keys[0] == keys[2] and len(set(keys.tolist())) == 3 and keys[3] == 0
+    frames = [pd.DataFrame(values), pl.DataFrame(values)]
+    others = [values.astype(np.float32), values.astype(object), sparse.csr_array(values), *frames]
+    for other in others:
+        np.testing.assert_array_equal(hash_rows(other, rows), keys)
+    np.testing.assert_array_equal(hash_rows(values, rows[::-1]), keys[::-1])
+
+
+def test_importances_and_coefficients_have_one_entry_per_input_column():
+    groups = np.repeat(np.arange(50), 8)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 3)) * [1, 10, 1]
+    y = (values[:, 1] > 0).astype(int)
+    forest = CalibratedRanker(ExtraTreesRegressor(10, random_state=0)).fit(values, y, groups)
+    assert forest.feature_importances_.shape == (3,)
+    assert forest.feature_importances_.sum() == pytest.approx(1)
+    assert forest.feature_importances_.argmax() == 1
+    for context in (None, "zscore", "difference", ["difference", "zscore"]):
+        linear = CalibratedRanker(Ridge(), context=context).fit(values, y, groups)
+        assert linear.coef_.shape == (3,)
+        assert np.abs(linear.coef_ * [1, 10, 1]).argmax() == 1
+    # With the context "difference" the scores order the rows of a query as x @ coef_ does.
+    linear = CalibratedRanker(Ridge(), context="difference").fit(values, y, groups)
+    np.testing.assert_array_equal(
+        np.argsort(values[:8] @ linear.coef_),
+        np.argsort(linear.decision_function(values[:8], groups[:8])),
+    )
+    assert not hasattr(CalibratedRanker(Ridge(), context="rank").fit(values, y, groups), "coef_")
+    assert not hasattr(linear, "feature_importances_")
+    assert not hasattr(CalibratedRanker(Ridge()), "coef_")
+
+
+# -------------------------------------------------------------------- bad input
+
+BAD = {
+    "lengths of y": (lambda r: r.fit(X, Y[:-1], G), "y has .* entries, but X has"),
+    "lengths of groups": (lambda r: r.fit(X, Y, G[:-1]), "groups has .* entries, but X has"),
+    "lengths of weights": (lambda r: r.fit(X, Y, G, [1.0]), "one weight per row"),
+    "NaN in y": (lambda r: r.fit(X, Y * np.nan, G), "y contains NaN or infinity"),
+    "NaN in groups": (lambda r: r.fit(X, Y, G * np.nan), "missing or infinite id at row 0"),
+    "NaN in weights": (lambda r: r.fit(X, Y, G, Y * np.nan), "sample_weight contains NaN"),
+    "negative weights": (lambda r: r.fit(X, Y, G, Y - 1.0), "Negative values"),
+    "zero weights": (lambda r: r.fit(X, Y, G, 0.0 * Y), "zero for every row"),
+    "negative gains": (lambda r: r.fit(X, Y - 1, G), "relevance must be >= 0"),
+    "gains beyond the range": (lambda r: r.fit(X, Y * 1000, G), r"gain='exp2' exceeds 1e\+100"),
+    "nothing to learn": (lambda r: r.fit(X, 0 * Y, G), "undefined on all 60 queries"),
+    "graded for a binary loss": (
+        lambda r: r.set_params(loss="wta").fit(X, Y, G),
+        "binary relevance, 0 or 1; got .*threshold=t",
+    ),
+    "y missing": (lambda r: r.fit(X, None, G), "requires y to be passed"),
+    "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entry"),
+    "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "y must be real numbers"),
+    "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "do not survive"),
+    "unknown loss": (lambda r: r.set_params(loss="lambdarank").fit(X, Y, G), "Unknown loss"),
+    "unknown decoder": (
+        lambda r: r.set_params(decoder="greedy_dag").fit(X, Y, G),
+        "Unknown decoder 'greedy_dag' for a loss on scores. Known: auto, sort",
+    ),
+    "unknown context": (
+        lambda r: r.set_params(context="mean").fit(X, Y, G),
+        "Unknown context 'mean'",
+    ),
+    "empty": (lambda r: r.fit(X[:0], Y[:0], G[:0]), "0 sample"),
+    "a feature too few": (lambda r: r.fit(X, Y, G).predict(X[:, 1:], G), "expecting 6 features"),
+    "k below 1": (lambda r: r.fit(X, Y, G).predict_order(X, G, k=0), "k must be a whole number"),
+    "groups against labels": (
+        lambda r: r.fit(X, relevance_labels(Y, G), np.roll(G, 1)),
+        "different queries",
+    ),
+    "a query cut by a splitter": (
+        lambda r: r.fit(X[1:], relevance_labels(Y, G)[1:]),
+        "1 of 60 queries are incomplete: .* A splitter has cut it. Split by query: cv=QueryKFold",
+    ),
+    "unknown structured labels": (
+        lambda r: r.fit(X, np.zeros(len(Y), dtype=[("event", "?")]), G),
+        "structured labels have the fields",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call(CalibratedRanker(Ridge()))
+
+
+class _PairDecoder:
+    space = "pairs"
+
+    def decode(self, u, queries, tie_breakers=None):
+        raise AssertionError("not reached")
+
+
+def test_other_bad_input():
+    with pytest.raises(ValueError, match="_PairDecoder decodes pairs, but the loss predicts"):
+        CalibratedRanker(Ridge(), decoder=_PairDecoder()).fit(X, Y, G)
+    with pytest.raises(NotFittedError):
+        CalibratedRanker().predict(X, G)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(CalibratedRanker())
+    with pytest.raises(TypeError, match="lazy frame"):
+        CalibratedRanker(Ridge()).fit(pl.DataFrame(X).lazy(), Y, G)
+    with pytest.raises(ValueError, match=r"must contain hashable ids"):
+        CalibratedRanker(Ridge()).fit(X, Y, [[g] * 2 for g in G])
+
+
+# -------------------------------------------------------------------- kinds of X
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        CalibratedRanker(),
+        CalibratedRanker(DocumentModel(context="zscore")),
+        CalibratedRanker(loss="pd"),
+        CalibratedRanker(PairwiseRidge(), loss="pd"),
+        CalibratedRanker(BilinearPairs(), loss="pd"),
+        CalibratedRanker(Ridge(), loss="pd"),
+        CalibratedRanker(loss=MAP(threshold=2)),
+    ],
+    ids=str,
+)
+def test_models_that_need_a_dense_table_take_a_sparse_one(monkeypatch, ranker):
+    """`load_svmlight_file`, for example, returns a sparse table."""
+    wanted = clone(ranker).fit(X, Y, groups=G).predict(X, groups=G)
+    table = sparse.csr_array(X)
+    found = clone(ranker).fit(table, Y, groups=G)
+    np.testing.assert_array_equal(found.predict(table, groups=G), wanted)
+    np.testing.assert_array_equal(found.predict(X, groups=G), wanted)
+    assert get_tags(ranker).input_tags.sparse
+    monkeypatch.setattr(_features, "DENSE_BYTES", table.shape[0] * table.shape[1] * 8 - 1)
+    for call in (lambda: clone(ranker).fit(table, Y, groups=G), lambda: found.predict(table, G)):
+        with pytest.raises(ValueError, match=r"takes? sparse tables, such as .*Ridge"):
+            call()
+
+
+def test_errors_about_text_name_the_column():
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(title=[f"t{i}" for i in range(len(X))])
+    frame["when"] = pd.Timestamp("2020-01-01")
+    for ranker in (
+        CalibratedRanker(),
+        CalibratedRanker(PairwiseRidge(), loss="pd"),
+        CalibratedRanker(Ridge(), loss="pd"),
+    ):
+        with pytest.raises(ValueError, match=r"Columns 'title', 'when' of X contain text .*'t0'"):
+            ranker.fit(frame, Y, groups=G)
+        with pytest.raises(ValueError, match="Column 'when' of X contains text or times"):
+            ranker.fit(frame.drop(columns="title"), Y, groups=G)
+        with pytest.raises(ValueError, match="Column number 6 of X contains text"):
+            ranker.fit(frame.to_numpy()[:, :7], Y, groups=G)
+    with pytest.raises(ValueError) as caught:  # models of pairs take no categories
+        CalibratedRanker(loss="pd").fit(frame, Y, groups=G)
+    assert "categor" not in str(caught.value)
+    with pytest.raises(ValueError, match="group_column='title'"):
+        CalibratedRanker().fit(frame, Y, groups=G)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        CalibratedRanker(Ridge()).fit(frame, Y, groups=G)
+    assert caught.value.__notes__ == [
+        "Columns of X with text or times: ['title', 'when']. If the regressor takes categories, "
+        "make text a category: X = X.astype({'title': 'category'}). Otherwise encode them, for "
+        "example with sklearn's OrdinalEncoder or TargetEncoder, in a pipeline before the ranker."
+    ]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        CalibratedRanker(Ridge()).fit(frame[["a", "when"]], Y, groups=G)
+    assert "astype" not in caught.value.__notes__[0]
+    # Numbers written as text, categories and booleans do not count as text.
+    mixed = frame[["a", "b"]].assign(
+        number=[str(i) for i in range(len(X))],
+        kind=pd.Categorical(["x", "y"] * (len(X) // 2) + ["x"] * (len(X) % 2)),
+        flag=X[:, 0] > 0,
+    )
+    mixed["number"] = mixed["number"].astype(object)
+    assert _features.text_columns(mixed) == []
+    polars = pytest.importorskip("polars")
+    both = polars.DataFrame({"a": [1.0, 2.0], "t": ["x", "y"], "c": [True, False]})
+    both = both.with_columns(polars.Series("k", ["u", "v"], dtype=polars.Categorical))
+    assert _features.text_columns(both) == [("t", "x")]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("regressor", ["boosting", HistGradientBoostingRegressor(max_iter=2)])
+def test_errors_about_text_show_code_that_makes_it_a_category(library, regressor):
+    found = {library: pytest.importorskip(library)}
+    frame = {f"x{j}": X[:, j].tolist() for j in range(X.shape[1])}
+    frame["kind"] = ["red" if each > 0 else "blue" for each in X[:, 0]]
+    found["X"] = found[library].DataFrame(frame)
+    ranker = CalibratedRanker(regressor)
+    with pytest.raises(ValueError) as caught:
+        ranker.fit(found["X"], Y, groups=G)
+    said = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    code = (
+        said.partition("make text a category: ")[2] or said.partition("Make text a category: ")[2]
+    )
+    exec(code.partition(". Otherwise")[0], found)
+    assert len(ranker.fit(found["X"], Y, groups=G).predict(found["X"], groups=G)) == len(Y)
+
+
+def test_importances_are_aligned_with_the_names_of_the_columns():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.insert(2, "qid", G)
+    for regressor, attribute in (
+        (DecisionTreeRegressor(max_depth=3), "feature_importances_"),
+        (Ridge(), "coef_"),
+        (PairwiseRidge(), "coef_"),
+    ):
+        loss = "pd" if isinstance(regressor, PairwiseRidge) else "ndcg"
+        ranker = CalibratedRanker(regressor, loss=loss, group_column="qid").fit(frame, Y)
+        plain = CalibratedRanker(regressor, loss=loss).fit(X, Y, groups=G)
+        values = getattr(ranker, attribute)
+        named = dict(zip(ranker.feature_names_in_, values, strict=True))
+        assert named.pop("qid") == 0
+        np.testing.assert_allclose(list(named.values()), getattr(plain, attribute))
+
+
+def test_coefficients_are_in_the_unit_of_the_targets():
+    y = np.ldexp(Y.astype(float), -80)
+    loss = Positional(utility=lambda y, queries: y, discount=[1.0, 0.5])
+    tiny, plain = (
+        CalibratedRanker(Ridge(), loss=loss).fit(X, labels, groups=G).coef_ for labels in (y, Y)
+    )
+    np.testing.assert_allclose(np.ldexp(tiny, 80), plain, rtol=1e-9)
+
+
+def test_a_column_of_numbers_of_dtype_object_is_numeric():
+    x, y, groups = np.arange(8.0)[:, None] % 5, [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 0, 0, 1, 1, 1, 1]
+    numbers = pd.DataFrame(np.hstack([x, x**2]), columns=["a", "b"])
+    for objects in (numbers.astype(object), numbers.astype({"a": object})):
+        ranker = CalibratedRanker(Ridge(), context="zscore").fit(objects, y, groups=groups)
+        same = CalibratedRanker(Ridge(), context="zscore").fit(numbers, y, groups=groups)
+        np.testing.assert_array_equal(
+            ranker.decision_function(objects, groups=groups),
+            same.decision_function(numbers, groups=groups),
+        )
+        assert list(objects.dtypes) != list(numbers.dtypes)  # the frame of the user stays

@@ -1,0 +1,216 @@
+"""The recipes of the page "Serving": each file scores rows as the fitted ranker does."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Ridge
+
+from sklearn_rankcal import CalibratedRanker, LinearRanker, distill
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.inspection import served_columns
+from sklearn_rankcal.models import DocumentModel, PairwiseRidge, StackedModel
+
+PAGE = Path(__file__).parents[2] / "doc" / "serving.rst"
+COLUMNS = ["bm25(title)", "bm25(body)", "age", "price", "clicks"]
+DATA = make_ranking(n_queries=50, n_documents=20, n_features=5, n_informative=4, random_state=0)
+# 32 bits, as the engines have them
+FRAME = pd.DataFrame(DATA.X.astype(np.float32), columns=COLUMNS)
+
+
+def student_of(regressor):
+    teacher = CalibratedRanker(Ridge(), loss="ndcg@10", context="zscore")
+    teacher.fit(FRAME, DATA.y, groups=DATA.groups)
+    return distill(teacher, FRAME, DATA.groups, regressor, context=None, n_copies=2)
+
+
+@pytest.fixture(scope="module")
+def lightgbm_student():
+    lightgbm = pytest.importorskip("lightgbm")
+    return student_of(lightgbm.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1))
+
+
+@pytest.fixture(scope="module")
+def xgboost_student():
+    xgboost = pytest.importorskip("xgboost")
+    return student_of(xgboost.XGBRegressor(n_estimators=30, n_jobs=1))
+
+
+def assert_same_order(student, scores):
+    """The scores are those of the ranker, up to a positive factor and a constant."""
+    given = student.decision_function(FRAME, groups=DATA.groups)
+    assert len(scores) == 1000
+    assert len(np.unique(scores)) > 500
+    factor = np.ptp(given) / np.ptp(scores)
+    np.testing.assert_allclose(
+        given - given[0], factor * (scores - scores[0]), atol=3e-6 * np.ptp(given)
+    )
+
+
+# -------------------------------------------------------------------- readers of the formats
+
+
+def read_lightgbm(node, row):
+    while "leaf_value" not in node:
+        assert node["decision_type"] == "<="
+        goes_left = row[node["split_feature"]] <= node["threshold"]
+        node = node["left_child" if goes_left else "right_child"]
+    return node["leaf_value"]
+
+
+def read_xgboost(node, row):
+    """Row is a dictionary; the split names a column, and values are compared with 32 bits."""
+    while "leaf" not in node:
+        yes = np.float32(row[node["split"]]) < np.float32(node["split_condition"])
+        wanted = node["yes" if yes else "no"]
+        node = next(child for child in node["children"] if child["nodeid"] == wanted)
+    return node["leaf"]
+
+
+def read_solr(node, row):
+    """All numbers are texts, and are read with 32 bits."""
+    while "value" not in node:
+        assert isinstance(node["threshold"], str)
+        goes_left = np.float32(row[node["feature"]]) <= np.float32(node["threshold"])
+        node = node["left" if goes_left else "right"]
+    return float(node["value"])
+
+
+def read_eland(tree, row):
+    nodes = {node["node_index"]: node for node in tree["tree_structure"]}
+    node = nodes[0]
+    while "leaf_value" not in node:
+        value, threshold = row[node["split_feature"]], node["threshold"]
+        assert node["decision_type"] in ("lte", "lt")
+        goes_left = value <= threshold if node["decision_type"] == "lte" else value < threshold
+        node = nodes[node["left_child" if goes_left else "right_child"]]
+    return node["leaf_value"]
+
+
+def code_of_page(first):
+    """The definition of the page that begins with a line."""
+    lines = PAGE.read_text().splitlines()
+    start = lines.index(f">>> {first}")
+    end = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith("... "))
+    return "\n".join(line[4:] for line in lines[start:end])
+
+
+# -------------------------------------------------------------------- recipes
+
+
+def test_vespa_reads_the_json_of_lightgbm(lightgbm_student):
+    file = json.loads(json.dumps(lightgbm_student.model_.regressor_.booster_.dump_model()))
+    # LightGBM replaces characters that JSON keeps for itself, such as brackets
+    assert len(file["feature_names"]) == len(COLUMNS)
+    scores = [
+        sum(read_lightgbm(tree["tree_structure"], row) for tree in file["tree_info"])
+        for row in FRAME.to_numpy(np.float64)
+    ]
+    assert_same_order(lightgbm_student, np.array(scores))
+
+
+def test_vespa_and_opensearch_read_the_dump_of_xgboost(xgboost_student):
+    trees = xgboost_student.model_.regressor_.get_booster().get_dump(dump_format="json")
+    definition = json.loads("[" + ",".join(trees) + "]")
+    rows = FRAME.to_dict("records")
+    scores = [sum(read_xgboost(tree, row) for tree in definition) for row in rows]
+    assert_same_order(xgboost_student, np.array(scores))
+
+
+def test_vespa_reads_the_binary_file_of_xgboost(xgboost_student, tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    xgboost_student.model_.regressor_.get_booster().save_model(tmp_path / "ranker.ubj")
+    again = xgboost.Booster(model_file=tmp_path / "ranker.ubj")
+    assert again.feature_names == served_columns(xgboost_student) == COLUMNS
+    assert_same_order(xgboost_student, again.predict(xgboost.DMatrix(FRAME)))
+
+
+def test_solr_reads_the_trees_that_the_page_writes(lightgbm_student):
+    names = {"np": np}
+    exec(code_of_page("def solr_tree(node, columns):"), names)
+    exec(code_of_page("def solr_model(booster, columns):"), names)
+    booster = lightgbm_student.model_.regressor_.booster_
+    model = names["solr_model"](booster, served_columns(lightgbm_student))
+    model = json.loads(json.dumps(model))
+    assert [feature["name"] for feature in model["features"]] == COLUMNS
+    trees = model["params"]["trees"]
+    scores = [
+        sum(float(tree["weight"]) * read_solr(tree["root"], row) for tree in trees)
+        for row in FRAME.to_dict("records")
+    ]
+    assert_same_order(lightgbm_student, np.array(scores))
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "xgboost", "forest"])
+def test_elasticsearch_reads_what_eland_writes(kind, request):
+    transformers = pytest.importorskip("eland.ml.transformers")
+    if kind == "forest":
+        student = student_of(RandomForestRegressor(10, random_state=0))
+    else:
+        student = request.getfixturevalue(f"{kind}_student")
+    regressor = student.model_.regressor_
+    if kind == "xgboost":  # eland takes the names of columns from the list alone
+        regressor.get_booster().feature_names = None
+    model = transformers.get_model_transformer(regressor, feature_names=served_columns(student))
+    ensemble = model.transform().to_dict()["ensemble"]
+    assert ensemble["feature_names"] == COLUMNS
+    weights = ensemble.get("aggregate_output", {}).get("weighted_sum", {}).get("weights")
+    trees = [one["tree"] for one in ensemble["trained_models"]]
+    weights = weights or np.ones(len(trees))
+    dtype = np.float32 if kind == "xgboost" else np.float64
+    scores = [
+        sum(w * read_eland(tree, row) for w, tree in zip(weights, trees, strict=True))
+        for row in FRAME.to_numpy(dtype)
+    ]
+    assert_same_order(student, np.array(scores))
+
+
+def test_a_frame_with_categories_is_served_with_the_dtypes_of_the_training(tmp_path):
+    joblib = pytest.importorskip("joblib")
+    brand = np.array(["a", "b", "c", "d"])[np.arange(1000) % 4]
+    training = FRAME.assign(brand=pd.Categorical(brand))
+    ranker = CalibratedRanker("boosting").fit(training, DATA.y, groups=DATA.groups)
+    joblib.dump(ranker, tmp_path / "ranker.joblib")
+    served = joblib.load(tmp_path / "ranker.joblib")
+    rows = DATA.groups == 3
+    # a request in which a category is missing, and all are text
+    request = training[rows].astype({"brand": str}).query("brand != 'c'")
+    candidates = request.astype(training.dtypes)
+    order = served.predict_order(candidates, groups=np.zeros(len(candidates))).rows
+    scores = ranker.decision_function(training, groups=DATA.groups)
+    part = training[rows].index[training[rows]["brand"] != "c"]
+    whole = ranker.model_.context_
+    if not whole:  # the scores of a document then do not depend on the others
+        np.testing.assert_array_equal(np.sort(scores[part])[::-1], scores[part][order])
+    assert sorted(order) == list(range(len(candidates)))
+
+
+# -------------------------------------------------------------------- served_columns
+
+
+def test_columns_are_served_in_their_order():
+    frame = FRAME.assign(qid=DATA.groups)[[*COLUMNS[:2], "qid", *COLUMNS[2:]]]
+    ranker = CalibratedRanker(Ridge(), context=None, group_column="qid").fit(frame, DATA.y)
+    assert served_columns(ranker) == COLUMNS
+    assert served_columns(LinearRanker().fit(FRAME, DATA.y, groups=DATA.groups)) == COLUMNS
+
+
+def test_context_columns_cannot_be_served():
+    ranker = CalibratedRanker(Ridge(), context=["zscore", "rank"])
+    ranker.fit(FRAME, DATA.y, groups=DATA.groups)
+    named = re.escape("needs 10 columns")
+    with pytest.raises(ValueError, match=rf"{named}.*\(bm25\(title\)__zscore, .*context=None"):
+        served_columns(ranker)
+
+
+def test_only_a_single_regressor_can_be_served():
+    linear = DocumentModel(Ridge())
+    stack = StackedModel([("one", None, linear), ("two", "labels", linear)])
+    for model, loss in ((stack, "ndcg"), (PairwiseRidge(), "pd")):
+        ranker = CalibratedRanker(model, loss=loss).fit(FRAME, DATA.y, groups=DATA.groups)
+        with pytest.raises(TypeError, match="fits one regressor to rows"):
+            served_columns(ranker)
