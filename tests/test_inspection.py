@@ -172,6 +172,16 @@ def test_every_way_to_give_the_queries_and_every_kind_of_table():
     assert wanted.baseline == pytest.approx(shown)
 
 
+def test_a_ranker_inside_a_pipeline_has_the_importances_of_the_raw_columns():
+    pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge()))
+    pipe.fit(X, Y, calibratedranker__groups=G)
+    how = {"groups": G, "random_state": 0, "n_repeats": 2}
+    found = permutation_importance(pipe, X, Y, **how).importances
+    alone = permutation_importance(pipe[-1], pipe[0].transform(X), Y, **how).importances
+    np.testing.assert_allclose(found, alone, rtol=1e-12)
+    assert np.abs(found).max() > 0.01
+
+
 def test_preferences_are_labels_too():
     pairs = [(i, j) for i in range(60) for j in range(60) if G[i] == G[j] and Y[i] > Y[j]]
     mine = slice(0, int(np.flatnonzero(G == G[59])[-1]) + 1)

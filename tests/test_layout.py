@@ -34,7 +34,7 @@ WINGS = {
     "dask": ("rankers", ("linear", "metrics")),
     "estimator_checks": ("rankers", ("consistency", "datasets", "metrics")),
     "inspection": ("losses", ("metrics",)),
-    "model_selection": ("rankers", ("metrics",)),
+    "model_selection": ("rankers", ()),
 }
 #: What every folder may import: compiled loops with their twins, warnings, and the version.
 COMMON = ("_kernels", "exceptions", "_version")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
 
@@ -188,3 +189,25 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
         )
     check_range(relevance, "y")
     return relevance
+
+
+def queries_of_rows(
+    final: Any,
+    X: Any,
+    groups: ArrayLike | None,
+    of_labels: Queries | None,
+    n_rows: int,
+    who: str,
+) -> tuple[Queries, Any]:
+    """The queries of the rows, and the query ids to pass to `predict`."""
+    if groups is not None:
+        queries = Queries.from_groups(groups, n_rows)
+        agreed_queries(queries, of_labels)
+        return queries, groups
+    if of_labels is not None:
+        return of_labels, of_labels.codes
+    column = getattr(final, "group_column", None)
+    if column is not None and is_dataframe(X):
+        ids = split_column(X, column)[1]
+        return Queries.from_groups(ids, n_rows), ids
+    raise ValueError(f"{who} cannot determine which rows belong to which query. {GROUPS_REMEDY}")

@@ -12,12 +12,11 @@ from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import read_labels
-from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, is_structured
+from sklearn_rankcal.labels._relevance import is_structured, queries_of_rows
 from sklearn_rankcal.losses import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._features import is_dataframe, split_column
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -183,28 +182,6 @@ def predicted_ranking(
             f"preferences, or if entries are missing, use {' or '.join(others)}."
         )
     return labels, ranking, rows
-
-
-def queries_of_rows(
-    final: Any,
-    X: Any,
-    groups: ArrayLike | None,
-    of_labels: Queries | None,
-    n_rows: int,
-    who: str,
-) -> tuple[Queries, Any]:
-    """The queries of the rows, and the query ids to pass to `predict`."""
-    if groups is not None:
-        queries = Queries.from_groups(groups, n_rows)
-        agreed_queries(queries, of_labels)
-        return queries, groups
-    if of_labels is not None:
-        return of_labels, of_labels.codes
-    column = getattr(final, "group_column", None)
-    if column is not None and is_dataframe(X):
-        ids = split_column(X, column)[1]
-        return Queries.from_groups(ids, n_rows), ids
-    raise ValueError(f"{who} cannot determine which rows belong to which query. {GROUPS_REMEDY}")
 
 
 def _ranks_labels(final: Any, y: Any) -> bool:
