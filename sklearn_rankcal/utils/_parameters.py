@@ -39,13 +39,14 @@ def check_number(value: Any, name: str, within: str = "(0, inf)", also: str = ""
     `also` describes other values that the caller accepts, for the message, such as ``"'auto' or"``.
     """
     low, high = map(float, within[1:-1].split(","))
-    number = isinstance(value, Real) and not isinstance(value, bool)
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    number: Any = value.item() if isinstance(value, np.generic) else value  # float32 overflows
     if (
-        not number
-        or not abs(value) <= sys.float_info.max  # NaN, infinity, or an integer beyond float64
-        or not low <= value <= high
-        or (value == low and within[0] == "(")
-        or (value == high and within[-1] == ")")
+        not real
+        or not abs(number) <= sys.float_info.max  # NaN, infinity, or an integer beyond float64
+        or not low <= number <= high
+        or (number == low and within[0] == "(")
+        or (number == high and within[-1] == ")")
     ):
         known = _INTERVALS.get(within, f"a number in {within}")
         raise ValueError(f"{name} must be {f'{also} {known}'.strip()}; got {value!r}.")

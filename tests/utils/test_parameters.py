@@ -14,6 +14,7 @@ from sklearn_rankcal.models import (
     PairModel,
     ResidualPairModel,
 )
+from sklearn_rankcal.utils._parameters import check_number
 
 DATA = make_ranking(12, (2, 6), 6, random_state=0)
 COUNTS = [2.5, 0, -1, "x", np.nan, True, [1], np.inf]
@@ -54,3 +55,12 @@ def test_numbers_of_numpy_and_documented_extremes_are_taken():
     labels = make_label_ranking(30, 3, 2, random_state=0)
     ranker = CalibratedLabelRanker(Ridge(), n_jobs=np.int64(1)).fit(labels.X, labels.Y)
     assert ranker.predict(labels.X).shape == (30, 3)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.int8])
+def test_a_number_of_any_dtype_is_a_number(kind):
+    """The limits of float64 overflow in smaller dtypes."""
+    check_number(kind(1), "alpha")
+    for value in (kind(0), kind(-1)):
+        with pytest.raises(ValueError, match="alpha must be a finite number > 0"):
+            check_number(value, "alpha")
