@@ -152,8 +152,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         alpha = self.loss_.alpha / self._unit
         self.regressor_ = self._fit_one(X, alpha[labels], weight)
         self.recalibrator_ = None
-        recalibrates = self.n_folds and self.loss_matrix is not None
-        if recalibrates and len(alpha) <= MAX_RECALIBRATED and len(np.unique(labels)) > 1:
+        small = len(alpha) <= MAX_RECALIBRATED and self.loss_matrix is not None
+        if self.n_folds and small and len(np.unique(labels)) > 1:
             self.recalibrator_ = self._recalibrate(X, labels, alpha, weight, self.n_folds)
         return self
 
