@@ -14,7 +14,7 @@ from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_orders import AveragePrecision
+from sklearn_rankcal.decoders._rules_orders import ExpectedPrecision
 from sklearn_rankcal.decoders._search import (
     MAX_SWEEPS,
     SearchOptions,
@@ -143,7 +143,7 @@ def decode_average_precision(
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is not None:
         keep_rules(
-            decoded, matrices.batch, AveragePrecision, rules, matrices.queries, method, options
+            decoded, matrices.batch, ExpectedPrecision, rules, matrices.queries, method, options
         )
     return matrices.result(decoded)
 

@@ -19,7 +19,7 @@ from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._decode_scores import TieBreakers
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_orders import AveragePrecision, Disagreement, Objective
+from sklearn_rankcal.decoders._rules_orders import Disagreement, ExpectedPrecision, Objective
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
@@ -229,7 +229,7 @@ class AveragePrecisionDecoder(MatrixDecoder):
     """
 
     space = SYMMETRIC_PAIRS
-    _objective = AveragePrecision
+    _objective = ExpectedPrecision
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ class Disagreement:
         return insert, exchange
 
 
-class AveragePrecision:
+class ExpectedPrecision:
     """1 - sum_{j <= i} u_ij / max(rank_i, rank_j) for a symmetric matrix u (r, r)."""
 
     def __init__(self, u: Floats) -> None:
@@ -111,7 +111,7 @@ class AveragePrecision:
         return insert, np.where(q > p, -change, np.inf)
 
 
-Objective = Disagreement | AveragePrecision
+Objective = Disagreement | ExpectedPrecision
 
 
 def best_of_subsets(objective: Objective, rules: QueryRules, soft: float | None) -> Found | None:

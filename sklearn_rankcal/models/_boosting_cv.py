@@ -221,7 +221,7 @@ class BoostingCV(DocumentModel):
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
         # Step 2: grow the boosters of one loss after another, as far as each of them helps.
-        search = _Search(self, X, Known(targets, queries, labels, sample_weight), validation)
+        search = _SizeSearch(self, X, Known(targets, queries, labels, sample_weight), validation)
         for loss in self.losses:
             search.learn(loss)
         if not search.grown:
@@ -259,7 +259,7 @@ class BoostingCV(DocumentModel):
         return any(loss == POISSON if logs else loss is None for loss in self.losses)
 
 
-class _Search:
+class _SizeSearch:
     """The boosters of several losses, and what they predict for held-out queries.
 
     The losses are learned one after another, because boosters of the first ones tell whether

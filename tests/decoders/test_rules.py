@@ -26,8 +26,8 @@ from sklearn_rankcal.decoders import (
 from sklearn_rankcal.decoders._rules import _failure_probability, _fair_table
 from sklearn_rankcal.decoders._rules_of_queries import rules_of_queries
 from sklearn_rankcal.decoders._rules_orders import (
-    AveragePrecision,
     Disagreement,
+    ExpectedPrecision,
     best_linear_order,
     best_of_subsets,
 )
@@ -245,7 +245,7 @@ def test_the_linear_ordering_program_agrees_with_dynamic_programming(soft):
             assert value == pytest.approx(exact.bound)
 
 
-@pytest.mark.parametrize("kind", [Disagreement, AveragePrecision])
+@pytest.mark.parametrize("kind", [Disagreement, ExpectedPrecision])
 def test_changes_of_moves_are_differences_of_values(kind):
     rng = np.random.default_rng(0)
     u = rng.standard_normal((7, 7))
@@ -283,7 +283,7 @@ def test_the_local_search_keeps_rules_and_its_bound_holds(decode, soft):
     assert order[-1] == 7
     assert result.lower_bound <= result.objective
     assert result.lower_bound == pytest.approx(free.lower_bound)
-    kind = Disagreement(u - u.T) if decode is decode_preferences else AveragePrecision(u)
+    kind = Disagreement(u - u.T) if decode is decode_preferences else ExpectedPrecision(u)
     # no single move that keeps the rules is better
     for changes, move in zip(kind.moves(order), (0, 1), strict=True):
         for p, q in np.argwhere(changes < -1e-9):
