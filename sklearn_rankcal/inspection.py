@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.losses import get_measure
-from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
-from sklearn_rankcal.queries import Queries, check_weight
+from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking, rank_rows
+from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._features import check_features, column_at, is_dataframe, replace_column
 from sklearn_rankcal.utils._messages import all_of, counted
 from sklearn_rankcal.utils._parameters import check_count
@@ -109,12 +109,17 @@ def permutation_importance(
     sign = 1.0 if measure.greater_is_better else -1.0
     who = "permutation_importance"
 
-    def measured(table: Any) -> tuple[NDArray[np.float64], Queries]:
-        labels, ranking, queries = predicted_ranking(ranker, table, y, groups, measure, who)
-        measure.check(labels)
-        return sign * measure.per_query(ranking, labels), queries
+    labels, ranking, queries = predicted_ranking(ranker, X, y, groups, measure, who)
+    measure.check(labels)
+    baseline = sign * measure.per_query(ranking, labels)
 
-    baseline, queries = measured(X)
+    def measured(table: Any) -> NDArray[np.float64]:
+        if ranking.queries is queries:  # labels and query ids are read once
+            again = rank_rows(ranker, table, queries.codes, queries, who)
+        else:  # every row ranks labels
+            _, again, _ = predicted_ranking(ranker, table, y, groups, measure, who)
+        return sign * measure.per_query(again, labels)
+
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
@@ -149,7 +154,7 @@ def permutation_importance(
                 shuffled = np.empty(n_rows, dtype=np.int64)
                 noise = random.random_sample(n_rows)
                 shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort((noise, codes))
-            lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))[0]
+            lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))
     importances = np.average(lost[..., defined], axis=2, weights=of_query[defined])
     per_query = lost.mean(axis=1)
     per_query[:, ~defined] = np.nan

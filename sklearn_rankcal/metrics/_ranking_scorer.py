@@ -165,16 +165,7 @@ def predicted_ranking(
         if named and fitted is not None and fitted.share_ids(rows):
             if cut := call_with_groups(estimator, "_describe_cut", X, ids, labels=labels):
                 warn(cut, CutQueriesWarning)
-        if predicts_positions(final):
-            ranks = call_with_groups(estimator, "predict", X, ids)
-            ranking = Ranking.from_ranks(ranks, rows)
-        else:
-            refuse_hidden_ranker(final, who)
-            if predicts_scores(final):
-                predicted = call_with_groups(estimator, "predict", X, ids)
-            else:
-                predicted = estimator.predict(X)
-            ranking = Ranking.from_scores(check_scores(predicted, len(y), "predict(X)"), rows)
+        ranking = rank_rows(estimator, X, ids, rows, who)
     if isinstance(labels, Preferences) and not measure.takes_preferences:
         others = [repr(name) for name, kind in MEASURES.items() if kind.takes_preferences]
         raise ValueError(
@@ -182,6 +173,19 @@ def predicted_ranking(
             f"preferences, or if entries are missing, use {' or '.join(others)}."
         )
     return labels, ranking, rows
+
+
+def rank_rows(estimator: Any, X: Any, ids: Any, rows: Queries, who: str) -> Ranking:
+    """Return the ranking of the documents of each query that an estimator predicts."""
+    final = innermost_estimator(estimator)
+    if predicts_positions(final):
+        return Ranking.from_ranks(call_with_groups(estimator, "predict", X, ids), rows)
+    refuse_hidden_ranker(final, who)
+    if predicts_scores(final):
+        predicted = call_with_groups(estimator, "predict", X, ids)
+    else:
+        predicted = estimator.predict(X)
+    return Ranking.from_scores(check_scores(predicted, rows.n_rows, "predict(X)"), rows)
 
 
 def _ranks_labels(final: Any, y: Any) -> bool:
