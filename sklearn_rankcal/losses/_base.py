@@ -219,11 +219,11 @@ class NormalizedLoss(Loss):
 
     def gains(self, relevance: Floats) -> Floats:
         """Return the gain of every row, which the normalizer of its query divides."""
-        raise NotImplementedError
+        raise self._lacks("a method gains(relevance), which returns a number per row")
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
         """Return the normalizer of each query, 0 where the measure is undefined."""
-        raise NotImplementedError
+        raise self._lacks("a method normalizer(gains, queries), which returns a number per query")
 
     def encode(self, relevance: Floats, queries: Queries) -> Any:
         """Compute the gains divided by the normalizer of the query."""
@@ -299,10 +299,6 @@ class NormalizedLoss(Loss):
     @property
     def calibrated_everywhere(self) -> bool:
         return not self._shrinks()
-
-    @property
-    def graded_targets(self) -> bool:
-        return False
 
 
 def relative_normalizer(gains: Floats, normalizer: Floats, queries: Queries) -> Floats:

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.targets import PreferenceDifferences, RelevanceDifferences
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import add_up, read_numbers
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
 
@@ -46,7 +46,7 @@ def _mean_share(
         # Add the shares of the pairs that are compared; those of other pairs are 0.
         i, j, y, opposed = targets.comparisons()
         rows, shares = np.append(i, j), np.append(share(y, opposed, c), share(opposed, y, c))
-        sums = np.bincount(rows, shares, queries.n_rows).astype(np.float64, copy=False)
+        sums = add_up(rows, shares, queries.n_rows)
     elif targets.kind == "binary" or (targets.kind == "graded" and degree is not None):
         # With relevance, at least one of y_ij and y_ji is 0. The other is the factor of the query,
         # times the difference of relevance if graded. A share of degree 1 is proportional to the

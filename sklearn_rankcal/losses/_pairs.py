@@ -19,7 +19,7 @@ from sklearn_rankcal.losses._measure import Measure, divide
 from sklearn_rankcal.losses._pair_scores import SCORES, Differences, scores_by_matrices
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
-from sklearn_rankcal.utils._numbers import check_range
+from sklearn_rankcal.utils._numbers import add_up, check_range
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
 
@@ -62,8 +62,7 @@ class PairwiseMeasure(Measure):
             place = np.empty(queries.n_rows, dtype=np.int64)
             place[ranking.order] = queries.place if ranking.start is None else ranking.start
             share = (np.sign(place[i] - place[j]) + 1) / 2
-            lost = np.bincount(queries.codes[i], labels.weight * share, queries.n_queries)
-            return lost.astype(np.float64, copy=False)
+            return add_up(queries.codes[i], labels.weight * share, queries.n_queries)
         if not callable(self.pair_weight):
             return discordant_weight(ranking, labels, self.pair_weight == "graded")
         if ranking.start is not None:

@@ -78,11 +78,11 @@ class PositionalLoss(Loss):
 
     def discounts(self, n_places: int) -> Floats:
         """Return the discounts phi(1) .. phi(n_places), which must not increase."""
-        raise NotImplementedError
+        raise self._lacks("a method discounts(n_places), which returns a number per place")
 
     def utilities(self, relevance: Floats, queries: Queries) -> Floats:
         """Return u(y) of every row: what the document adds at a place whose discount is 1."""
-        raise NotImplementedError
+        raise self._lacks("a method utilities(relevance, queries), which returns a number per row")
 
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
         queries = ranking.queries
@@ -133,7 +133,7 @@ class GainLoss(PositionalLoss):
 
     def gains(self, relevance: Floats) -> Floats:
         """Return the gain of every row, which is its utility unless a normalizer divides it."""
-        raise NotImplementedError
+        raise self._lacks("a method gains(relevance), which returns a number per row")
 
     def utilities(self, relevance: Floats, queries: Queries) -> Floats:
         return self.gains(relevance)

@@ -127,7 +127,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     kind: Any = LOSSES[base]  # mypy thinks that types have no hash
     known = _signature(kind)
     check_parameters(f"Loss {loss!r}", parameters, known)
-    if base in ("precision", "recall") and cutoff is None and "k" not in parameters:
+    if base in NEED_CUTOFF and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:
         if "k" not in known:

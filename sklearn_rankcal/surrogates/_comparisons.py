@@ -15,9 +15,10 @@ from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._margins import MARGINS, Margin, capped_exp, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._typing import Floats
 
 _ADVICE = "WeightedComparisons() uses them, and counts a tie as half a win for each."
 
@@ -211,17 +212,12 @@ def _add_pairs(
         d = d - of_margin(y)
     n = len(s)
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-
-    def add(rows: Ints, terms: Floats, length: int) -> Floats:
-        # without pairs, bincount returns integers
-        return np.bincount(rows, terms, length).astype(np.float64, copy=False)
-
     w = of_weight(y)
     value, slope, bend = (w * term for term in margin.at(d))
     return Evaluation(
-        add(query[winner], value, queries.n_queries),
-        add(winner, slope, n) - add(loser, slope, n),
-        add(winner, bend, n) + add(loser, bend, n),
+        add_up(query[winner], value, queries.n_queries),
+        add_up(winner, slope, n) - add_up(loser, slope, n),
+        add_up(winner, bend, n) + add_up(loser, bend, n),
     )
 
 
