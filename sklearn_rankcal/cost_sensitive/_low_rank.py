@@ -152,7 +152,7 @@ def _read_vector(values: ArrayLike, length: int, name: str) -> Floats:
     """Check a finite number, or a vector of them, and return a vector."""
     read = read_numbers(values, name)
     if read.shape not in ((), (length,)) or not np.isfinite(read).all():
-        raise ValueError(f"{name} must be a finite number or {length}; got {values!r}.")
+        raise ValueError(f"{name} must be a finite number, or {length} of them; got {values!r}.")
     return np.broadcast_to(read, length)
 
 

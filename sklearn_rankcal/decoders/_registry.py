@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._decode_scores import Sort
-from sklearn_rankcal.decoders._pair_decoders import AveragePrecisionDecoder, PreferenceDecoder
+from sklearn_rankcal.decoders._pair_decoders import (
+    AveragePrecisionDecoder,
+    MatrixDecoder,
+    PreferenceDecoder,
+)
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import get_space
 from sklearn_rankcal.utils._names import did_you_mean
@@ -53,7 +57,7 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     Raises
     ------
     ValueError
-        If the name or the space is unknown, or if the decoder is for another space.
+        If the name, the space or a parameter is not known, or if the decoder is for another space.
     TypeError
         If `decoder` is neither a string nor an object with a ``decode`` method.
     """
@@ -73,4 +77,7 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
         raise ValueError(
             f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
         )
+    if isinstance(decoder, MatrixDecoder):
+        # a bad parameter is an error before fit takes its time; no seed is drawn for it
+        clone(decoder).set_params(random_state=0)._options()
     return decoder

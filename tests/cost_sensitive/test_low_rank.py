@@ -200,9 +200,13 @@ def test_an_intercept_is_checked_copied_and_counts_for_ties():
     assert deepcopy(loss).decode([[1.0], [0.0], [0.5]]).tolist() == [0, 1, 0]
     assert loss.expected_cost([[1.0]]).tolist() == [[2.0, 2.5]]
     for intercept in ([1.0], [1.0, 2.0, 3.0]):
-        with pytest.raises(ValueError, match="intercept must be a finite number or 2; got"):
+        with pytest.raises(
+            ValueError, match="intercept must be a finite number, or 2 of them; got"
+        ):
             LowRankLoss([[1.0]], [[1.0], [2.0]], intercept=intercept)
-    with pytest.raises(ValueError, match="intercept must be a finite number or 2; got nan"):
+    with pytest.raises(
+        ValueError, match="intercept must be a finite number, or 2 of them; got nan"
+    ):
         LowRankLoss([[1.0]], [[1.0], [2.0]], intercept=np.nan)
 
 
@@ -358,7 +362,7 @@ def test_targets_may_be_free():
         (([[1.0]], np.zeros((0, 1))), r"0 sample"),
         (([[np.nan]], [[1.0]]), "alpha contains NaN"),
         (([[1.0]], [[np.inf]]), "beta contains infinity"),
-        (([[1.0]], [[1.0]], [1.0, 2.0]), "c must be a finite number or 1; got"),
+        (([[1.0]], [[1.0]], [1.0, 2.0]), "c must be a finite number, or 1 of them; got"),
     ],
 )
 def test_bad_parts(parts, message):

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from sklearn_rankcal import show_versions
-from sklearn_rankcal.decoders import DECODERS, KERNELS, Sort, decode_scores, get_decoder
+from sklearn_rankcal import CalibratedRanker, show_versions
+from sklearn_rankcal.decoders import (
+    DECODERS,
+    KERNELS,
+    PreferenceDecoder,
+    Sort,
+    decode_scores,
+    get_decoder,
+)
 from sklearn_rankcal.queries import Queries
 
 from .. import oracles
@@ -70,3 +77,19 @@ def test_show_versions(capsys):
     for name in ("scikit-learn", "sklearn_rankcal", "catboost", "dask"):
         assert f" {name}: " in said
     assert f"kernels: {KERNELS}\n" in said
+
+
+def test_a_bad_parameter_of_a_decoder_is_an_error_of_fit():
+    X, y, groups = [[0.0], [1.0], [2.0]], [0, 1, 2], [0, 0, 0]
+    for decoder, message in (
+        (PreferenceDecoder("greedy"), "Unknown method 'greedy'"),
+        (PreferenceDecoder(n_perturbations=-1), "n_perturbations must be an integer"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CalibratedRanker(loss="pd", decoder=decoder).fit(X, y, groups)
+
+
+def test_the_check_of_a_decoder_draws_no_seed():
+    drawn, untouched = np.random.RandomState(0), np.random.RandomState(0)
+    get_decoder(PreferenceDecoder("local_search", random_state=drawn), "pairs")
+    assert drawn.randint(1 << 30) == untouched.randint(1 << 30)
