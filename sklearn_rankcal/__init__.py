@@ -91,7 +91,7 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+    if find_spec(f"{__name__}.{name}"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'sklearn_rankcal' has no attribute {name!r}")
 

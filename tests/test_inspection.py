@@ -9,10 +9,20 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_rankcal import CalibratedRanker, preference_labels, relevance_labels
-from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal import (
+    CalibratedLabelRanker,
+    CalibratedRanker,
+    preference_labels,
+    relevance_labels,
+)
+from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.inspection import permutation_importance
-from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score
+from sklearn_rankcal.metrics import (
+    _ranking_scorer,
+    evaluate_rankings,
+    get_ranking_scorer,
+    ndcg_score,
+)
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.utils._features import replace_column
 
@@ -180,6 +190,26 @@ def test_a_ranker_inside_a_pipeline_has_the_importances_of_the_raw_columns():
     alone = permutation_importance(pipe[-1], pipe[0].transform(X), Y, **how).importances
     np.testing.assert_allclose(found, alone, rtol=1e-12)
     assert np.abs(found).max() > 0.01
+
+
+def test_a_label_ranker_has_importances_of_rows():
+    data = make_label_ranking(n_samples=60, random_state=0)
+    ranker = CalibratedLabelRanker(Ridge()).fit(data.X, data.Y)
+    how = {"metric": "kendall_tau", "random_state": 0, "n_repeats": 1}
+    found = permutation_importance(ranker, data.X, data.Y, **how)
+    assert found.per_query.shape == (data.X.shape[1], 60) and found.importances_mean.min() > 0
+    assert found.baseline == pytest.approx(
+        get_ranking_scorer("kendall_tau")(ranker, data.X, data.Y)
+    )
+
+
+def test_labels_and_query_ids_are_read_once(monkeypatch):
+    ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=G)
+    calls = []
+    read = _ranking_scorer.read_labels
+    monkeypatch.setattr(_ranking_scorer, "read_labels", lambda y: calls.append(1) or read(y))
+    permutation_importance(ranker, X, Y, groups=G, n_repeats=2)
+    assert len(calls) == 1
 
 
 def test_preferences_are_labels_too():

@@ -93,3 +93,6 @@ def test_the_check_of_a_decoder_draws_no_seed():
     drawn, untouched = np.random.RandomState(0), np.random.RandomState(0)
     get_decoder(PreferenceDecoder("local_search", random_state=drawn), "pairs")
     assert drawn.randint(1 << 30) == untouched.randint(1 << 30)
+    state = np.random.get_state()[1:3]
+    get_decoder(PreferenceDecoder("local_search", random_state=None), "pairs")
+    np.testing.assert_equal(np.random.get_state()[1:3], state)

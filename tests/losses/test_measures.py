@@ -165,6 +165,9 @@ def test_get_measure_passes_parameters():
     assert same(get_measure("err", max_relevance=4), MEASURES["err"](max_relevance=4))
     with pytest.raises(TypeError, match=r"'ndcg' has no parameter 'threshold'\. Its parameters"):
         get_measure("ndcg", threshold=1)
+    # what the targets of a loss depend on is no parameter of its measure
+    with pytest.raises(TypeError, match=r"'ndcg' has no parameter 'shrinkage'"):
+        get_measure("ndcg", shrinkage=0.0)
     with pytest.raises(TypeError, match=r"'spearman' has no parameter 'k'.*has no parameters"):
         get_measure("spearman", k=3)
 
