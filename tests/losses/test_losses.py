@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import CalibratedRanker
+from sklearn_rankcal import CalibratedRanker, preference_labels
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.labels import Preferences
@@ -537,3 +537,10 @@ def test_a_utility_of_the_labels_alone_is_refused_with_the_remedy():
         CalibratedRanker(Ridge(), loss=Positional(utility=np.sqrt)).fit(**what)
     remedy = Positional(utility=lambda relevance, queries: np.sqrt(relevance))
     assert CalibratedRanker(Ridge(), loss=remedy).fit(**what).score(**what) == 2
+
+
+@pytest.mark.parametrize("loss", [NDCG(gain=np.sqrt), DCG(gain=np.sqrt), ERR(gain=np.tanh)])
+def test_a_gain_of_the_user_does_not_let_preferences_pass(loss):
+    labels = preference_labels([[0, 1]], [0, 0])
+    with pytest.raises(ValueError, match="needs a relevance of every row"):
+        CalibratedRanker(Ridge(), loss=loss).fit([[1.0], [2.0]], labels)
