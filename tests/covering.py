@@ -1,10 +1,12 @@
-"""Long tables of tests: a selection covers each row and each column, and the rest is slow."""
+"""Long tables of tests: a selection covers each row and each column, the rest is exhaustive."""
 
 import pytest
 
+REST = [pytest.mark.slow, pytest.mark.exhaustive]
+
 
 def covering(cells, coordinates=lambda *values: values):
-    """Mark all cells slow but a selection in which each value of each coordinate occurs.
+    """Mark all cells exhaustive but a selection in which each value of each coordinate occurs.
 
     `cells` are tuples of values or `pytest.param`. `coordinates` returns those coordinates of the
     values of a cell that have to be covered; two that print the same are the same. In a full table,
@@ -23,13 +25,13 @@ def covering(cells, coordinates=lambda *values: values):
     return [
         cell
         if place in chosen
-        else pytest.param(*cell.values, marks=[*cell.marks, pytest.mark.slow], id=cell.id)
+        else pytest.param(*cell.values, marks=[*cell.marks, *REST], id=cell.id)
         for cell, place in zip(cells, places, strict=True)
     ]
 
 
 def covering_checks(mark):
-    """Return what `parametrize_with_checks` of scikit-learn returned, with most cells slow."""
+    """Return what `parametrize_with_checks` of scikit-learn returned, with most cells exhaustive."""
     names, cells = mark.args
     return pytest.mark.parametrize(names, covering(cells, _names), **mark.kwargs)
 
