@@ -31,7 +31,7 @@ def covering(cells, coordinates=lambda *values: values):
 
 
 def covering_checks(mark):
-    """Return what `parametrize_with_checks` of scikit-learn returned, with most cells exhaustive."""
+    """Return what `parametrize_with_checks` of scikit-learn returned, most cells exhaustive."""
     names, cells = mark.args
     return pytest.mark.parametrize(names, covering(cells, _names), **mark.kwargs)
 

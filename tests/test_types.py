@@ -38,11 +38,13 @@ def test_the_script_runs(capsys):
     assert len(capsys.readouterr().out.split()) >= 9
 
 
+@pytest.mark.slow  # CI runs it with lint and types
 def test_mypy_knows_the_types_of_a_script(cache):
     run = run_mypy(SCRIPT, cache)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_mypy_reports_every_mistake(cache):
     script = TESTS / "mistyped_script.py"
     lines = script.read_text().splitlines()

@@ -39,6 +39,8 @@ from ..covering import covering
 from ..label_distributions import single_edges
 from ..surrogate_data import MARGINS, name_of, required_margin
 
+pytestmark = pytest.mark.simulation
+
 #: Inside the condition of acyclic mean preferences, but outside low noise: the mean graph is
 #: 1 > 2 > 3 with net weights .10, .14 and .36, and document 2 has the largest net score.
 WRONG_BY_SCORES = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}

@@ -8,6 +8,8 @@ from scipy.special import expit
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation._first_place import anytime_bound
 
+pytestmark = pytest.mark.simulation
+
 
 def fit_all(wins, scores):
     """Fit the Bradley-Terry model of many arenas at once: Newton's method, written by itself."""
@@ -60,7 +62,6 @@ def look_after_every_vote(scores, n_arenas, n_votes, seed, adaptive=False):
     return wrong.mean(), fixed.mean(), right.mean()
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("scores", "adaptive"),
     [([0.0, 0.0], False), ([0.0, 0.0, -1.0], False), ([0.0, 0.0, -1.0], True),

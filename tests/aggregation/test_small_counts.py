@@ -17,6 +17,8 @@ from sklearn_rankcal.aggregation._errors import (
     probability_first,
 )
 
+pytestmark = pytest.mark.simulation
+
 KINDS = ("information", "robust", "resamples")
 
 

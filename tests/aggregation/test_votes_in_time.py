@@ -13,6 +13,8 @@ from sklearn_rankcal.aggregation import BradleyTerry, strength_changes
 from sklearn_rankcal.aggregation._changes import largest_p_values, relative_changes
 from sklearn_rankcal.datasets import make_arena
 
+pytestmark = pytest.mark.simulation
+
 
 def read(data, kept=slice(None), **options):
     options = {"position": True, "time": data.time[kept], **options}
@@ -61,7 +63,6 @@ def test_weights_of_faded_votes_are_no_counts():
     assert 0.85 < ratio.mean() < 1.15
 
 
-@pytest.mark.simulation
 def test_faded_intervals_contain_the_truth_of_votes_that_do_not_change():
     inside, trusting = [], []
     for seed in range(150):
@@ -361,7 +362,6 @@ def test_two_groups_that_no_votes_connect_are_refused():
         strength_changes(votes, 1)
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("m", [4, 9, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unequal", [False, True])
 def test_the_level_holds_when_up_to_half_of_the_items_changed(m, unequal):
@@ -382,7 +382,6 @@ def test_the_level_holds_when_up_to_half_of_the_items_changed(m, unequal):
             assert np.mean(power) > 0.9 or size < 9.0 or share == 0.5
 
 
-@pytest.mark.simulation
 @QUIET
 def test_false_alarms_are_rare_and_changes_are_found():
     false, power, wrong = [], [], []

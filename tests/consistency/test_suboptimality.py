@@ -29,6 +29,8 @@ from sklearn_rankcal.surrogates import (
 from ..ranking_lemmas import OrderPreservingMap
 from ..surrogate_data import EVERY, decreasing_fit, itakura_saito, name_of, surrogate_risk
 
+pytestmark = pytest.mark.simulation
+
 CONVEX = [surrogate for surrogate in EVERY if surrogate.convex]
 
 

@@ -34,6 +34,8 @@ from sklearn_rankcal.surrogates import (
 from ..ranking_lemmas import misordered_pairs
 from ..surrogate_data import decreasing_fit, name_of
 
+pytestmark = pytest.mark.simulation
+
 ETA = 2.0
 #: psi(x) = x^2 + x^4 / 4, with psi'' >= 2, and the link s^3 + s.
 STRONGLY_CONVEX = Bregman(

@@ -40,6 +40,8 @@ from ..covering import covering
 from ..label_distributions import single_edges
 from ..surrogate_data import EVERY, MARGINS, name_of, required_margin, surrogate_risk
 
+pytestmark = pytest.mark.simulation
+
 GOOD = [surrogate for surrogate in EVERY if surrogate.order_preserving]
 BAD = [one for one in EVERY if not one.order_preserving] + [PointwiseSquared("own")]
 #: The margins of theorem 2 of Duchi et al. with weights, and of theorem 3 with required margins.
@@ -124,7 +126,6 @@ def check_genuine(found, loss, surrogate):
     assert suboptimality(0.999 * found.regret, p, loss, surrogate) < nothing
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("surrogate", BAD, ids=name_of)
 def test_a_violation_is_found_for_each_that_is_not_order_preserving(surrogate):
     own = getattr(surrogate, "normalization", "") == "own"
@@ -171,7 +172,6 @@ def test_nothing_is_found_at_extreme_parameters(surrogate):
         assert check and 0 < check.margin < np.inf
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
 @pytest.mark.parametrize(
     "surrogate",
@@ -208,7 +208,6 @@ def test_nothing_is_found_for_spearman(surrogate):
     assert find_counterexample("spearman", surrogate, 4, n_trials=4000, random_state=0) is None
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize(
     "surrogate",
     covering(
@@ -299,7 +298,6 @@ def test_arguments_of_find_counterexample():
 # ------------------------------------------------------------------ calibration
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("surrogate", "loss", "condition"),
     covering(

@@ -14,8 +14,9 @@ from sklearn_rankcal.queries import Queries
 from ..linear_tools import UTILITIES, fit, objective_of, query_weights
 from ..ranker_data import G, X, Y
 
+pytestmark = pytest.mark.simulation
 
-@pytest.mark.simulation
+
 @pytest.mark.parametrize("rule", ["sqrt", "inverse"])
 @pytest.mark.parametrize("surrogate", ["softmax", "pairwise_logistic", "pointwise_squared"])
 def test_the_stochastic_gradient_tends_to_the_solution_of_lbfgs(surrogate, rule):
