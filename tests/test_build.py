@@ -144,6 +144,61 @@ def test_description_has_no_relative_link(tmp_path, known):
     assert ("(https://host.example/it/blob/HEAD/doc/" in description) == known
 
 
+COMPLETE = {
+    "setup.cfg": """\
+[metadata]
+maintainer = The owner
+project_urls =
+    Source = https://host.example/it
+    Issues = https://host.example/it/issues
+    Documentation = https://site.example/it
+""",
+    "CITATION.cff": "repository-code: https://host.example/it\n",
+    "sklearn_rankcal/_version.py": '__version__ = "7.6.5"\n',
+    ".conda/recipe.yaml": "context:\n  version: 7.6.5\n",
+    "doc/changes/index.rst": "7.6.5 (2030-01-31)\n------------------\n",
+}
+
+
+@pytest.fixture
+def missing(tmp_path):
+    """Write a complete release, with one file changed; return what `.build/release.py` misses."""
+    spec = importlib.util.spec_from_file_location("release", ROOT / ".build" / "release.py")
+    release = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(release)
+
+    def run(tag=None, file=None, old="", new=""):
+        for name, text in COMPLETE.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            text = text.replace(old, new) if name == file else text
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        return release.missing(tag, tmp_path)
+
+    return run
+
+
+def test_a_complete_release_misses_nothing(missing):
+    assert missing() == missing("v7.6.5") == []
+    assert missing("v7.6.4") == ["the tag is v7.6.4, but sklearn_rankcal/_version.py says 7.6.5"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        ("setup.cfg", "maintainer", "# maintainer", "maintainer"),
+        ("setup.cfg", "Source", "# Source", "Source"),
+        ("setup.cfg", "https://host.example/it/issues", "", "Issues"),
+        ("setup.cfg", "Documentation", "# Documentation", "Documentation"),
+        ("CITATION.cff", "repository-code", "# repository", "repository-code"),
+        ("sklearn_rankcal/_version.py", "7.6.5", "7.6.5.dev0", "not a version"),
+        (".conda/recipe.yaml", "7.6.5", "7.6.4", "recipe.yaml"),
+        ("doc/changes/index.rst", "2030-01-31", "unreleased", "7.6.5 (YYYY-MM-DD)"),
+    ],
+)
+def test_a_release_needs_what_only_the_owner_knows(missing, file, old, new, named):
+    assert any(named in line for line in missing(None, file, old, new))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("hook", ["build_sdist", "build_wheel"])
 def test_two_builds_give_the_same_bytes(tree, tmp_path, monkeypatch, hook):
