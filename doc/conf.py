@@ -1,5 +1,7 @@
 """Sphinx configuration. How to build the site is in contributing.rst."""
 
+import configparser
+import os
 import re
 import sys
 from pathlib import Path
@@ -17,6 +19,12 @@ project = "sklearn_rankcal"
 author = "The sklearn_rankcal developers"
 project_copyright = "2026, the sklearn_rankcal developers"
 release = version = __version__
+# of setup.cfg; what needs an address appears when the owner has filled it in
+setup_cfg = configparser.ConfigParser()
+setup_cfg.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf-8")
+addresses = dict(re.findall(r"^(\w+) = (\S+)", setup_cfg["metadata"].get("project_urls", ""), re.M))
+# the newest release, if its documentation is in the folder stable/ of this site (docs.yml)
+html_context = {"stable": os.environ.get("STABLE_VERSION", "")}
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -86,6 +94,7 @@ html_theme_options = {
     "navbar_start": ["navbar-logo", "version"],
     "footer_start": ["copyright", "version"],
     "footer_end": ["sphinx-version"],
+    **({"github_url": addresses["Source"]} if "Source" in addresses else {}),
     "header_links_before_dropdown": 4,  # the rest is below More
     "show_prev_next": False,  # but in the user guide, see show_next_page
     "show_toc_level": 2,  # the questions of the FAQ, the methods of a class
