@@ -30,10 +30,10 @@ from sklearn_rankcal.aggregation._logits import (
 )
 from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
 from sklearn_rankcal.aggregation._votes_of_items import vote_columns
-from sklearn_rankcal.decoders import decode_tiers
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.tiers import decode_tiers
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints

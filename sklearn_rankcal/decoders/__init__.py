@@ -5,16 +5,20 @@ classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name
 `KERNELS` is ``"compiled"`` or ``"numpy"`` and says which inner loops run.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
 from sklearn_rankcal.decoders._decode_preferences import decode_preferences
 from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
-from sklearn_rankcal.decoders._exposure import ExposurePolicy, exposure_policy
 from sklearn_rankcal.decoders._pair_decoders import AveragePrecisionDecoder, PreferenceDecoder
 from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
 from sklearn_rankcal.decoders._result import DecodeResult
-from sklearn_rankcal.decoders._rules import Quota, Rules
-from sklearn_rankcal.decoders._tiers import Tiers, decode_tiers
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.rules import ExposurePolicy, Quota, Rules, exposure_policy
+    from sklearn_rankcal.tiers import Tiers, decode_tiers
 
 __all__ = [
     "DECODERS",
@@ -34,3 +38,23 @@ __all__ = [
     "exposure_policy",
     "get_decoder",
 ]
+
+# What stands on the decoders is imported when it is used.
+_LAZY = {
+    "ExposurePolicy": "rules",
+    "Quota": "rules",
+    "Rules": "rules",
+    "Tiers": "tiers",
+    "decode_tiers": "tiers",
+    "exposure_policy": "rules",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(f"sklearn_rankcal.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

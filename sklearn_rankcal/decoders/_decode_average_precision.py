@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_orders import ExpectedPrecision
 from sklearn_rankcal.decoders._search import (
     MAX_SWEEPS,
     SearchOptions,
@@ -23,7 +21,11 @@ from sklearn_rankcal.decoders._search import (
     rounding,
     warn_if_slow,
 )
+from sklearn_rankcal.targets import SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.rules import Rules
 
 #: Default number of perturbations. The objective has few local optima.
 N_PERTURBATIONS = 60
@@ -142,9 +144,7 @@ def decode_average_precision(
     solve = partial(_decode_matrices, method=method, options=options)
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is not None:
-        keep_rules(
-            decoded, matrices.batch, ExpectedPrecision, rules, matrices.queries, method, options
-        )
+        rules.keep(decoded, matrices.batch, SYMMETRIC_PAIRS, matrices.queries, method, options)
     return matrices.result(decoded)
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._linear_ordering import power_of_2, solve_linear_ordering
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_orders import Disagreement
 from sklearn_rankcal.decoders._search import (
     MAX_SWEEPS,
     SearchOptions,
@@ -25,8 +22,12 @@ from sklearn_rankcal.decoders._search import (
     rounding,
     warn_if_slow,
 )
+from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._rounding import tie
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.rules import Rules
 
 #: Default number of steps of the local search. For up to 100 documents they take milliseconds and
 #: nearly always find the optimum where it is known.
@@ -163,7 +164,7 @@ def decode_preferences(
         def differences(which: Ints, r: int) -> Floats:
             return kernels.differences(matrices.batch(which, r))[0]
 
-        keep_rules(decoded, differences, Disagreement, rules, matrices.queries, method, options)
+        rules.keep(decoded, differences, PAIRS, matrices.queries, method, options)
     return matrices.result(decoded)
 
 

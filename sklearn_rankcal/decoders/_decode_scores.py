@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal.decoders._decode_rules import decode_scores_under
 from sklearn_rankcal.decoders._result import DecodeResult
-from sklearn_rankcal.decoders._rules import Rules
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores, equal_neighbours
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
 from sklearn_rankcal.utils._typing import Floats
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.rules import Rules
 
 TieBreakers = Callable[[NDArray[np.int64]], NDArray[Any]]
 
@@ -95,7 +96,7 @@ def decode_scores(
     if rules is None:
         return Sort().decode(values, queries, None if keys is None else keys.__getitem__)
     phi = check_discounts(discounts, int(queries.sizes.max()))
-    return decode_scores_under(rules, values, queries, lambda r: phi[:r], keys, time_limit)
+    return rules.decode_scores(values, queries, lambda r: phi[:r], keys, time_limit)
 
 
 def check_discounts(discounts: ArrayLike | None, r: int) -> Floats:

@@ -6,8 +6,8 @@ The algorithms are the entries of ``METHODS`` in `_decode_preferences` and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,17 +15,17 @@ from sklearn.base import BaseEstimator
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._batches import collect_results, decode_batches
-from sklearn_rankcal.decoders._decode_rules import keep_rules
 from sklearn_rankcal.decoders._decode_scores import TieBreakers
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_orders import Disagreement, ExpectedPrecision, Objective
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.rules import Rules
 
 
 def _format_sizes(sizes: Ints) -> str:
@@ -42,8 +42,8 @@ class MatrixDecoder(BaseEstimator):
 
     space: Space
     method: str
-    # What it minimises, for a matrix; None if it does not decode under rules.
-    _objective: Callable[[Floats], Objective] | None = None
+    #: Whether `decode` takes rules, which ask for the smallest objective of its space.
+    takes_rules = False
 
     def decode(
         self,
@@ -118,10 +118,10 @@ class MatrixDecoder(BaseEstimator):
 
         decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
         if rules is not None:
-            if self._objective is None:
+            if not self.takes_rules:
                 raise TypeError(f"{type(self).__name__} does not decode under rules.")
-            kind, method = self._objective, self.method
-            keep_rules(decoded, make_batch, kind, rules, queries, method, options, number)
+            space, method = self.space, self.method
+            rules.keep(decoded, make_batch, space, queries, method, options, number)
         result = collect_results(decoded, sizes)
         if number is not None:
             rows = rows[offsets[owner] + number]
@@ -168,7 +168,7 @@ class PreferenceDecoder(MatrixDecoder):
     """
 
     space = PAIRS
-    _objective = Disagreement
+    takes_rules = True
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class AveragePrecisionDecoder(MatrixDecoder):
     """
 
     space = SYMMETRIC_PAIRS
-    _objective = ExpectedPrecision
+    takes_rules = True
 
     def __init__(
         self,

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.decoders import Rules
 from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
@@ -23,7 +22,6 @@ from sklearn_rankcal.utils._features import (
     check_features,
     is_dataframe,
     split_column,
-    take_columns,
     used_categories,
     warn_of_other_order,
 )
@@ -107,14 +105,11 @@ def read_ruled(
     ranker: Any, X: Any, groups: ArrayLike | None, rules: Any
 ) -> tuple[Any, Queries, Any]:
     """Read X, groups and rules: columns of X that only the rules use are taken out of it."""
-    if rules is None:
-        return *read_queries(ranker, X, groups), None
-    if not isinstance(rules, Rules):
-        raise TypeError(f"rules must be a decoders.Rules; got {type(rules).__name__}.")
-    if rules.columns:
+    if rules is not None:
+        if not hasattr(rules, "take_columns"):
+            raise TypeError(f"rules must be a decoders.Rules; got {type(rules).__name__}.")
         check_is_fitted(ranker)
-        X, columns = take_columns(X, rules.columns, getattr(ranker, "feature_names_in_", ()))
-        rules = rules.with_columns(columns)
+        X, rules = rules.take_columns(X, getattr(ranker, "feature_names_in_", ()))
     return *read_queries(ranker, X, groups), rules
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.decoders import Rules, Sort
+from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import StackedModel
@@ -29,6 +29,9 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_count, check_nested
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.rules import Rules
 
 
 class RankerMixin(SiteLink):
@@ -165,10 +168,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         X, queries, rules = read_ruled(self, X, groups, rules)
         ranks = self._decode(X, queries, rules)
         rows = queries.sort(-ranks)  # rows that share a position keep their order
-        offsets, listed = queries.offsets, queries.sizes
-        if rules is not None and rules.blocked is not None:
-            listed = listed - queries.sum(np.asarray(rules.blocked, dtype=np.int64))
-        if k is not None or listed is not queries.sizes:
+        offsets = queries.offsets
+        if k is not None or rules is not None:
+            listed = queries.sizes if rules is None else rules.count_shown(queries)
             listed = listed if k is None else np.minimum(listed, k)
             rows = rows[queries.place < queries.repeat(listed)]
             offsets = np.append(0, np.cumsum(listed))
@@ -208,7 +210,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
     def _decode(self, X: Any, queries: Queries, rules: Rules | None = None) -> NDArray[np.int64]:
         if rules is not None:
-            return _reports.decode_under(self, X, queries, rules).ranks
+            return rules.decode(self, X, queries).ranks
         started = time.perf_counter()
         scores = _reports.sufficient_scores(self, X, queries)
         if scores is not None:
@@ -279,8 +281,8 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         ``optimal`` (proved), ``method``, ``violation`` and ``broken`` (of soft rules), and ``price
         of ...`` each parameter and quota: how much smaller the expected loss is without it.
         """
-        X, queries, given = read_ruled(self, X, groups, rules)
-        return _reports.rules_report(self, X, queries, given)
+        X, queries, rules = read_ruled(self, X, groups, rules)
+        return rules.report(self, X, queries)
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:

@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder, Rules, Sort
-from sklearn_rankcal.decoders._decode_rules import decode_scores_under
-from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
+from sklearn_rankcal.decoders import PreferenceDecoder
 from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._result import check_result
-from sklearn_rankcal.decoders._rules_of_queries import pairs_of_queries
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.losses._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded
 from sklearn_rankcal.rankers._diagnosis import (
@@ -169,75 +165,6 @@ def decode_report(
             parts.setdefault(name, []).append(column)
     report = {"query": queries.ids, "n_documents": queries.sizes}
     return report | {name: np.concatenate(columns) for name, columns in parts.items()}
-
-
-def decode_under(ranker: Any, X: Any, queries: Queries, rules: Rules) -> DecodeResult:
-    """Decode the predictions of all queries under rules."""
-    scores = sufficient_scores(ranker, X, queries)
-    if scores is not None and sorts_scores(ranker.decoder_):
-        # Documents with equal scores keep the order that they have without rules.
-        free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
-        result = decode_scores_under(rules, scores, queries, _discounts(ranker.loss_), free)
-        if not getattr(ranker.loss_, "exact_under_rules", True):
-            result.optimal &= result.method == "sort"
-        return result
-    decoder = ranker.decoder_
-    if not isinstance(decoder, MatrixDecoder):
-        raise TypeError(f"{type(decoder).__name__} does not decode under rules.")
-    if rules.columns:
-        raise ValueError(f"X has no columns for the rules, which name {rules.columns}.")
-    pairs_of_queries(rules.before, queries)  # which must not be in different parts
-    ranks, parts = np.empty(queries.n_rows, dtype=np.int64), []
-    for rows, part, u in predicted_pairs(ranker, X, queries):
-        result = decoder.decode(u, part, n_jobs=ranker.n_jobs, rules=rules.take(rows))
-        ranks[rows] = result.ranks
-        parts.append(result)
-    whole = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("objective", "lower_bound", "optimal", "method", "n_iter", "violation")
-    }
-    return DecodeResult(ranks, **whole, broken=[texts for part in parts for texts in part.broken])
-
-
-def _discounts(loss: Any) -> Callable[[int], NDArray[np.float64]]:
-    """The discounts of the places, by which a ranking under rules is measured."""
-    if hasattr(loss, "discounts"):
-        return loss.discounts
-    if loss.space == PAIRS or isinstance(loss, PairwiseAgreement):
-        # Where the preferences are differences of scores, the contradicted weight of a ranking is
-        # the sum over documents of score times place, up to factors and constants. Where they are
-        # not, `exact_under_rules` of the loss is False.
-        return lambda r: -np.arange(1.0, r + 1.0)
-    raise TypeError(
-        f"{type(loss).__name__} on scores has no discounts of places, so that scores do not say "
-        "which ranking is the best one under rules. Losses that do are 'ndcg', 'dcg', 'precision', "
-        "'recall', 'eru', 'auc', 'spearman', 'pd' and 'map'."
-    )
-
-
-def rules_report(ranker: Any, X: Any, queries: Queries, rules: Rules) -> dict[str, NDArray[Any]]:
-    """What rules cost, all of them and each one."""
-    ruled = decode_under(ranker, X, queries, rules)
-
-    def loss(result: DecodeResult) -> NDArray[np.float64]:
-        return result.objective - (rules.soft or 0.0) * result.violation
-
-    free = loss(decode_under(ranker, X, queries, Rules()))
-    broken = np.empty(queries.n_queries, dtype=object)
-    broken[:] = ruled.broken
-    report = {
-        "query": queries.ids,
-        "n_documents": queries.sizes,
-        "price": loss(ruled) - free,
-        "optimal": ruled.optimal,
-        "method": ruled.method,
-        "violation": ruled.violation,
-        "broken": broken,
-    }
-    for name, others in rules.statements().items():
-        found = loss(decode_under(ranker, X, queries, others))
-        report[f"price of {name}"] = loss(ruled) - found
-    return report
 
 
 def diagnose(ranker: Any, X: Any, groups: ArrayLike | None, y: Any) -> Diagnosis:

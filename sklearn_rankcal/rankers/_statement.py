@@ -12,7 +12,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder, Sort, Tiers
+from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder, Sort
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models import DistilledModel
 
@@ -46,10 +46,6 @@ _DECODED = {
         "the distributions of P_reinforce (Ramaswamy et al., 2013, theorem 4), by "
         "decoder='diagonal'"
     ),
-    (Tiers, None): (
-        "no distributions for rankings: Tiers minimises another loss, in which documents can "
-        "share a position"
-    ),
 }
 
 #: Parameters that name the loss of a regressor, and the values with which the conditional mean has
@@ -78,7 +74,8 @@ def calibrated_over(loss: Loss, decoder: Any, model: Any) -> str:
     for part in _regressors(model):
         if wrong := _estimates_no_mean(part):
             return f"no distributions in general: {wrong} does not estimate expected targets"
-    sentence = _DECODED.get((type(decoder), getattr(decoder, "method", None)))
+    known = _DECODED.get((type(decoder), getattr(decoder, "method", None)))
+    sentence = getattr(decoder, "calibrated_over", known)
     if sentence is None:
         return f"{loss.calibrated_over}, if {type(decoder).__name__} finds the best ranking"
     shrunken = getattr(loss, "_as_shrunken", str)

@@ -23,19 +23,18 @@ from sklearn_rankcal.decoders import (
     decode_preferences,
     decode_scores,
 )
-from sklearn_rankcal.decoders._rules import _failure_probability, _fair_table
-from sklearn_rankcal.decoders._rules_of_queries import rules_of_queries
-from sklearn_rankcal.decoders._rules_orders import (
-    Disagreement,
-    ExpectedPrecision,
-    best_linear_order,
-    best_of_subsets,
-)
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rules._orders import (
+    Disagreement,
+    ExpectedPrecision,
+    best_linear_order,
+    best_of_subsets,
+)
+from sklearn_rankcal.rules._quotas import _failure_probability, _fair_table
 from tests.rules_oracle import (
     AveragePrecisionCost,
     PreferenceCost,
@@ -233,7 +232,7 @@ def test_the_linear_ordering_program_agrees_with_dynamic_programming(soft):
         d = d - d.T
         rules = random_rules(r, rng, soft, ("place", "before", "quota"))
         try:
-            (own,) = rules_of_queries(rules, Queries.single(r))
+            (own,) = rules.of_queries(Queries.single(r))
         except ValueError:
             continue
         exact = best_of_subsets(Disagreement(d), own, soft)

@@ -19,9 +19,9 @@ from scipy.optimize import linprog
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.decoders._decode_scores import check_discounts
-from sklearn_rankcal.decoders._rules_of_queries import group_codes
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.rules._query_rules import group_codes
 from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints

@@ -9,10 +9,10 @@ from sklearn.linear_model import Ridge
 from sklearn_rankcal import CalibratedRanker, aggregate
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import DECODERS, Rules, Tiers, decode_preferences, decode_tiers
-from sklearn_rankcal.decoders._tiers import _best_tiers, _search, _value
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.metrics import pairwise_disagreement_loss
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.tiers import _best_tiers, _search, _value
 
 
 def weak_orders(r):

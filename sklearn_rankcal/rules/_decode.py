@@ -1,4 +1,4 @@
-"""Decode under rules: predictions and `Rules` come in; the best ranking that keeps them comes out.
+"""Decode under rules: predictions and `QueryRules` come in, and the best rankings come out.
 
 By theorem 3 of Ramaswamy et al. (2013), whose proof holds for any set of rankings, decoding the
 same predictions is consistent for the best ranking that the rules permit.
@@ -7,16 +7,18 @@ same predictions is consistent for the best ranking that the rules permit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_rankcal.decoders._batches import collect_results
 from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._rules import Rules
-from sklearn_rankcal.decoders._rules_of_queries import QueryRules, rules_of_queries
-from sklearn_rankcal.decoders._rules_orders import (
+from sklearn_rankcal.decoders._search import SearchOptions
+from sklearn_rankcal.exceptions import ContradictoryRulesError
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rules._orders import (
     EXACT_SIZE,
     SUBSET_SIZE,
     Disagreement,
@@ -25,10 +27,8 @@ from sklearn_rankcal.decoders._rules_orders import (
     best_of_search,
     best_of_subsets,
 )
-from sklearn_rankcal.decoders._rules_places import Found, best_places, contradiction
-from sklearn_rankcal.decoders._search import SearchOptions
-from sklearn_rankcal.exceptions import ContradictoryRulesError
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rules._places import Found, best_places, contradiction
+from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -37,23 +37,24 @@ _N_PERTURBATIONS = 20
 
 
 def decode_scores_under(
-    rules: Rules,
+    rules: Iterable[QueryRules],
+    soft: float | None,
     scores: Floats,
     queries: Queries,
     discounts: Callable[[int], Floats],
-    keys: Any = None,
-    time_limit: float | None = None,
+    keys: Any,
+    time_limit: float | None,
 ) -> DecodeResult:
     """Maximise the sum over documents of score times ``discounts(r)[place]`` under rules.
 
-    Documents with equal scores are ordered by their keys. The objective is minus that sum. Shown
-    documents come first and blocked ones after them, each in the best order.
+    The objective is minus that sum. Shown documents come first and blocked ones after them, each in
+    the best order, and those with equal scores in the order of their keys.
     """
     decoded: list[tuple[Ints, Decoded]] = []
     scores = queries.gather(scores)
     if keys is not None:
         keys = queries.gather(keys)
-    for q, own in enumerate(rules_of_queries(rules, queries)):
+    for q, own in enumerate(rules):
         part = slice(*queries.offsets[q : q + 2])
         u = scores[part]
         phi = np.asarray(discounts(len(u)), dtype=np.float64)
@@ -62,15 +63,15 @@ def decode_scores_under(
             by_key = np.argsort(np.argsort(keys[part], kind="stable"))
         shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
         ruled = own.permuted(np.searchsorted(own.shown, shown))
-        found = best_places(u[shown], phi[: own.n], ruled, rules.soft, time_limit)
+        found = best_places(u[shown], phi[: own.n], ruled, soft, time_limit)
         if found is None:
             raise _contradiction(own, queries.ids[q])
         last = own.blocked[np.lexsort((by_key[own.blocked], -u[own.blocked]))]
         order = np.concatenate([shown[found.order], last])
         of_last = -float(u[last] @ phi[own.n :])
-        broken = ruled.broken(found.order) if rules.soft is not None else []
+        broken = ruled.broken(found.order) if soft is not None else []
         violation = sum(n for _, n in broken)
-        value = -float(u[order] @ phi) + (rules.soft or 0.0) * violation
+        value = -float(u[order] @ phi) + (soft or 0.0) * violation
         bound = value if found.proved else min(found.bound + of_last, value)
         one = Decoded(
             order[None],
@@ -92,37 +93,31 @@ def keep_rules(
     decoded: list[tuple[Ints, Decoded]],
     matrices_of: Callable[[Ints, int], Floats],
     kind: Callable[[Floats], Objective],
-    rules: Rules,
-    queries: Queries,
+    rules: list[QueryRules],
+    soft: float | None,
+    ids: NDArray[Any],
     method: str,
     options: SearchOptions,
-    numbers: Ints | None = None,
 ) -> None:
     """Replace, in place, decoded rankings of pairs that break rules, and say what they still break.
 
-    ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are numbered
-    as in the orders: by their rows, or by `numbers` (n_rows,), query by query. Up to 16 documents
-    are decoded by subset dynamic programming, and more by a local search that keeps the rules, or
-    for ``"exact"`` and preferences by the linear ordering program.
+    The documents of `rules` are numbered as in the orders and the matrices. Up to 16 documents are
+    decoded by subset dynamic programming, and more by a local search that keeps the rules, or for
+    ``"exact"`` and preferences by the linear ordering program.
     """
-    soft = rules.soft
-    every = [one.with_blocked() for one in rules_of_queries(rules, queries)]
-    if numbers is not None:
-        parts = np.split(numbers, queries.offsets[1:-1])
-        every = [one.permuted(part) for one, part in zip(every, parts, strict=True)]
     for which, part in decoded:
         part.broken = [[] for _ in which]
         part.violation = np.zeros(len(which), dtype=np.int64)
-        binding = [k for k, q in enumerate(which) if not every[q].is_kept_by(part.order[k])]
+        binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
         matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
         # a loop over queries: the rules of each are its own
         for matrix, k in zip(matrices, binding, strict=True):
-            own, objective = every[which[k]], kind(matrix)
+            own, objective = rules[which[k]], kind(matrix)
             offset = part.objective[k] - objective.value(part.order[k])
             bound = float(part.lower_bound[k] - offset)
             found = _decode_query(objective, own, soft, method, options, part.order[k], bound)
             if found is None:
-                raise _contradiction(own, queries.ids[which[k]])
+                raise _contradiction(own, ids[which[k]])
             amounts = own.broken(found.order) if soft is not None else []
             part.broken[k] = _texts(amounts)
             part.violation[k] = sum(n for _, n in amounts)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
-from sklearn_rankcal.decoders._rules_of_queries import QueryRules
+from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 

@@ -108,6 +108,10 @@ class Tiers(MatrixDecoder):
     """
 
     space = PAIRS
+    calibrated_over = (
+        "no distributions for rankings: Tiers minimises another loss, in which documents can "
+        "share a position"
+    )
 
     def __init__(
         self, margin: float, *, random_state: int | np.random.RandomState | None = 0

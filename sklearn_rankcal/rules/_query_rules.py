@@ -1,19 +1,16 @@
-"""The rules of each query: `Rules` and queries come in, `QueryRules` come out.
-
-In `QueryRules` the documents and the places of one query are numbered from 0.
-"""
+"""The rules of one query, whose documents and places are numbered from 0."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rankcal.decoders._rules import Quota, Rules
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rules._quotas import Quota
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
 from sklearn_rankcal.utils._typing import Bools, Ints
@@ -153,65 +150,38 @@ class QueryRules:
 # ------------------------------------------------------------------ from rows to queries
 
 
-def rules_of_queries(rules: Rules, queries: Queries) -> Iterator[QueryRules]:
-    """Yield the rules of each query; raises ValueError if an array or a number does not fit."""
-    named = np.arange(queries.n_rows) if rules._rows is None else rules._rows
-    if rules.columns:
-        raise ValueError(
-            f"The rules name columns ({', '.join(rules.columns)}), for which X has to be a data "
-            "frame that is passed to predict. Pass arrays with one value for each row instead."
-        )
-    n_rows = queries.n_rows
-    place, earliest, latest = (
-        _places(getattr(rules, name), name, n_rows) for name in ("place", "earliest", "latest")
-    )
-    blocked = _booleans(rules.blocked, "blocked", n_rows)
-    names = _names_of_quotas(rules.quotas)
-    codes = [
-        (quota, name, *group_codes(quota.of, n_rows))
-        for quota, name in zip(rules.quotas, names, strict=True)
-    ]
-    pairs = pairs_of_queries(rules.before, queries)
-    order = np.arange(n_rows) if queries.order is None else queries.order
-    ids = queries.ids
-    for q in range(queries.n_queries):
-        rows = order[queries.offsets[q] : queries.offsets[q + 1]]
-        out = blocked[rows]
-        shown, n = np.flatnonzero(~out), int(np.count_nonzero(~out))
-        own = rows[shown]
-        low = np.maximum(np.maximum(place[own], earliest[own]) - 1, 0)
-        high = np.where(latest[own] > 0, np.minimum(latest[own], n), n) - 1
-        pinned = place[own] > 0
-        high[pinned] = np.minimum(high[pinned], place[own][pinned] - 1)
-        if rules.soft is None and (low >= n).any():
-            bad = own[low >= n][0]
-            text = f"{_lowest(bad, named, place, earliest)} of {counted(n, 'document')} shown"
-            raise ContradictoryRulesError(ids[q], [text])
-        found = QueryRules(shown, np.flatnonzero(out), low, high, rows=named[own])
-        if rules.soft is None and (low > high).any():
-            bad = own[low > high][0]
-            pinned_above = 0 < place[bad] < latest[bad] or not latest[bad]
-            last = f"at place {place[bad]}" if pinned_above else f"at place {latest[bad]} or above"
-            texts = [_lowest(bad, named, place, earliest), f"row {named[bad]} {last}"]
-            raise ContradictoryRulesError(ids[q], texts)
-        if pairs:
-            number = dict(zip(own.tolist(), range(n), strict=True))
-            found.before = [
-                (number[a], number[b]) for a, b in pairs.get(q, ()) if a in number and b in number
-            ]
-        for quota, name, code, of_groups in codes:
-            found.quotas += _quotas_of_query(quota, name, code[own], of_groups, n)
-        yield found
+def first_and_last_places(place: Ints, earliest: Ints, latest: Ints) -> tuple[Ints, Ints]:
+    """The places, from 0, between which each document of a query can be; 0 is no rule."""
+    n = len(place)
+    low = np.maximum(np.maximum(place, earliest) - 1, 0)
+    last = np.where(latest > 0, np.minimum(latest, n), n)
+    return low, np.where(place > 0, np.minimum(last, place), last) - 1
 
 
-def _lowest(row: int, named: Ints, place: Ints, earliest: Ints) -> str:
-    """Write the rule that puts a row furthest down."""
-    pinned = place[row] >= earliest[row]
-    where = f"at place {place[row]}" if pinned else f"at place {earliest[row]} or below"
-    return f"row {named[row]} {where}"
+def check_places(
+    query: object,
+    low: Ints,
+    high: Ints,
+    place: Ints,
+    earliest: Ints,
+    latest: Ints,
+    rows: Ints,
+) -> None:
+    """Raise an error if the rules of one row leave it no place among the documents shown."""
+    if not (low > high).any():
+        return
+    i, n = int(np.flatnonzero(low > high)[0]), len(low)
+    pinned = place[i] >= earliest[i]
+    where = f"at place {place[i]}" if pinned else f"at place {earliest[i]} or below"
+    lowest = f"row {rows[i]} {where}"
+    if low[i] >= n:
+        raise ContradictoryRulesError(query, [f"{lowest} of {counted(n, 'document')} shown"])
+    pinned = 0 < place[i] < latest[i] or not latest[i]
+    where = f"at place {place[i]}" if pinned else f"at place {latest[i]} or above"
+    raise ContradictoryRulesError(query, [lowest, f"row {rows[i]} {where}"])
 
 
-def _names_of_quotas(quotas: list[Quota]) -> list[str]:
+def names_of_quotas(quotas: list[Quota]) -> list[str]:
     """Say which quota a text is about: its column, or else its number if there are several."""
     found = []
     for number, quota in enumerate(quotas):
@@ -221,7 +191,7 @@ def _names_of_quotas(quotas: list[Quota]) -> list[str]:
     return found
 
 
-def _quotas_of_query(
+def quotas_of_query(
     quota: Quota, of_quota: str, code: Ints, names: list[Any], n: int
 ) -> list[QuotaOfQuery]:
     wanted = set(np.unique(code[code >= 0]).tolist())
@@ -279,7 +249,7 @@ def pairs_of_queries(
 # ------------------------------------------------------------------ reading
 
 
-def _places(values: Any, name: str, n_rows: int) -> Ints:
+def read_places(values: Any, name: str, n_rows: int) -> Ints:
     """Places of rows, 0 where there is none."""
     if values is None:
         return np.zeros(n_rows, dtype=np.int64)
@@ -298,7 +268,7 @@ def _places(values: Any, name: str, n_rows: int) -> Ints:
     return np.minimum(numbers, 2.0**40).astype(np.int64)
 
 
-def _booleans(values: Any, name: str, n_rows: int) -> Bools:
+def read_booleans(values: Any, name: str, n_rows: int) -> Bools:
     if values is None:
         return np.zeros(n_rows, dtype=bool)
     check_no_mask(values, name)

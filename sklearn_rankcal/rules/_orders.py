@@ -6,14 +6,16 @@ An `Objective` says what it costs to put a document at the next place, and what 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from sklearn_rankcal.decoders._rules_of_queries import QueryRules
-from sklearn_rankcal.decoders._rules_places import Found
+from sklearn_rankcal.rules._places import Found
+from sklearn_rankcal.rules._query_rules import QueryRules
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._rounding import ROUNDING
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -112,6 +114,11 @@ class ExpectedPrecision:
 
 
 Objective = Disagreement | ExpectedPrecision
+#: What a decoder minimises, by the space of its predictions.
+OBJECTIVES: dict[str, Callable[[Floats], Objective]] = {
+    PAIRS: Disagreement,
+    SYMMETRIC_PAIRS: ExpectedPrecision,
+}
 
 
 def best_of_subsets(objective: Objective, rules: QueryRules, soft: float | None) -> Found | None:

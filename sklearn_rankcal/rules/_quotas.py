@@ -1,8 +1,4 @@
-"""Rules that a ranking has to keep: places of documents, orders of two, and quotas of groups.
-
-`Rules` holds what a user says about the rows of X. `_rules_of_queries` converts it to the rules of
-each query.
-"""
+"""Quotas of groups among the first places of each query."""
 
 from __future__ import annotations
 
@@ -18,7 +14,6 @@ from sklearn_rankcal.utils._typing import Ints
 
 #: A bound on the number of documents: one number, one for each prefix, or either for each group.
 Bound = int | Sequence[int] | Mapping[Any, int | Sequence[int]]
-PER_ROW = ("place", "earliest", "latest", "blocked")
 
 
 class Quota:
@@ -76,7 +71,7 @@ class Quota:
                     )
 
     def __repr__(self) -> str:
-        shown = {"of": self._column or _short(self.of), "first": self.first}
+        shown = {"of": self._column or shorten(self.of), "first": self.first}
         shown |= {"at_least": self.at_least, "at_most": self.at_most}
         return f"Quota({', '.join(f'{k}={v!r}' for k, v in shown.items() if v is not None)})"
 
@@ -141,138 +136,6 @@ class Quota:
         return cls(of, first=prefixes.tolist(), at_least=table)
 
 
-class Rules:
-    """What the ranking of each query has to keep, for the ``predict`` of a fitted ranker.
-
-    A ranking that keeps the rules and has the least expected loss is still found exactly where
-    decoding without rules is exact (for ``loss="pd_by_scores"`` only with labels of two grades or
-    ``pair_weight="graded"``): the same predictions serve with other rules each day. The places are
-    counted without the blocked documents. :ref:`rules` explains all of it.
-
-    Parameters
-    ----------
-    place : array-like of shape (n_documents,) or str, default=None
-        The place, 1 = top, at which a row is pinned. None, NaN and 0 mean that it is free. Here and
-        below, a string is the name of a column of the data frame X. A column with which the ranker
-        was not fitted is taken out of X.
-    earliest, latest : array-like of shape (n_documents,) or str, default=None
-        The first and the last place that a row may have.
-    blocked : array-like of bool of shape (n_documents,) or str, default=None
-        Rows that are not shown, whatever else is said of them: they have the last places, and
-        `predict_order` leaves them out.
-    before : list of (int, int), default=()
-        Pairs of rows of the same query, counted from 0; the first of a pair is ranked above the
-        second.
-    quotas : list of Quota, default=()
-        Bounds on the numbers of documents of groups among the first places.
-    soft : float, default=None
-        None: rules that contradict each other are an error. A number: what each place, pair or
-        document by which a ranking breaks a rule adds to the expected loss. A rule is broken where
-        that costs less than to keep it. A number larger than the loss can be, such as 10 for NDCG,
-        bends rules only where they contradict each other, and as little as possible.
-
-    Raises
-    ------
-    ValueError
-        If `before` or `quotas` is not as described, or `soft` is not positive.
-
-    See Also
-    --------
-    sklearn_rankcal.decoders.Quota.fair : The table of quotas of FA*IR.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.decoders import Quota, Rules, decode_scores
-    >>> rules = Rules(place=[0, 0, 0, 2], quotas=[Quota(["x", "x", "y", None], first=3, at_most=1)])
-    >>> decode_scores([0.9, 0.8, 0.2, 0.1], rules=rules).ranks.tolist()
-    [1, 4, 3, 2]
-    """
-
-    def __init__(
-        self,
-        *,
-        place: Any = None,
-        earliest: Any = None,
-        latest: Any = None,
-        blocked: Any = None,
-        before: Sequence[tuple[int, int]] = (),
-        quotas: Sequence[Quota] = (),
-        soft: float | None = None,
-    ) -> None:
-        if soft is not None and not 0 < soft < np.inf:
-            raise ValueError(f"soft must be a positive number or None; got {soft!r}.")
-        quotas = [quotas] if isinstance(quotas, Quota) else list(quotas)
-        if any(not isinstance(quota, Quota) for quota in quotas):
-            raise ValueError("quotas must be a list of Quota objects.")
-        fine = all(len(p) == 2 and all(isinstance(row, Integral) for row in p) for p in before)
-        if not fine:
-            raise ValueError("before must be a list of pairs of row numbers.")
-        self.place = place
-        self.earliest = earliest
-        self.latest = latest
-        self.blocked = blocked
-        self.before = [(int(a), int(b)) for a, b in before]
-        self.quotas = quotas
-        self.soft = soft
-        self._rows: Ints | None = None  # numbers of the rows for messages, if they are a part
-
-    def __repr__(self) -> str:
-        shown = {name: _short(getattr(self, name)) for name in PER_ROW}
-        shown |= {"before": self.before, "quotas": self.quotas, "soft": self.soft}
-        return f"Rules({', '.join(f'{k}={v!r}' for k, v in shown.items() if not _is_empty(v))})"
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns that the rules use, without repetitions."""
-        given = [getattr(self, name) for name in PER_ROW] + [quota.of for quota in self.quotas]
-        return list(dict.fromkeys(name for name in given if isinstance(name, str)))
-
-    def with_columns(self, table: Mapping[str, Any]) -> Rules:
-        """Return the rules with the columns in the place of their names."""
-
-        def found(value: Any) -> Any:
-            return table[value] if isinstance(value, str) else value
-
-        rules = Rules(before=self.before, soft=self.soft)
-        for name in PER_ROW:
-            setattr(rules, name, found(getattr(self, name)))
-        rules.quotas = [quota.copy_for(found(quota.of)) for quota in self.quotas]
-        return rules
-
-    def take(self, rows: Ints) -> Rules:
-        """Return the rules of some rows, whole queries; error messages number them as before."""
-        number = dict(zip(rows.tolist(), range(len(rows)), strict=True))
-
-        def part(value: Any) -> Any:
-            return None if value is None else np.asarray(value)[rows]
-
-        own = self._copy(
-            **{name: part(getattr(self, name)) for name in PER_ROW},
-            before=[(number[a], number[b]) for a, b in self.before if a in number],
-            quotas=[quota.copy_for(part(quota.of)) for quota in self.quotas],
-        )
-        own._rows = rows
-        return own
-
-    def statements(self) -> dict[str, Rules]:
-        """Return, by name, the rules without each one of the parameters and quotas."""
-        names = [n for n in (*PER_ROW, "before") if not _is_empty(getattr(self, n))]
-        without = {}
-        for name in names:
-            without[name] = self._copy(**{name: () if name == "before" else None})
-        for number, quota in enumerate(self.quotas):
-            kept = self.quotas[:number] + self.quotas[number + 1 :]
-            name = repr(quota)
-            if sum(repr(other) == name for other in self.quotas) > 1:
-                name = f"quotas[{number}]: {name}"
-            without[name] = self._copy(quotas=kept)
-        return without
-
-    def _copy(self, **changes: Any) -> Rules:
-        given = {name: getattr(self, name) for name in (*PER_ROW, "before", "quotas", "soft")}
-        return Rules(**{**given, **changes})
-
-
 def _whole_numbers(value: Any, name: str, smallest: int = 0) -> list[int]:
     numbers = list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
     fine = all(isinstance(k, Integral) and not isinstance(k, bool) for k in numbers)
@@ -291,11 +154,7 @@ def _entry(bound: Bound | None, group: Any, number: int) -> int | None:
     return int(listed[number if len(listed) > 1 else 0])
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, list | tuple) and not value)
-
-
-def _short(value: Any) -> Any:
+def shorten(value: Any) -> Any:
     if value is None or isinstance(value, str) or np.size(value) <= 8:
         return value
     return f"<{counted(np.size(value), 'value')}>"

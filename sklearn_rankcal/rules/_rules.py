@@ -1,0 +1,340 @@
+"""`Rules`: what the rankings of a user have to keep, and how predictions are decoded under it.
+
+The package beside this folder imports nothing of it. A ranker or a decoder that gets rules calls
+their methods: rows of X come in, and the best rankings that keep the rules come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.decoders import DecodeResult, Sort
+from sklearn_rankcal.decoders._registry import sorts_scores
+from sklearn_rankcal.decoders._result import Decoded
+from sklearn_rankcal.decoders._search import SearchOptions
+from sklearn_rankcal.losses._pairs import PairwiseAgreement
+from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
+from sklearn_rankcal.rules._decode import decode_scores_under, keep_rules
+from sklearn_rankcal.rules._orders import OBJECTIVES
+from sklearn_rankcal.rules._query_rules import (
+    QueryRules,
+    check_places,
+    first_and_last_places,
+    group_codes,
+    names_of_quotas,
+    pairs_of_queries,
+    quotas_of_query,
+    read_booleans,
+    read_places,
+)
+from sklearn_rankcal.rules._quotas import Quota, shorten
+from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._features import take_columns
+from sklearn_rankcal.utils._row_hashes import hash_rows
+from sklearn_rankcal.utils._typing import Floats, Ints
+
+PLACES = ("place", "earliest", "latest")
+PER_ROW = (*PLACES, "blocked")
+
+
+class Rules:
+    """What the ranking of each query has to keep, for the ``predict`` of a fitted ranker.
+
+    A ranking that keeps the rules and has the least expected loss is still found exactly where
+    decoding without rules is exact (for ``loss="pd_by_scores"`` only with labels of two grades or
+    ``pair_weight="graded"``): the same predictions serve with other rules each day. The places are
+    counted without the blocked documents. :ref:`rules` explains all of it.
+
+    Parameters
+    ----------
+    place : array-like of shape (n_documents,) or str, default=None
+        The place, 1 = top, at which a row is pinned. None, NaN and 0 mean that it is free. Here and
+        below, a string is the name of a column of the data frame X. A column with which the ranker
+        was not fitted is taken out of X.
+    earliest, latest : array-like of shape (n_documents,) or str, default=None
+        The first and the last place that a row may have.
+    blocked : array-like of bool of shape (n_documents,) or str, default=None
+        Rows that are not shown, whatever else is said of them: they have the last places, and
+        `predict_order` leaves them out.
+    before : list of (int, int), default=()
+        Pairs of rows of the same query, counted from 0; the first of a pair is ranked above the
+        second.
+    quotas : list of Quota, default=()
+        Bounds on the numbers of documents of groups among the first places.
+    soft : float, default=None
+        None: rules that contradict each other are an error. A number: what each place, pair or
+        document by which a ranking breaks a rule adds to the expected loss. A rule is broken where
+        that costs less than to keep it. A number larger than the loss can be, such as 10 for NDCG,
+        bends rules only where they contradict each other, and as little as possible.
+
+    Raises
+    ------
+    ValueError
+        If `before` or `quotas` is not as described, or `soft` is not positive.
+
+    See Also
+    --------
+    sklearn_rankcal.decoders.Quota.fair : The table of quotas of FA*IR.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import Quota, Rules, decode_scores
+    >>> rules = Rules(place=[0, 0, 0, 2], quotas=[Quota(["x", "x", "y", None], first=3, at_most=1)])
+    >>> decode_scores([0.9, 0.8, 0.2, 0.1], rules=rules).ranks.tolist()
+    [1, 4, 3, 2]
+    """
+
+    def __init__(
+        self,
+        *,
+        place: Any = None,
+        earliest: Any = None,
+        latest: Any = None,
+        blocked: Any = None,
+        before: Sequence[tuple[int, int]] = (),
+        quotas: Sequence[Quota] = (),
+        soft: float | None = None,
+    ) -> None:
+        if soft is not None and not 0 < soft < np.inf:
+            raise ValueError(f"soft must be a positive number or None; got {soft!r}.")
+        quotas = [quotas] if isinstance(quotas, Quota) else list(quotas)
+        if any(not isinstance(quota, Quota) for quota in quotas):
+            raise ValueError("quotas must be a list of Quota objects.")
+        fine = all(len(p) == 2 and all(isinstance(row, Integral) for row in p) for p in before)
+        if not fine:
+            raise ValueError("before must be a list of pairs of row numbers.")
+        self.place = place
+        self.earliest = earliest
+        self.latest = latest
+        self.blocked = blocked
+        self.before = [(int(a), int(b)) for a, b in before]
+        self.quotas = quotas
+        self.soft = soft
+        self._rows: Ints | None = None  # numbers of the rows for messages, if they are a part
+
+    def __repr__(self) -> str:
+        shown = {name: shorten(getattr(self, name)) for name in PER_ROW}
+        shown |= {"before": self.before, "quotas": self.quotas, "soft": self.soft}
+        return f"Rules({', '.join(f'{k}={v!r}' for k, v in shown.items() if not _is_empty(v))})"
+
+    # ---------------------------------------------------------------- for a fitted ranker
+
+    def take_columns(self, X: Any, fitted: Any) -> tuple[Any, Rules]:
+        """Return X without the columns that only the rules name, and the rules with their values.
+
+        Columns with which the ranker was `fitted` stay in X.
+        """
+        if not self.columns:
+            return X, self
+        X, columns = take_columns(X, self.columns, fitted)
+        return X, self.with_columns(columns)
+
+    def decode(self, ranker: Any, X: Any, queries: Queries) -> DecodeResult:
+        """Return the best rankings under the rules for the predictions of a fitted ranker."""
+        decoder = ranker.decoder_
+        scores = sufficient_scores(ranker, X, queries)
+        if scores is not None and sorts_scores(decoder):
+            # Documents with equal scores keep the order that they have without rules.
+            free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
+            result = self.decode_scores(scores, queries, _discounts(ranker.loss_), free)
+            if not getattr(ranker.loss_, "exact_under_rules", True):
+                result.optimal &= result.method == "sort"
+            return result
+        if not getattr(decoder, "takes_rules", False):
+            raise TypeError(f"{type(decoder).__name__} does not decode under rules.")
+        pairs_of_queries(self.before, queries)  # which must not be in different parts
+        ranks, parts = np.empty(queries.n_rows, dtype=np.int64), []
+        for rows, part, u in predicted_pairs(ranker, X, queries):
+            result = decoder.decode(u, part, n_jobs=ranker.n_jobs, rules=self.take(rows))
+            ranks[rows] = result.ranks
+            parts.append(result)
+        whole = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("objective", "lower_bound", "optimal", "method", "n_iter", "violation")
+        }
+        broken = [texts for part in parts for texts in part.broken]
+        return DecodeResult(ranks, **whole, broken=broken)
+
+    def count_shown(self, queries: Queries) -> Ints:
+        """Return how many documents of each query are not blocked."""
+        if self.blocked is None:
+            return queries.sizes
+        return queries.sizes - queries.sum(np.asarray(self.blocked, dtype=np.int64))
+
+    def report(self, ranker: Any, X: Any, queries: Queries) -> dict[str, NDArray[Any]]:
+        """Return what the rules cost in the rankings of a ranker, all of them and each one."""
+
+        def loss(result: DecodeResult) -> Floats:
+            return result.objective - (self.soft or 0.0) * result.violation
+
+        ruled = self.decode(ranker, X, queries)
+        broken = np.empty(queries.n_queries, dtype=object)
+        broken[:] = ruled.broken
+        report = {
+            "query": queries.ids,
+            "n_documents": queries.sizes,
+            "price": loss(ruled) - loss(Rules().decode(ranker, X, queries)),
+            "optimal": ruled.optimal,
+            "method": ruled.method,
+            "violation": ruled.violation,
+            "broken": broken,
+        }
+        for name, others in self.statements().items():
+            report[f"price of {name}"] = loss(ruled) - loss(others.decode(ranker, X, queries))
+        return report
+
+    # ---------------------------------------------------------------- for a decoder
+
+    def decode_scores(
+        self,
+        scores: Floats,
+        queries: Queries,
+        discounts: Callable[[int], Floats],
+        keys: Any = None,
+        time_limit: float | None = None,
+    ) -> DecodeResult:
+        """Maximise the sum over documents of score times ``discounts(r)[place]``.
+
+        Documents with equal scores are ordered by their keys.
+        """
+        own = self.of_queries(queries)
+        return decode_scores_under(own, self.soft, scores, queries, discounts, keys, time_limit)
+
+    def keep(
+        self,
+        decoded: list[tuple[Ints, Decoded]],
+        matrices_of: Callable[[Ints, int], Floats],
+        space: str,
+        queries: Queries,
+        method: str,
+        options: SearchOptions,
+        numbers: Ints | None = None,
+    ) -> None:
+        """Replace, in place, decoded rankings that break rules by the best ones that keep them.
+
+        ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are
+        numbered as in the orders: by their rows, or by `numbers` (n_rows,), query by query.
+        """
+        own = [one.with_blocked() for one in self.of_queries(queries)]
+        if numbers is not None:
+            parts = np.split(numbers, queries.offsets[1:-1])
+            own = [one.permuted(part) for one, part in zip(own, parts, strict=True)]
+        keep_rules(
+            decoded, matrices_of, OBJECTIVES[space], own, self.soft, queries.ids, method, options
+        )
+
+    # ---------------------------------------------------------------- other rules and rows
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns that the rules use, without repetitions."""
+        given = [getattr(self, name) for name in PER_ROW] + [quota.of for quota in self.quotas]
+        return list(dict.fromkeys(name for name in given if isinstance(name, str)))
+
+    def with_columns(self, table: Mapping[str, Any]) -> Rules:
+        """Return the rules with the columns in the place of their names."""
+
+        def found(value: Any) -> Any:
+            return table[value] if isinstance(value, str) else value
+
+        rules = Rules(before=self.before, soft=self.soft)
+        for name in PER_ROW:
+            setattr(rules, name, found(getattr(self, name)))
+        rules.quotas = [quota.copy_for(found(quota.of)) for quota in self.quotas]
+        return rules
+
+    def take(self, rows: Ints) -> Rules:
+        """Return the rules of some rows, whole queries; error messages number them as before."""
+        number = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+
+        def part(value: Any) -> Any:
+            return None if value is None else np.asarray(value)[rows]
+
+        own = self._copy(
+            **{name: part(getattr(self, name)) for name in PER_ROW},
+            before=[(number[a], number[b]) for a, b in self.before if a in number],
+            quotas=[quota.copy_for(part(quota.of)) for quota in self.quotas],
+        )
+        own._rows = rows
+        return own
+
+    def statements(self) -> dict[str, Rules]:
+        """Return, by name, the rules without each one of the parameters and quotas."""
+        names = [n for n in (*PER_ROW, "before") if not _is_empty(getattr(self, n))]
+        without = {}
+        for name in names:
+            without[name] = self._copy(**{name: () if name == "before" else None})
+        for number, quota in enumerate(self.quotas):
+            kept = self.quotas[:number] + self.quotas[number + 1 :]
+            name = repr(quota)
+            if sum(repr(other) == name for other in self.quotas) > 1:
+                name = f"quotas[{number}]: {name}"
+            without[name] = self._copy(quotas=kept)
+        return without
+
+    def _copy(self, **changes: Any) -> Rules:
+        given = {name: getattr(self, name) for name in (*PER_ROW, "before", "quotas", "soft")}
+        return Rules(**{**given, **changes})
+
+    def of_queries(self, queries: Queries) -> Iterator[QueryRules]:
+        """Yield the rules of each query; raises ValueError if an array or a number does not fit."""
+        named = np.arange(queries.n_rows) if self._rows is None else self._rows
+        if self.columns:
+            raise ValueError(
+                f"The rules name columns ({', '.join(self.columns)}), for which X has to be a data "
+                "frame that is passed to predict. Pass arrays with one value for each row instead."
+            )
+        n_rows = queries.n_rows
+        blocked = read_booleans(self.blocked, "blocked", n_rows)
+        given = np.array([read_places(getattr(self, name), name, n_rows) for name in PLACES])
+        names = names_of_quotas(self.quotas)
+        codes = [
+            (quota, name, *group_codes(quota.of, n_rows))
+            for quota, name in zip(self.quotas, names, strict=True)
+        ]
+        pairs = pairs_of_queries(self.before, queries)
+        order = np.arange(n_rows) if queries.order is None else queries.order
+        for q in range(queries.n_queries):  # the rules of each query are its own
+            rows = order[queries.offsets[q] : queries.offsets[q + 1]]
+            shown, hidden = np.flatnonzero(~blocked[rows]), np.flatnonzero(blocked[rows])
+            own, n = rows[shown], len(shown)
+            place, earliest, latest = given[:, own]
+            low, high = first_and_last_places(place, earliest, latest)
+            if self.soft is None:
+                check_places(queries.ids[q], low, high, place, earliest, latest, named[own])
+            found = QueryRules(shown, hidden, low, high, rows=named[own])
+            if pairs:
+                number = dict(zip(own.tolist(), range(n), strict=True))
+                of_query = pairs.get(q, ())
+                found.before = [
+                    (number[a], number[b]) for a, b in of_query if a in number and b in number
+                ]
+            for quota, name, code, of_groups in codes:
+                found.quotas += quotas_of_query(quota, name, code[own], of_groups, n)
+            yield found
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, list | tuple) and not value)
+
+
+def _discounts(loss: Any) -> Callable[[int], Floats]:
+    """The discounts of the places, by which a ranking under rules is measured."""
+    if hasattr(loss, "discounts"):
+        return loss.discounts
+    if loss.space == PAIRS or isinstance(loss, PairwiseAgreement):
+        # Where the preferences are differences of scores, the contradicted weight of a ranking is
+        # the sum over documents of score times place, up to factors and constants. Where they are
+        # not, `exact_under_rules` of the loss is False.
+        return lambda r: -np.arange(1.0, r + 1.0)
+    raise TypeError(
+        f"{type(loss).__name__} on scores has no discounts of places, so that scores do not say "
+        "which ranking is the best one under rules. Losses that do are 'ndcg', 'dcg', 'precision', "
+        "'recall', 'eru', 'auc', 'spearman', 'pd' and 'map'."
+    )
