@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,8 +42,6 @@ SECONDS_NUMPY, SECONDS_NUMPY_SUBSETS = 5e-6, 2.5e-8
 #: often than fewer, longer or shorter moves did.
 MOVES = (8, 24)
 REACH = 0.2
-#: Up to this number, perturbations are kept for the next query. Larger numbers are drawn again.
-MAX_CACHED = 2000
 #: Relative rounding error that the bound and the value may have. Both sum the same entries.
 ROUNDING = 1e-13
 
@@ -251,26 +249,26 @@ def _local_search(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
     )
     orders = np.empty(u.shape[:2], dtype=np.int64)
     n_iter = np.empty(len(u), dtype=np.int64)
+    perturbations = _draw_perturbations(options.n_perturbations, options.seed)
     # A loop over queries. Each one is a search of its own, with O(r^2) steps for each sweep.
     for q, matrix in enumerate(u):
-        orders[q], n_iter[q] = _search(matrix, starts[q], options)
+        orders[q], n_iter[q] = _search(matrix, starts[q], perturbations, options.time_limit)
     return orders, n_iter
 
 
-def _search(u: Floats, starts: Ints, options: SearchOptions) -> tuple[Ints, int]:
+def _search(
+    u: Floats, starts: Ints, perturbations: Floats, time_limit: float | None
+) -> tuple[Ints, int]:
     """Run iterated local search on u (r, r), and return the best order and the sweeps made.
 
     The perturbations are shared out among the starts (n_starts, r), because several short chains of
     descents find better orders than one long chain, which stays near one local optimum. More
     perturbations never end with an order that is worth less, up to rounding.
     """
-    deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
+    deadline = None if time_limit is None else time.monotonic() + time_limit
     time_is_up = deadline_check(deadline)
-    warn_if_slow((options.n_perturbations + len(starts)) * SECONDS_NUMPY * len(u) ** 2)
+    warn_if_slow((len(perturbations) + len(starts)) * SECONDS_NUMPY * len(u) ** 2)
     tolerance = rounding(u)
-    few = options.n_perturbations <= MAX_CACHED
-    draw = _cached_perturbations if few else _draw_perturbations
-    perturbations = draw(options.n_perturbations, options.seed)
     found: list[Ints] = []
     sweeps = 0
 
@@ -315,12 +313,7 @@ def _draw_perturbations(n_perturbations: int, seed: int) -> Floats:
     # A perturbation of fewer than MOVES[1] moves is filled up with moves that stay where they are.
     idle = np.arange(most) >= (least + numbers[:, :1] * (most - least + 1)).astype(np.int64)
     moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
-    perturbations = moves.reshape(n_perturbations, 2 * most)
-    perturbations.flags.writeable = False
-    return perturbations
-
-
-_cached_perturbations = lru_cache(maxsize=8)(_draw_perturbations)
+    return moves.reshape(n_perturbations, 2 * most)
 
 
 def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:

@@ -23,12 +23,15 @@ from sklearn_rankcal.decoders._search import (
     warn_if_slow,
 )
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._rounding import tie
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from sklearn_rankcal.rules import Rules
 
+#: Topological orders that "greedy_dag" can return.
+ORDERS = ("ranked_pairs", "topological")
 #: Default number of steps of the local search. For up to 100 documents they take milliseconds and
 #: nearly always find the optimum where it is known.
 N_PERTURBATIONS = 400
@@ -156,7 +159,7 @@ def decode_preferences(
     """
     matrices = MatrixInput(u, sizes)
     options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
-    check_order(order)
+    check_choice(order, "order", ORDERS)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
     decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is not None:
@@ -166,12 +169,6 @@ def decode_preferences(
 
         rules.keep(decoded, differences, PAIRS, matrices.queries, method, options)
     return matrices.result(decoded)
-
-
-def check_order(order: str) -> None:
-    """Raise ValueError if the kind of topological order is unknown."""
-    if order not in ("ranked_pairs", "topological"):
-        raise ValueError(f"Unknown order {order!r}. Known: ranked_pairs, topological.")
 
 
 def _decode_matrices(u: Floats, method: str, order: str, options: SearchOptions) -> Decoded:

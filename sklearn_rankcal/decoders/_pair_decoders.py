@@ -22,6 +22,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
+from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class PreferenceDecoder(MatrixDecoder):
         self.random_state = random_state
 
     def _options(self) -> SearchOptions:
-        _decode_preferences.check_order(self.order)
+        check_choice(self.order, "order", _decode_preferences.ORDERS)
         return check_options(
             self.method,
             _decode_preferences.METHODS,

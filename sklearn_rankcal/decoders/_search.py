@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal._kernels import KERNELS, WANTED
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._parameters import check_choice, check_count
 from sklearn_rankcal.utils._typing import Floats
 
 #: A descent ends by itself, but rounding errors could keep it going. This bounds it.
@@ -44,16 +45,8 @@ def check_options(
     random_state: int | np.random.RandomState | None,
 ) -> SearchOptions:
     """Validate the options of a decoding function and resolve the random state to a seed."""
-    if not isinstance(method, str) or method not in methods:
-        raise ValueError(f"Unknown method {method!r}. Known: {', '.join(methods)}.")
-    if (
-        not isinstance(n_perturbations, Integral)
-        or isinstance(n_perturbations, bool)
-        or n_perturbations < 0
-    ):
-        raise ValueError(
-            f"n_perturbations must be an integer, 0 or larger; got {n_perturbations!r}."
-        )
+    check_choice(method, "method", methods)
+    check_count(n_perturbations, "n_perturbations", least=0)
     if n_perturbations > MAX_PERTURBATIONS:
         raise ValueError(
             f"n_perturbations must be at most {MAX_PERTURBATIONS:,}; got {n_perturbations!r}. "
@@ -61,7 +54,7 @@ def check_options(
             "result."
         )
     timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
-    if time_limit is not None and not (timed and time_limit > 0):
+    if time_limit is not None and not (timed and time_limit > 0):  # infinity is no limit
         raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
     if isinstance(random_state, Integral) and 0 <= random_state < 2**32:
         seed = int(random_state)  # creating a RandomState takes longer than decoding a small query

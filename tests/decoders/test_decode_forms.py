@@ -181,7 +181,7 @@ ONE = np.ones((3, 3))
             {"n_perturbations": 10**10},
             "n_perturbations must be at most 100,000; got 10000000000.*random_st",
         ),
-        (ONE, {"n_perturbations": 2.0}, "n_perturbations must be an integer.*2.0"),
+        (ONE, {"n_perturbations": 2.0}, "n_perturbations must be a whole number >= 0; got 2.0"),
         (ONE, {"time_limit": "1"}, "time_limit must be a positive number.*'1'"),
         (ONE, {"n_jobs": 0}, "n_jobs must be None or an integer other than 0; got 0"),
         (ONE, {"n_jobs": 2.5}, "n_jobs must be None or an integer.*2.5"),

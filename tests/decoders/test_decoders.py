@@ -83,7 +83,7 @@ def test_a_bad_parameter_of_a_decoder_is_an_error_of_fit():
     X, y, groups = [[0.0], [1.0], [2.0]], [0, 1, 2], [0, 0, 0]
     for decoder, message in (
         (PreferenceDecoder("greedy"), "Unknown method 'greedy'"),
-        (PreferenceDecoder(n_perturbations=-1), "n_perturbations must be an integer"),
+        (PreferenceDecoder(n_perturbations=-1), "n_perturbations must be a whole number >= 0"),
     ):
         with pytest.raises(ValueError, match=message):
             CalibratedRanker(loss="pd", decoder=decoder).fit(X, y, groups)
