@@ -10,10 +10,9 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sklearn_rankcal.rules._places import Found
+from sklearn_rankcal.rules._program import Program
 from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._rounding import ROUNDING
@@ -243,91 +242,55 @@ def best_linear_order(
     x[i, j] is 1 if i is before j, for i < j; z[i, k] is 1 if i is among the first `prefix` places.
     """
     n = rules.n
-    pair = {ij: k for k, ij in enumerate(combinations(range(n), 2))}
+    early, late = np.triu_indices(n, 1)
+    x = np.zeros((n, n), dtype=np.int64)  # the variable of each pair, also at [j, i]
+    x[early, late] = x[late, early] = np.arange(len(early))
     scale = float(np.abs(objective.d).max()) / 1e3 or 1.0
-    cost = [(objective.lost[j, i] - objective.lost[i, j]) / scale for i, j in pair]
-    constant = float(sum(objective.lost[i, j] for i, j in pair))
-    upper_bound: list[float] = [1.0] * len(pair)
-    integrality = [1] * len(pair)
-    rows: list[dict[int, float]] = []
-    lower: list[float] = []
-    upper: list[float] = []
+    lost, won = objective.lost[early, late], objective.lost[late, early]
+    program = Program((won - lost) / scale, None if soft is None else soft / scale)
 
-    def new_variable(price: float, largest: float, integral: int) -> int:
-        cost.append(price)
-        upper_bound.append(largest)
-        integrality.append(integral)
-        return len(cost) - 1
+    def above(i: int) -> tuple[Ints, Floats, float]:
+        """The number of documents above i, as variables, coefficients and a constant."""
+        return np.delete(x[i], i), np.repeat([1.0, -1.0], [i, n - 1 - i]), n - 1.0 - i
 
-    def add(row: dict[int, float], at_least: float, at_most: float) -> None:
-        rows.append(row)
-        lower.append(at_least)
-        upper.append(at_most)
-
-    def bend(row: dict[int, float], sign: float) -> dict[int, float]:
-        if soft is not None:
-            row[new_variable(soft / scale, np.inf, 0)] = sign
-        return row
-
-    def place(i: int) -> tuple[dict[int, float], float]:
-        """The number of documents above i, as coefficients and a constant."""
-        row, others = {}, 0.0
-        for j in range(n):
-            if j < i:
-                row[pair[j, i]] = 1.0
-            elif j > i:
-                row[pair[i, j]] = -1.0
-                others += 1.0
-        return row, others
-
-    for i, j, k in combinations(range(n), 3):  # no cycle of three
-        add({pair[i, j]: 1.0, pair[j, k]: 1.0, pair[i, k]: -1.0}, 0.0, 1.0)
+    i, j, k = np.array(list(combinations(range(n), 3))).T
+    program.add(np.column_stack([x[i, j], x[j, k], x[i, k]]), [1.0, 1.0, -1.0], 0.0, 1.0)
     for a, b in rules.before:
-        if a < b:
-            add(bend({pair[a, b]: 1.0}, 1.0), 1.0, np.inf)
-        else:
-            add(bend({pair[b, a]: 1.0}, -1.0), -np.inf, 0.0)
+        bounds = (1.0, np.inf) if a < b else (-np.inf, 0.0)
+        program.add([x[a, b]], 1.0, *bounds, program.new_slack())
     if rules.last is not None:  # blocked documents come after all others
-        for (i, j), k in pair.items():
-            if rules.last[i] != rules.last[j]:
-                add({k: 1.0}, float(rules.last[j]), float(rules.last[j]))
+        for a, b in zip(*np.nonzero(~rules.last[:, None] & rules.last), strict=True):
+            program.add([x[a, b]], 1.0, float(a < b), float(a < b))
     for i in np.flatnonzero((rules.low > 0) | (rules.high < n - 1)).tolist():
-        row, others = place(i)
+        variables, signs, others = above(i)
         if rules.low[i] > 0:
-            add(bend(dict(row), 1.0), rules.low[i] - others, np.inf)
+            least = rules.low[i] - others
+            program.add(variables, signs, least, np.inf, program.new_slack())
         if rules.high[i] < n - 1:
-            add(bend(dict(row), -1.0), -np.inf, rules.high[i] - others)
+            most = rules.high[i] - others
+            program.add(variables, signs, -np.inf, most, program.new_slack())
     first: dict[tuple[int, int], int] = {}
     for quota in rules.quotas:
         k = quota.prefix
         for i in quota.members.tolist():
             if (i, k) not in first:
-                z = first[i, k] = new_variable(0.0, 1.0, 1)
-                row, others = place(i)
-                add(row | {z: float(n - k)}, -np.inf, n - 1.0 - others)  # z = 1: place < k
-                add(row | {z: float(k)}, k - others, np.inf)  # z = 0: place >= k
-        members = {first[i, k]: 1.0 for i in quota.members.tolist()}
+                z = first[i, k] = program.new_variable(0.0, 1.0, 1)
+                variables, signs, others = above(i)
+                variables = np.append(variables, z)
+                # z = 1: place < k; z = 0: place >= k
+                program.add(variables, np.append(signs, n - k), -np.inf, n - 1.0 - others)
+                program.add(variables, np.append(signs, k), k - others, np.inf)
+        members = [first[i, k] for i in quota.members.tolist()]
         if quota.at_least:
-            add(bend(dict(members), 1.0), quota.at_least, np.inf)
+            program.add(members, 1.0, quota.at_least, np.inf, program.new_slack())
         if quota.at_most < len(members):
-            add(bend(dict(members), -1.0), -np.inf, quota.at_most)
-    entries = [(r, v, c) for r, row in enumerate(rows) for v, c in row.items()]
-    r, v, c = (np.array(part) for part in zip(*entries, strict=True))
-    # SciPy before 1.14 takes no other indices.
-    indices = r.astype(np.int32), v.astype(np.int32)
-    matrix = sparse.csr_array((c, indices), shape=(len(rows), len(cost)))
-    result = milp(
-        np.array(cost),
-        constraints=LinearConstraint(matrix, lower, upper),
-        integrality=integrality,
-        bounds=Bounds(0, upper_bound),
-        options={"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit}),
-    )
+            program.add(members, 1.0, -np.inf, quota.at_most, program.new_slack())
+    result = program.solve(time_limit)
     if result.x is None:
         return None
-    above = np.zeros((n, n), dtype=bool)
-    for (i, j), k in pair.items():
-        above[i, j], above[j, i] = result.x[k] > 0.5, result.x[k] <= 0.5
-    order = np.argsort(above.sum(axis=0), kind="stable")
-    bound = constant + scale * float(result.mip_dual_bound)
+    is_above = np.zeros((n, n), dtype=bool)
+    is_above[early, late] = result.x[: len(early)] > 0.5
+    is_above[late, early] = ~is_above[early, late]
+    order = np.argsort(is_above.sum(axis=0), kind="stable")
+    bound = float(lost.sum()) + scale * float(result.mip_dual_bound)
     return Found(order, bound, result.status == 0, "exact")

@@ -13,9 +13,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
+from scipy.optimize import linear_sum_assignment
 
+from sklearn_rankcal.rules._program import Program
 from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -207,65 +207,28 @@ def _integer_program(
         below = np.maximum(rules.low[document] - last[block], 0)
         above = np.maximum(first[block] - rules.high[document], 0)
         cost = cost + soft / scale * (below + above)
+    program = Program(cost, None if soft is None else soft / scale)
     number = np.arange(len(document))
-    parts: list[tuple[Ints, Ints, Floats]] = []  # row, variable and coefficient
-    lower: list[float] = []
-    upper: list[float] = []
-
-    def add(variables: Ints, at_least: float, at_most: float, values: Floats | float = 1.0) -> None:
-        row = np.full(len(variables), len(lower))
-        parts.append((row, variables, np.broadcast_to(values, len(variables)).astype(float)))
-        lower.append(at_least)
-        upper.append(at_most)
-
-    slack: list[float] = []  # the costs of the variables by which rules are bent
-    price = 0.0 if soft is None else soft / scale
-
-    def bend() -> tuple[Ints, Floats]:
-        """A new variable that makes up for a rule, or none."""
-        if soft is None:
-            return np.empty(0, dtype=np.int64), np.empty(0)
-        slack.append(price)
-        return np.array([len(document) + len(slack) - 1]), np.ones(1)
-
     for i in range(n):
-        add(number[document == i], 1, 1)
+        program.add(number[document == i], 1.0, 1, 1)
     for b in range(len(first)):
-        add(number[block == b], size[b], size[b])
+        program.add(number[block == b], 1.0, size[b], size[b])
     for quota in rules.quotas:
         chosen = number[np.isin(document, quota.members) & (first[block] < quota.prefix)]
         if quota.at_least:
-            more, one = bend()
-            add(np.append(chosen, more), quota.at_least, np.inf,
-                np.append(np.ones(len(chosen)), one))  # fmt: skip
+            program.add(chosen, 1.0, quota.at_least, np.inf, program.new_slack())
         if quota.at_most < len(quota.members):
-            more, one = bend()
-            add(np.append(chosen, more), -np.inf, quota.at_most,
-                np.append(np.ones(len(chosen)), -one))  # fmt: skip
+            program.add(chosen, 1.0, -np.inf, quota.at_most, program.new_slack())
     for a, b in rules.before:
-        more, one = bend()
+        slack = program.new_slack()
         for k in range(len(first)):
             of_a = number[(document == a) & (block <= k)]
             of_b = number[(document == b) & (block <= k)]
-            values = np.concatenate([np.ones(len(of_a)), -np.ones(len(of_b)), one])
-            add(np.concatenate([of_a, of_b, more]), 0, np.inf, values)
-    row, variable, value = (np.concatenate(part) for part in zip(*parts, strict=True))
-    n_variables = len(document) + len(slack)
-    # SciPy before 1.14 takes no other indices.
-    indices = row.astype(np.int32), variable.astype(np.int32)
-    matrix = sparse.csr_array((value, indices), shape=(len(lower), n_variables))
-    upper_bounds = np.append(np.ones(len(document)), np.full(len(slack), np.inf))
-    integer = np.append(np.ones(len(document)), np.zeros(len(slack)))
+            values = np.append(np.ones(len(of_a)), -np.ones(len(of_b)))
+            program.add(np.append(of_a, of_b), values, 0, np.inf, slack)
     # The linear program often has a solution in whole numbers, and takes less time.
-    for integrality in (0 * integer, integer):
-        result = milp(
-            np.append(cost, slack),
-            constraints=LinearConstraint(matrix, lower, upper),
-            integrality=integrality,
-            bounds=Bounds(0, upper_bounds),
-            options={"mip_rel_gap": 0.0}
-            | ({} if time_limit is None else {"time_limit": time_limit}),
-        )
+    for whole in (False, True):
+        result = program.solve(time_limit, whole)
         if result.x is None:
             if result.status == 2:
                 return None
