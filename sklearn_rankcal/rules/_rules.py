@@ -17,7 +17,6 @@ from sklearn_rankcal.decoders import DecodeResult, Sort
 from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._result import Decoded
 from sklearn_rankcal.decoders._search import SearchOptions
-from sklearn_rankcal.losses._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
 from sklearn_rankcal.rules._decode import decode_scores_under, keep_rules
@@ -49,7 +48,8 @@ class Rules:
     A ranking that keeps the rules and has the least expected loss is still found exactly where
     decoding without rules is exact (for ``loss="pd_by_scores"`` only with labels of two grades or
     ``pair_weight="graded"``): the same predictions serve with other rules each day. The places are
-    counted without the blocked documents. :ref:`rules` explains all of it.
+    counted without the blocked documents. :ref:`rules` explains all of it. Rankers and
+    decoders call the methods.
 
     Parameters
     ----------
@@ -243,11 +243,10 @@ class Rules:
         def found(value: Any) -> Any:
             return table[value] if isinstance(value, str) else value
 
-        rules = Rules(before=self.before, soft=self.soft)
-        for name in PER_ROW:
-            setattr(rules, name, found(getattr(self, name)))
-        rules.quotas = [quota.copy_for(found(quota.of)) for quota in self.quotas]
-        return rules
+        return self._copy(
+            **{name: found(getattr(self, name)) for name in PER_ROW},
+            quotas=[quota.copy_for(found(quota.of)) for quota in self.quotas],
+        )
 
     def take(self, rows: Ints) -> Rules:
         """Return the rules of some rows, whole queries; error messages number them as before."""
@@ -328,7 +327,7 @@ def _discounts(loss: Any) -> Callable[[int], Floats]:
     """The discounts of the places, by which a ranking under rules is measured."""
     if hasattr(loss, "discounts"):
         return loss.discounts
-    if loss.space == PAIRS or isinstance(loss, PairwiseAgreement):
+    if loss.space == PAIRS or hasattr(loss, "exact_under_rules"):
         # Where the preferences are differences of scores, the contradicted weight of a ranking is
         # the sum over documents of score times place, up to factors and constants. Where they are
         # not, `exact_under_rules` of the loss is False.
