@@ -246,6 +246,7 @@ def test_pure_wheel_holds_the_modules_and_nothing_of_an_earlier_build(tree):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # the release that CI builds compiles the kernels, too
 def test_compiled_wheel_holds_stripped_kernels(tree):
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", "dist", "."]
     environment = {**os.environ, "SKLEARN_RANKCAL_KERNELS": "compiled"}

@@ -85,7 +85,7 @@ def test_a_clear_first_place_is_found_and_sooner_with_more_votes_between_the_lea
 @pytest.mark.slow
 @pytest.mark.parametrize("scores", [[0, 0], [0, 0, 0], [0, 0, -1, -1, -1]])
 def test_the_error_rate_of_many_arenas_and_votes(scores):
-    wrong, fixed, _ = look_after_every_vote(np.array(scores, dtype=float), 1500, 4000, 2)
+    wrong, fixed, _ = look_after_every_vote(np.array(scores, dtype=float), 1000, 3000, 2)
     assert wrong <= 0.05
     assert fixed > 0.05
 
