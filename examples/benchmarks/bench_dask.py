@@ -35,6 +35,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -61,7 +62,7 @@ from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
 from sklearn_rankcal.dask._collections import Rows, add_labels, read_collections
 from sklearn_rankcal.dask._training import Counts, TrainingPlan, documents, extremes
 from sklearn_rankcal.dask._workers import add_up, for_each
-from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge, Training
 
 QUERY, LABEL = "qid", "label"
 LOSS = "ndcg@10"
@@ -381,18 +382,18 @@ def report_stages(data: Any, plan: TrainingPlan, local: Any, arguments: argparse
         Counts.of(every, plan.loss)
         plan.largest(every, True)
 
-    def rows(part: Rows) -> tuple[Any, ...]:
+    def rows(part: Rows) -> Training:
         read = plan.data(documents(part, plan.table))
-        return read.X, plan.targets(read), read.queries, read.weight
+        return replace(read, targets=plan.targets(read))
 
     def learn(part: Rows) -> None:
-        table, targets, *_ = local.model_.read(*rows(part))
+        table, targets, *_ = local.model_.read(rows(part))
         sgd.partial_fit(table, targets)
 
     stages: dict[str, Callable[[Rows], Any]] = {
         "reductions over labels": labels,
-        "targets and context": lambda part: local.model_.read(*rows(part)),
-        "targets, context and moments": lambda part: local.model_.sums(*rows(part)),
+        "targets and context": lambda part: local.model_.read(rows(part)),
+        "targets, context and moments": lambda part: local.model_.sums(rows(part)),
         "targets, context and partial_fit": learn,
         "predict": lambda part: local.predict(**part.given),
     }

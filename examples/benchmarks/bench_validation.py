@@ -41,7 +41,7 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.models import default_regressor
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._training import Validation
 from sklearn_rankcal.queries import Queries
 
 HUNDRED, THOUSAND = "100 trees", "1,000 trees"
@@ -192,7 +192,7 @@ def track_few(n_draws: int) -> list[list[str]]:
 def stopped(measure: Any, steady: Any, by_both: bool) -> int:
     """The number of trees that are kept."""
     validation = Validation(
-        None, None, measure.__getitem__, 50, steady=steady.__getitem__ if by_both else None
+        None, measure.__getitem__, 50, steady=steady.__getitem__ if by_both else None
     )
     for place in range(len(measure)):
         validation.record(place)

@@ -15,7 +15,7 @@ from sklearn_rankcal.aggregation._click_structures import (
 )
 from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.clicks._click_log import check_propensities
-from sklearn_rankcal.models import DocumentModel
+from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._numbers import read_numbers
@@ -175,7 +175,8 @@ def _predict(
         fitted, held_out = np.flatnonzero(shown & (part != number)), np.flatnonzero(part == number)
         weight = exposure[fitted] / exposure[fitted].mean()
         model = DocumentModel(regressor, center=False)
-        model.fit(take_rows(X, fitted), targets[fitted], Queries.from_groups(codes[fitted]), weight)
+        queries = Queries.from_groups(codes[fitted])
+        model.fit(Training(take_rows(X, fitted), targets[fitted], queries, weight))
         predicted[held_out] = model.predict(
             take_rows(X, held_out), Queries.from_groups(codes[held_out])
         )

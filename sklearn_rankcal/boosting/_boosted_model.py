@@ -11,15 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from sklearn_rankcal.boosting._derivatives import Derivatives
-from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._early_stopping import Validation, check_stopping
+from sklearn_rankcal.models import Training
+from sklearn_rankcal.models._context_table import ContextTableModel
+from sklearn_rankcal.models._early_stopping import check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._typing import Floats
 
 #: The libraries by name, the first installed one is the default, and the class of its regressor.
@@ -55,7 +54,7 @@ def boosted_regressor(
     return getattr(import_module(library), LIBRARIES[library])(**common, **own)
 
 
-class BoostedModel(ContextTableMixin, BaseEstimator):
+class BoostedModel(ContextTableModel):
     """Fit the trees of LightGBM or XGBoost to the gradients of a surrogate.
 
     Parameters
@@ -81,7 +80,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         As in `DocumentModel`.
     """
 
-    space = SCORES
+    stops_early = True
 
     def __init__(
         self,
@@ -94,21 +93,12 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         self.regressor = regressor
         self.context = context
 
-    __reduce__ = reduce_with_versions
-
-    def fit(
-        self,
-        X: Any,
-        targets: Any,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        validation: Validation | None = None,
-    ) -> Self:
+    def fit(self, training: Training) -> Self:
         """Fit the regressor.
 
         Parameters
         ----------
-        X, targets, queries, sample_weight, validation
+        training : Training
             As in `DocumentModel.fit`. The targets are what `Surrogate.targets` returns, and only
             ratios of weights count.
 
@@ -125,7 +115,8 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
             If the regressor is not one of LightGBM or XGBoost, or if the library is not installed.
         """
         surrogate = get_surrogate(self.surrogate)
-        regressor = self.regressor
+        X, targets, queries = training.X, training.targets, training.queries
+        validation, regressor = training.validation, self.regressor
         if regressor is None or isinstance(regressor, str):
             stops_early = validation is not None
             regressor = boosted_regressor(regressor, X.shape[0], stops_early=stops_early)
@@ -135,7 +126,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
         self._choose_columns(X, queries)
         table, _ = self._table(X, queries)
         self.surrogate_ = surrogate.resolve(targets)
-        per_query = None if sample_weight is None else queries.mean(sample_weight)
+        per_query = None if training.weight is None else queries.mean(training.weight)
         derivatives = Derivatives(self.surrogate_, targets, queries, per_query)
         self.start_ = derivatives.start
         objective = _HeldDerivatives(derivatives)
@@ -158,7 +149,7 @@ class BoostedModel(ContextTableMixin, BaseEstimator):
             regressor = clone(regressor).set_params(objective=given)
             regressor.fit(table, np.zeros(queries.n_rows))
             if validation is not None:
-                validation.record(np.zeros(validation.queries.n_rows))
+                validation.record(np.zeros(validation.held_out.queries.n_rows))
         # Fitted regressors keep their objective, which must not keep the data.
         objective.derivatives = None
         self.regressor_ = regressor.set_params(objective=given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -13,8 +14,8 @@ from sklearn.base import clone
 from sklearn_rankcal.boosting._boosted_model import LIBRARIES, BoostedModel, boosted_regressor
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
@@ -207,10 +208,10 @@ class BoostedRanker(QueryRanker):
             if self.surrogate_.order_preserving
             else f"no distributions in general, because the surrogate is {self.surrogate_.theorem}"
         )
-        fit_model(self, model, targets, data, held_out)
+        fit_model(self, model, replace(data, targets=targets), held_out)
         return self
 
-    def _steady_value(self, known: Known) -> Callable[[Floats], float]:
+    def _steady_value(self, known: Training) -> Callable[[Floats], float]:
         """Return minus the mean of the surrogate, as a function of scores."""
         # the parameters of `surrogate_` that follow the training labels would refuse larger ones
         unresolved, queries = get_surrogate(self.surrogate), known.queries

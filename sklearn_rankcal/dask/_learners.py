@@ -29,11 +29,16 @@ from sklearn_rankcal.dask._workers import (
     wait_less_long,
 )
 from sklearn_rankcal.linear import LinearModel
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, is_model
+from sklearn_rankcal.models import (
+    BilinearPairs,
+    DocumentModel,
+    PairwiseRidge,
+    Training,
+    is_model,
+)
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
 from sklearn_rankcal.models._sums import has_closed_form
-from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._features import numeric_table
 
@@ -117,7 +122,7 @@ def fit_bilinear_pairs(
     """Fit `BilinearPairs` in two passes: the features, and the sums over pairs of features."""
     n_folds = model.n_folds(n_queries)
     # Pass 1: the spread of the columns, and the keys that assign queries to folds.
-    spread = plan.map(lambda X, _, queries, v: model.spread(X, queries, v), data)
+    spread = plan.map(model.spread, data)
     total, keys = dask.compute(delayed_sum(spread), _query_keys(plan, data, FIRST_COLUMNS))
     model.set_features(total)
     if n_folds > 1 and len(np.unique(np.concatenate(keys))) < n_queries:
@@ -132,9 +137,10 @@ def fit_bilinear_pairs(
 def _query_keys(plan: TrainingPlan, data: Collections, n_columns: int | None) -> list[Any]:
     """Return the hashes of the contents of queries, by their first columns or by all (None)."""
 
-    def hashes(X: Any, targets: Any, queries: Queries, weight: Any) -> NDArray[np.uint64]:
+    def hashes(training: Training) -> NDArray[np.uint64]:
+        queries = training.queries
         places = queries.gather(np.arange(queries.n_rows))
-        return hash_queries(numeric_table(X)[:, :n_columns], places, queries)[0]
+        return hash_queries(numeric_table(training.X)[:, :n_columns], places, queries)[0]
 
     return plan.map(hashes, data, empty=np.empty(0, np.uint64))
 
@@ -157,16 +163,16 @@ def fit_partially(
     return model.finish(*_learn_in_turn(parts, first, learn, n_passes))
 
 
-def _read(model: DocumentModel, X: Any, targets: Any, queries: Queries, weight: Any) -> Any:
+def _read(model: DocumentModel, training: Training) -> Any:
     """Return what `DocumentModel.read` does, and the weights of the rows."""
-    return *model.read(X, targets, queries, weight), weight
+    return *model.read(training), training.weight
 
 
 def fit_linear_model(
     plan: TrainingPlan, data: Collections, model: LinearModel, n_passes: int
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
-    parts = plan.map(lambda *data: data, data)
+    parts = plan.map(lambda training: (training,), data)
     return _learn_in_turn(parts, clone(model), LinearModel.partial_fit, n_passes)
 
 
@@ -228,9 +234,9 @@ def fit_collection(
     return model.finish(on_one_machine(regressor), slopes)
 
 
-def _table_frame(model: DocumentModel, *data: Any) -> pd.DataFrame:
+def _table_frame(model: DocumentModel, training: Training) -> pd.DataFrame:
     """Return the table of a partition with its targets and weights in one frame."""
-    table, targets, slopes, weight = _read(model, *data)
+    table, targets, slopes, weight = _read(model, training)
     joined = pd.DataFrame(table) if isinstance(table, np.ndarray) else table
     joined = joined.rename(columns=str).reset_index(drop=True).assign(**{_TARGETS: targets})
     if weight is not None:

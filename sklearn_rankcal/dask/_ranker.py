@@ -51,16 +51,16 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._sums import has_closed_form
+from sklearn_rankcal.models._training import undefined_everywhere
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
-from sklearn_rankcal.rankers._reports import predicts_scores
-from sklearn_rankcal.rankers._statement import calibrated_over
-from sklearn_rankcal.rankers._training import (
-    undefined_everywhere,
+from sklearn_rankcal.rankers._data_warnings import (
     warn_if_labels_are_amounts,
     warn_if_rows_are_queries,
 )
+from sklearn_rankcal.rankers._reports import predicts_scores
+from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.utils._estimators import SiteLink, set_random_states, set_verbose
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords

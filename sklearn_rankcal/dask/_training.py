@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.dask._collections import Collections, Rows, Table
 from sklearn_rankcal.losses import LabelSums, Loss
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._automatic_context import (
     SAMPLE_ROWS,
     columns_of_sample_that_differ,
@@ -21,28 +22,28 @@ from sklearn_rankcal.models._automatic_context import (
     thinned_rows,
 )
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._row_hashes import hash_values
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
-def documents(rows: Rows, table: Table) -> TrainingData:
+def documents(rows: Rows, table: Table) -> Training:
     """Return the rows of a partition; there are no columns if X was not read."""
     n_rows = rows.queries.n_rows
     X = table.features(rows.given["X"]) if "X" in rows.given else np.empty((n_rows, 0))
-    return TrainingData(X, rows.numbers["y"], rows.queries, rows.numbers.get("sample_weight"))
+    weight = rows.numbers.get("sample_weight")
+    return Training(X, None, rows.queries, weight, rows.numbers["y"])
 
 
-def of_positive_weight(data: TrainingData | None) -> TrainingData | None:
+def of_positive_weight(data: Training | None) -> Training | None:
     """Return the rows of positive weight, or None if there are none."""
     if data is None or (data.weight is not None and not data.weight.any()):
         return None
     return data.without_zero_weights()
 
 
-def extremes(data: TrainingData | None, loss: Loss) -> Floats | None:
+def extremes(data: Training | None, loss: Loss) -> Floats | None:
     """Check labels; return -min and max of the labels, and -min and max of the weights.
 
     They are over the rows of positive weight, so that the maxima of two partitions are those of
@@ -57,7 +58,7 @@ def extremes(data: TrainingData | None, loss: Loss) -> Floats | None:
     return np.array([-labels.min(), labels.max(), -weight.min(), weight.max()])
 
 
-def learnable(data: TrainingData | None, loss: Loss) -> TrainingData | None:
+def learnable(data: Training | None, loss: Loss) -> Training | None:
     """Return the rows of positive weight of the queries on which the loss is defined, if any."""
     data = of_positive_weight(data)
     if data is None:
@@ -86,7 +87,7 @@ class Counts:
     sample: tuple[NDArray[np.uint64], Ints, NDArray[Any]]
 
     @classmethod
-    def of(cls, every: TrainingData | None, loss: Loss) -> Counts | None:
+    def of(cls, every: Training | None, loss: Loss) -> Counts | None:
         """Return the sums of a partition."""
         if every is None:
             return None
@@ -132,22 +133,22 @@ class TrainingPlan:
     sums: LabelSums
     weight_unit: float | None
 
-    def data(self, every: TrainingData | None) -> TrainingData | None:
+    def data(self, every: Training | None) -> Training | None:
         """Return the training data of a partition, or None if it has none."""
         data = learnable(every, self.loss)
         if data is None or data.weight is None:
             return data
         weight = None if self.weight_unit is None else data.weight / self.weight_unit
-        return data._replace(weight=weight)
+        return replace(data, weight=weight)
 
-    def targets(self, data: TrainingData) -> Any:
+    def targets(self, data: Training) -> Any:
         """Return the targets of the rows, or of their pairs."""
         return self.loss.targets_of_part(data.labels, data.queries, self.sums)
 
     def map(
         self, function: Callable[..., Any], collections: Collections, *more: Any, empty: Any = None
     ) -> list[Any]:
-        """Return delayed ``function(X, targets, queries, weight, *more)`` for each partition.
+        """Return delayed ``function(training, *more)`` for each partition.
 
         A partition without training data has the value `empty`.
         """
@@ -156,11 +157,11 @@ class TrainingPlan:
             data = self.data(documents(rows, self.table))
             if data is None:
                 return empty
-            return function(data.X, self.targets(data), data.queries, data.weight, *more)
+            return function(replace(data, targets=self.targets(data)), *more)
 
         return collections.map(call, *more, empty=empty)
 
-    def largest(self, every: TrainingData | None, center: bool) -> Floats | None:
+    def largest(self, every: Training | None, center: bool) -> Floats | None:
         """Return the largest absolute target of a partition, and of centred ones if `center`."""
         data = self.data(every)
         if data is None:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -22,12 +21,10 @@ from sklearn_rankcal.linear._stochastic import (
     StochasticGradient,
     choose_largest_step,
 )
+from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
-from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._redrawn import RedrawnTargets
-from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._scales import check_weight_range
@@ -37,7 +34,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 SOLVERS = {"lbfgs": 1000, "sgd": 10}
 
 
-class LinearModel(BaseEstimator):
+class LinearModel(Model):
     """Scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
 
     The objective is the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2 ||w||^2, where
@@ -77,7 +74,7 @@ class LinearModel(BaseEstimator):
     ([1.0], 0.0)
     """
 
-    space: Space = SCORES
+    has_table = True
     _weighs_queries = True
     _state: StochasticGradient | None
 
@@ -110,28 +107,20 @@ class LinearModel(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    __reduce__ = reduce_with_versions
-
     @property
-    def learns_targets(self) -> bool:
+    def learns_targets(self) -> bool:  # type: ignore[override]
         """Whether the scores sort documents by their expected targets, given enough data."""
         return get_surrogate(self.surrogate).order_preserving
 
-    def fit(
-        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
-    ) -> Self:
+    def fit(self, training: Training) -> Self:
         """Fit the coefficients.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_features)
-            Finite numbers.
-        targets : ndarray of shape (n_documents,), Preferences or RedrawnTargets
-            What `Surrogate.targets` returned, or other targets that the surrogate takes. Of
-            `RedrawnTargets`, ``solver="sgd"`` draws new ones for each step.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-            Positive weights.
+        training : Training
+            X, which can be sparse, has finite numbers. The targets are an array, Preferences or
+            RedrawnTargets: what `Surrogate.targets` returned, or others that the surrogate takes.
+            Of `RedrawnTargets`, ``solver="sgd"`` draws new ones for each step.
 
         Returns
         -------
@@ -143,31 +132,16 @@ class LinearModel(BaseEstimator):
             If a parameter, X or the targets are not valid, if the stochastic gradient method
             diverges, or if a warm start has another number of columns.
         """
-        surrogate = self._check(targets, sample_weight)
-        data = QueryBatches(linear_table(X), targets, queries, sample_weight)
+        surrogate, data = self._read(training)
         _SOLVE[self.solver](self, data, surrogate, self._last_fit(data))
         return self
 
-    def partial_fit(
-        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
-    ) -> Self:
-        """Make one pass of the stochastic gradient method over some queries.
-
-        Parameters
-        ----------
-        X, targets, queries, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self : LinearModel
-
-        """
+    def partial_fit(self, training: Training) -> Self:
+        """Make one pass of the stochastic gradient method over some queries."""
         if self.solver != "sgd":
             raise ValueError(f"partial_fit needs solver='sgd'; got {self.solver!r}.")
-        surrogate = self._check(targets, sample_weight)
+        surrogate, data = self._read(training)
         state = getattr(self, "_state", None)
-        data = QueryBatches(linear_table(X), targets, queries, sample_weight)
         order = np.arange(data.n_queries)
         if state is None:
             objective = LinearObjective(data, surrogate, self.alpha, self.n_jobs)
@@ -180,12 +154,14 @@ class LinearModel(BaseEstimator):
             )
         else:
             # Parameters that depend on data, such as eta, are those of the first call.
-            state.surrogate.check(
-                targets.values if isinstance(targets, RedrawnTargets) else targets
-            )
+            state.surrogate.check(_values(training.targets))
         self._pass(state, data, order)
         self._keep_state(state)
         return self
+
+    def own_coefficients(self) -> Floats:
+        """Return `coef_`."""
+        return self.coef_
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, None]:
         """Return the columns that have coefficients, as models with context columns do."""
@@ -195,10 +171,9 @@ class LinearModel(BaseEstimator):
         """Return the names of these columns, given those of X."""
         return names
 
-    def _check(self, targets: Any, sample_weight: Floats | None) -> Surrogate:
-        """Check the parameters, and return the surrogate for these targets."""
-        values = targets.values if isinstance(targets, RedrawnTargets) else targets
-        surrogate = get_surrogate(self.surrogate).resolve(values)
+    def _read(self, training: Training) -> tuple[Surrogate, QueryBatches]:
+        """Check the parameters, and return the surrogate for the targets, and the data."""
+        surrogate = get_surrogate(self.surrogate).resolve(_values(training.targets))
         check_number(self.alpha, "alpha")
         check_number(self.tol, "tol")
         if self.largest_step is not None:
@@ -208,9 +183,10 @@ class LinearModel(BaseEstimator):
         check_flag(self.warm_start, "warm_start")
         check_choice(self.solver, "solver", SOLVERS)
         check_choice(self.step_size, "step_size", STEP_SIZES)
-        if sample_weight is not None:
-            check_weight_range(sample_weight, type(self).__name__)
-        return surrogate
+        if training.weight is not None:
+            check_weight_range(training.weight, type(self).__name__)
+        table = linear_table(training.X)
+        return surrogate, QueryBatches(table, training.targets, training.queries, training.weight)
 
     def _last_fit(self, data: QueryBatches) -> Point | None:
         """Return the point of a warm start."""
@@ -324,6 +300,10 @@ class LinearModel(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _values(targets: Any) -> Any:
+    return targets.values if isinstance(targets, RedrawnTargets) else targets
 
 
 def _start(objective: LinearObjective, origin: Point, last: Point | None) -> Point:

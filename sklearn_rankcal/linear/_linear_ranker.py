@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,11 +16,12 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.linear._linear_model import SOLVERS, LinearModel
 from sklearn_rankcal.linear._stochastic import STEP_SIZES
 from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.rankers._data_warnings import warn_if_labels_are_amounts
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._training import TrainingData, warn_if_labels_are_amounts
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._features import check_no_text
 from sklearn_rankcal.utils._names import checks_keywords
@@ -245,7 +247,7 @@ class LinearRanker(QueryRanker):
         """
         data, _ = read_training(self, X, y, groups, sample_weight)
         model = self._make_model()
-        fit_model(self, model, self._make_targets(data), data)
+        fit_model(self, model, replace(data, targets=self._make_targets(data)))
         return self._keep_fit()
 
     @available_if(_is_stochastic)
@@ -301,12 +303,13 @@ class LinearRanker(QueryRanker):
             loss.check(labels)
             # A call that fails leaves the state as it was.
             model, n_queries, n_dropped = deepcopy(model), self.n_queries_, self.n_queries_dropped_
-        data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
+        weight = check_weight(sample_weight, queries.n_rows)
+        data = Training(X, None, queries, weight, labels)
         data = data.without_zero_weights().without_undefined_queries(loss)
         n_dropped += queries.n_queries - data.queries.n_queries
         self.loss_ = loss
         data = data.weighted_by(loss).without_zero_weights()
-        model.partial_fit(data.X, self._make_targets(data), data.queries, data.weight)
+        model.partial_fit(replace(data, targets=self._make_targets(data)))
         self.model_ = model
         self.n_queries_, self.n_queries_dropped_ = n_queries + queries.n_queries, n_dropped
         return self._keep_fit()
@@ -318,7 +321,7 @@ class LinearRanker(QueryRanker):
             model.coef_, model.intercept_ = self.model_.coef_, self.model_.intercept_
         return model
 
-    def _make_targets(self, data: TrainingData) -> Any:
+    def _make_targets(self, data: Training) -> Any:
         """Return the utilities, and set `calibrated_over_`."""
         surrogate = get_surrogate(self.surrogate)
         draws = self.loss_.draws(data.labels) if self.solver == "sgd" else None

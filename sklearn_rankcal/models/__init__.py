@@ -10,10 +10,12 @@ from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._distilled import DistilledModel, default_student
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
+from sklearn_rankcal.models._model import Model
 from sklearn_rankcal.models._pairs import PairModel
 from sklearn_rankcal.models._pairwise_ridge import PairwiseRidge
 from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
 from sklearn_rankcal.models._stacked import StackedModel, default_members
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
 
@@ -22,11 +24,13 @@ __all__ = [
     "BoostingCV",
     "DistilledModel",
     "DocumentModel",
+    "Model",
     "PairModel",
     "PairwiseRidge",
     "ResidualPairModel",
     "ResidualProductModel",
     "StackedModel",
+    "Training",
     "default_members",
     "default_model",
     "default_regressor",
@@ -49,4 +53,4 @@ def default_model(space: Space, documents: DocumentModel) -> Any:
 
 def is_model(regressor: Any) -> bool:
     """Return whether `regressor` is a model of this package, and not a regressor of rows."""
-    return hasattr(regressor, "space")
+    return isinstance(regressor, Model)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.models._sums import PairSums, Sums, solve_ridge
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_number
@@ -28,7 +28,7 @@ _N_FOLDS = 5  # folds of queries by which the penalty "auto" is chosen
 _PENALTIES = 10.0 ** np.arange(-6, 4.5, 0.5)
 
 
-class BilinearPairs(BaseEstimator):
+class BilinearPairs(PairwiseModel):
     """A bilinear form u_ij = z_i' A z_j with z = [1, phi(x)], fitted to all pairs in closed form.
 
     phi computes principal components of the columns, scaled so that their differences inside
@@ -79,21 +79,17 @@ class BilinearPairs(BaseEstimator):
         self.symmetric = symmetric
         self.alpha = alpha
 
-    __reduce__ = reduce_with_versions
-
     @property
-    def space(self) -> Space:
+    def space(self) -> Space:  # type: ignore[override]
         """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
-    def fit(
-        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
-    ) -> BilinearPairs:
+    def fit(self, training: Training) -> Self:
         """Fit A and, if symmetric, w.
 
         Parameters
         ----------
-        X, targets, queries, sample_weight
+        training : Training
             As in `PairwiseRidge.fit`; the targets have the symmetry of the model. In the fit of w a
             document has the weight v_i, and not v_i^2.
 
@@ -107,20 +103,20 @@ class BilinearPairs(BaseEstimator):
             If a parameter or X is not valid, or if the sums of so many features would not fit in
             memory.
         """
-        self.set_features(self.spread(X, queries, sample_weight))
-        n_folds = self.n_folds(queries.n_queries)
-        folds = query_folds(numeric_table(X), queries, n_folds)
-        return self.solve(self.sums(X, targets, queries, sample_weight, folds, n_folds))
+        self.set_features(self.spread(training))
+        n_folds = self.n_folds(training.queries.n_queries)
+        folds = query_folds(numeric_table(training.X), training.queries, n_folds)
+        return self.solve(self.sums(training, folds, n_folds))
 
-    def spread(self, X: Any, queries: Queries, sample_weight: Floats | None = None) -> PairSums:
+    def spread(self, training: Training) -> PairSums:
         """Compute what `set_features` needs of some queries. Such sums can be added."""
         if self.alpha != "auto":
             check_number(self.alpha, "alpha", "[0, inf)", also="'auto' or")
         check_flag(self.symmetric, "symmetric")
         check_count(self.n_components, "n_components")
-        return PairSums.of(numeric_table(X), None, queries, sample_weight)
+        return PairSums.of(numeric_table(training.X), None, training.queries, training.weight)
 
-    def set_features(self, spread: PairSums) -> BilinearPairs:
+    def set_features(self, spread: PairSums) -> Self:
         """Set phi to the principal components of all queries that were added up."""
         self._center = spread.total / (spread.mass or 1.0)
         scale = spread.scale()
@@ -141,33 +137,25 @@ class BilinearPairs(BaseEstimator):
         chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
         return _N_FOLDS if chosen else 1
 
-    def sums(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        folds: Ints | None = None,
-        n_folds: int = 1,
-    ) -> BilinearSums:
+    def sums(self, training: Training, folds: Ints | None = None, n_folds: int = 1) -> BilinearSums:
         """Compute what `solve` needs of some queries, after `set_features`. Such sums can be added.
 
         `folds` has the fold of each query, from 0 to ``n_folds - 1``; None puts all into one fold.
         Queries of all parts with equal documents should share a fold.
         """
         if folds is None:
-            folds = np.zeros(queries.n_queries, dtype=np.int64)
-        table = numeric_table(X)
+            folds = np.zeros(training.queries.n_queries, dtype=np.int64)
+        table = numeric_table(training.X)
         return BilinearSums.of(
             lambda rows: self._features(table, rows),
-            targets,
-            queries,
-            sample_weight,
+            training.targets,
+            training.queries,
+            training.weight,
             folds,
             n_folds,
         )
 
-    def solve(self, sums: BilinearSums) -> BilinearPairs:
+    def solve(self, sums: BilinearSums) -> Self:
         """Set the penalty and the coefficients to those that fit the queries of the sums best."""
         if len(sums.mass) > 1:
             self.alpha_ = best_penalty(sums, _PENALTIES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
 
@@ -13,14 +14,12 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal.models._document import DocumentModel, as_counts
-from sklearn_rankcal.models._early_stopping import Known, Validation
 from sklearn_rankcal.models._folds import (
     Fold,
-    Part,
     check_cv,
     divide_queries,
+    fill_empty_columns,
     fits_at_once,
-    part_of_table,
     split_queries,
     without_sparse_columns,
 )
@@ -34,6 +33,7 @@ from sklearn_rankcal.models._member_weights import (
     nonnegative_weights,
     own_targets,
 )
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import numeric_columns
 from sklearn_rankcal.utils._messages import print_progress
@@ -166,27 +166,14 @@ class BoostingCV(DocumentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(  # type: ignore[override]  # it learns labels, and no classes
-        self,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        labels: Any = None,
-        validation: Validation | None = None,
-        fold_of_query: Ints | None = None,
-    ) -> Self:
+    def fit(self, training: Training, fold_of_query: Ints | None = None) -> Self:
         """Choose the sizes on held-out queries, and combine the boosters.
 
         Parameters
         ----------
-        X, targets, queries, sample_weight
-            As in `DocumentModel.fit`.
-        labels : ndarray of shape (n_documents,) or Preferences, default=None
-            The labels, for losses other than the ranker's own.
-        validation : Validation, default=None
-            Held-out queries, which choose the sizes in place of folds. The boosters are then not
-            fitted again.
+        training : Training
+            The labels are for losses other than the ranker's own. Validation queries choose the
+            sizes in place of folds, and the boosters are then not fitted again.
         fold_of_query : ndarray of shape (n_queries,), default=None
             The fold of each query. None divides the queries into `cv` folds.
 
@@ -206,22 +193,23 @@ class BoostingCV(DocumentModel):
             )
         check_cv(self.cv)
         started = time.perf_counter()
-        X = without_sparse_columns(X)
+        training = replace(training, X=without_sparse_columns(training.X))
+        validation = training.validation
         inside_stack = fold_of_query is not None
         self.__dict__.pop("fold_of_query_", None)
         if validation is None:
             if fold_of_query is None:
-                fold_of_query = divide_queries(self, X, queries, targets, labels)
+                fold_of_query = divide_queries(self, training)
             self.fold_of_query_ = fold_of_query
         # Step 1: choose the context columns. Boosters that learn labels read X alone.
         if all(map(_learns_labels, self.losses)):
-            self._set_columns(X, [])
+            self._set_columns(training.X, [])
         else:
-            self._choose_columns(X, queries)
+            self._choose_columns(training.X, training.queries)
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
         # Step 2: grow the boosters of one loss after another, as far as each of them helps.
-        search = _SizeSearch(self, X, Known(targets, queries, labels, sample_weight), validation)
+        search = _SizeSearch(self, training)
         for loss in self.losses:
             search.learn(loss)
         if not search.grown:
@@ -236,7 +224,8 @@ class BoostingCV(DocumentModel):
         self.regressor_ = search.merged(self.weights_, level)
         print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
-            validation.record(self.predict(validation.X, validation.queries))
+            held_out = validation.held_out
+            validation.record(self.predict(held_out.X, held_out.queries))
             validation.n_iter = sum(n_trees for n_trees, _ in self.sizes_.values())
         return self
 
@@ -253,7 +242,7 @@ class BoostingCV(DocumentModel):
         return scores
 
     @property
-    def learns_targets(self) -> bool:
+    def learns_targets(self) -> bool:  # type: ignore[override]
         """Whether a booster learns the targets of the ranker's own loss."""
         logs = any(map(has_log_scores, self.losses))
         return any(loss == POISSON if logs else loss is None for loss in self.losses)
@@ -266,19 +255,16 @@ class _SizeSearch:
     another loss would help.
     """
 
-    def __init__(
-        self, model: BoostingCV, X: Any, training: Known, validation: Validation | None
-    ) -> None:
+    def __init__(self, model: BoostingCV, training: Training) -> None:
         self.grown: dict[str, _Growth] = {}
         self.scores: dict[str, Floats] = {}  # of the held-out rows
-        self.held = training
-        if validation is not None:
-            assert validation.known is not None
-            self.held = validation.known
-        self._model, self._training, self._validation = model, training, validation
+        validation = training.validation
+        self.held = training if validation is None else validation.held_out
+        self._model, self._training = model, training
+        self._by_folds = validation is None
         self._many = training.queries.n_rows >= _MANY_ROWS
-        table, self.slopes = model._table(X, training.queries)
-        self._tables = {False: table, True: X}  # by whether a booster reads X alone
+        table, self.slopes = model._table(training.X, training.queries)
+        self._tables = {False: table, True: training.X}  # by whether a booster reads X alone
         self._folds: dict[bool, list[Fold]] = {}
 
     def learn(self, loss: Any) -> None:
@@ -286,13 +272,13 @@ class _SizeSearch:
         wanted = _wanted(self._training, loss, self._model.center)
         alike = self._of_the_same_kind(loss)
         by_targets = bool(alike) and _learns_targets(loss)
-        if by_targets and self._validation is None and alike[0].n_trees > _TREES_WITHOUT_NOISE:
+        if by_targets and self._by_folds and alike[0].n_trees > _TREES_WITHOUT_NOISE:
             return
         if any(_are_proportional(self._training.queries, wanted, one.wanted) for one in alike):
             return
         folds = self._folds_of(self._reads_X(loss))
         # a fold may have nothing but 0, which has no logarithm
-        if has_log_scores(loss) and not all(_has_positive(fold.inside, wanted) for fold in folds):
+        if has_log_scores(loss) and not all(_has_positive(fold, wanted) for fold in folds):
             return
         leaves = _LEAVES_OF_MANY_ROWS if self._many else _LEAVES
         if by_targets:
@@ -319,19 +305,17 @@ class _SizeSearch:
     def _folds_of(self, reads_X: bool) -> list[Fold]:
         """Return the folds of a table, or the validation queries with all rows of the table."""
         if reads_X not in self._folds:
-            table, (_, queries, _, weight) = self._tables[reads_X], self._training
-            if self._validation is None:
+            # what boosters learn is not cut into parts, as each loss has targets of its own
+            training = replace(self._training, X=self._tables[reads_X], targets=None, labels=None)
+            if self._by_folds:
                 numbers = self._model.fold_of_query_
-                folds = [
-                    split_queries(table, queries, weight, numbers == number)
-                    for number in np.unique(numbers)
-                ]
+                folds = [split_queries(training, numbers == each) for each in np.unique(numbers)]
             else:
-                other, every = without_sparse_columns(self._validation.X), slice(None)
+                other, every = without_sparse_columns(self.held.X), slice(None)
                 if not reads_X:
                     other, _ = self._model._table(other, self.held.queries)
-                inside = Part(part_of_table(table, every), queries, every, weight)
-                folds = [Fold(inside, Part(other, self.held.queries, every, self.held.weight))]
+                inside = replace(training, X=fill_empty_columns(training.X))
+                folds = [Fold(inside, replace(self.held, X=other), every, every)]
             self._folds[reads_X] = folds
         return self._folds[reads_X]
 
@@ -340,8 +324,8 @@ class _SizeSearch:
     ) -> _Growth:
         """Return the first trees, of the number of leaves whose held-out error is smallest."""
         center, n_jobs = self._model.center, self._model.n_jobs
-        unseen = wanted if self._validation is None else _wanted(self.held, loss, center)
-        n_rows, n_columns = folds[0].inside.table.shape
+        unseen = wanted if self._by_folds else _wanted(self.held, loss, center)
+        n_rows, n_columns = folds[0].inside.X.shape
         regressor = HistGradientBoostingRegressor(
             loss="poisson" if has_log_scores(loss) else "squared_error",
             learning_rate=_SLOW,
@@ -370,7 +354,7 @@ class _SizeSearch:
         )
         table = self._tables[False]
         # Encoders of categories differ between folds, so that only one fold's trees can be added.
-        again = self._validation is None and (
+        again = self._by_folds and (
             n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
         )
         boosters: list[Any] = []
@@ -446,14 +430,12 @@ class _Growth:
     def _errors(self, regressor: HistGradientBoostingRegressor, fold: Fold, n_trees: int) -> Floats:
         """Fit a booster up to a number of trees; return the held-out error after each new one."""
         inside, outside = fold.inside, fold.outside
-        unseen = self._unseen[outside.rows]
+        unseen = self._unseen[fold.held]
         wanted = outside.queries.center(unseen)
         errors = []
         with threads_for(inside.queries.n_rows), bins_once(regressor, fold.bins):
-            self._add_trees(
-                regressor, n_trees, inside.table, self.wanted[inside.rows], inside.weight
-            )
-            for predicted in islice(regressor.staged_predict(outside.table), self.n_grown, None):
+            self._add_trees(regressor, n_trees, inside.X, self.wanted[fold.rows], inside.weight)
+            for predicted in islice(regressor.staged_predict(outside.X), self.n_grown, None):
                 scores = self._scores(predicted)
                 if self.logs:
                     errors.append(listwise_error(scores, unseen, outside.queries, outside.weight))
@@ -468,7 +450,7 @@ class _Growth:
         scores = np.empty(sum(fold.outside.queries.n_rows for fold in self._folds))
         for regressor, fold in zip(self.regressors, self._folds, strict=True):
             with threads_for(fold.outside.queries.n_rows):
-                scores[fold.outside.rows] = self._scores(regressor.predict(fold.outside.table))
+                scores[fold.held] = self._scores(regressor.predict(fold.outside.X))
         return scores * self.scale
 
     def _scores(self, predicted: Floats) -> Floats:
@@ -479,8 +461,8 @@ class _Growth:
         """Fit a booster of this size to all rows."""
         regressor = clone(self.regressors[0]).set_params(warm_start=True)
         with threads_for(len(self.wanted)), bins_once(regressor):
-            part = part_of_table(table, slice(None))
-            self._add_trees(regressor, self.n_trees, part, self.wanted, weight)
+            table = fill_empty_columns(table)
+            self._add_trees(regressor, self.n_trees, table, self.wanted, weight)
         return regressor.set_params(warm_start=False)
 
     def _add_trees(
@@ -501,7 +483,7 @@ class _Growth:
             regressor.fit(table, wanted, weight)
 
 
-def _wanted(known: Known, loss: Any, center: bool) -> Floats:
+def _wanted(known: Training, loss: Any, center: bool) -> Floats:
     """Return what boosters of a loss learn; labels and what has logarithms are not centred."""
     if has_log_scores(loss):
         learned = None if loss == POISSON else LABELS
@@ -511,7 +493,7 @@ def _wanted(known: Known, loss: Any, center: bool) -> Floats:
 
 
 def _combine(
-    known: Known, scores: dict[str, Floats]
+    known: Training, scores: dict[str, Floats]
 ) -> tuple[dict[str, float], dict[str, float], float | None]:
     """Return weights and shares of the scores in the sum that is closest to the targets.
 
@@ -542,10 +524,10 @@ def _learns_labels(loss: Any) -> bool:
     return isinstance(loss, str) and loss in (LABELS, POISSON_LABELS)
 
 
-def _has_positive(part: Part, wanted: Floats) -> bool:
-    """Whether a row with a weight has a target above 0."""
-    own = wanted[part.rows]
-    return bool((own if part.weight is None else own * (part.weight > 0)).any())
+def _has_positive(fold: Fold, wanted: Floats) -> bool:
+    """Whether a training row with a weight has a target above 0."""
+    own, weight = wanted[fold.rows], fold.inside.weight
+    return bool((own if weight is None else own * (weight > 0)).any())
 
 
 def _name(loss: Any) -> str:

@@ -15,7 +15,7 @@ from sklearn.linear_model import RidgeClassifier, SGDClassifier
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _MAX_LEVELS = 100  # with more distinct targets, the classes would be too many
@@ -78,19 +78,13 @@ class ClassTask(NamedTuple):
     reader: ClassReader
 
 
-def make_task(
-    classifier: Any,
-    targets: Floats,
-    queries: Queries,
-    sample_weight: Floats | None,
-    graded_targets: bool,
-) -> ClassTask:
+def make_task(classifier: Any, training: Training) -> ClassTask:
     """Convert targets of documents to a task for a classifier that is not fitted yet.
 
-    `graded_targets` is whether each target depends on the label of its document alone. A ValueError
-    is raised if all targets are equal, if the classifier needs weights and does not take them, or
-    if it has neither probabilities nor a decision function that estimates them.
+    A ValueError is raised if all targets are equal, if the classifier needs weights and does not
+    take them, or if it has neither probabilities nor a decision function that estimates them.
     """
+    targets, queries, sample_weight = training.targets, training.queries, training.weight
     by_margins = _estimates_by_margins(classifier)
     if not by_margins and not hasattr(classifier, "predict_proba"):
         raise ValueError(
@@ -99,7 +93,7 @@ def make_task(
             "predict_proba, one that is fitted by a squared loss (such as LinearSVC with "
             "loss='squared_hinge' or RidgeClassifier), or a regressor."
         )
-    if graded_targets and not by_margins:
+    if training.graded_targets and not by_margins:
         levels, codes = np.unique(targets, return_inverse=True)
         if len(levels) <= _MAX_LEVELS:
             return ClassTask(None, codes, sample_weight, ClassReader(levels, of_shares=False))

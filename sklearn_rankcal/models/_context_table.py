@@ -16,7 +16,9 @@ from sklearn_rankcal.models._column_parameters import (
     places_without_context,
 )
 from sklearn_rankcal.models._context import SHARE, add_context, check_context, columns_of_kinds
-from sklearn_rankcal.models._early_stopping import BoostingRun, Validation, fit_until_best
+from sklearn_rankcal.models._early_stopping import BoostingRun, fit_until_best
+from sklearn_rankcal.models._model import Model
+from sklearn_rankcal.models._training import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import readable_table
 from sklearn_rankcal.utils._features import (
@@ -31,25 +33,27 @@ from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._typing import Floats
 
 
-class ContextTableMixin:
-    """The part of a model of documents that is about context columns.
+class ContextTableModel(Model):
+    """A model of documents that fits one regressor to a table with context columns.
 
     The model has the parameters `regressor` and `context`. Its `fit` calls `_choose_columns` first,
     and `match_parameters` before it fits the regressor.
     """
 
     regressor: Any
+    regressor_: Any
+    has_table = True
     context: str | Sequence[str] | None
     #: The dtype of tables with context columns; None keeps float32 and converts others to float64.
     _dtype: Any = None
 
     @property
-    def needs_queries(self) -> bool:
+    def needs_queries(self) -> bool:  # type: ignore[override]
         """Whether the score of a document depends on the other documents of its query."""
         return self._auto or bool(check_context(self.context))
 
     @property
-    def needs_dense(self) -> bool:
+    def needs_dense(self) -> bool:  # type: ignore[override]
         """Whether the regressor is one of this package that takes only dense tables of numbers."""
         return self.regressor is None
 
@@ -130,7 +134,7 @@ class ContextTableMixin:
         try:
             if validation is None:
                 return regressor.fit(table, targets, **weights)
-            held_out, _ = self._table(validation.X, validation.queries)
+            held_out, _ = self._table(validation.held_out.X, validation.held_out.queries)
             return fit_until_best(
                 BoostingRun(regressor, table, targets, weights, validation, held_out, as_scores)
             )
@@ -171,7 +175,7 @@ class ContextTableMixin:
 
     def own_importances(self) -> NDArray[Any]:
         """Return the importances of the fitted regressor per column of X."""
-        regressor: Any = self.regressor_  # type: ignore[attr-defined]
+        regressor = self.regressor_
         if not hasattr(regressor, "feature_importances_"):
             raise AttributeError(
                 f"{type(regressor).__name__} has no feature_importances_, and so a ranker or stack "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,6 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._folds import (
@@ -21,7 +21,9 @@ from sklearn_rankcal.models._folds import (
     query_folds,
     without_sparse_columns,
 )
+from sklearn_rankcal.models._model import Model
 from sklearn_rankcal.models._stacked import StackedModel
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import clone
@@ -114,7 +116,6 @@ class DistilledModel(DocumentModel):
     'HistGradientBoostingRegressor'
     """
 
-    space = SCORES
     stops_early = False  # the student learns all scores of its teacher
 
     def __init__(
@@ -135,23 +136,14 @@ class DistilledModel(DocumentModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(  # type: ignore[override]  # a student cannot stop early
-        self,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        labels: Any = None,
-    ) -> Self:
+    def fit(self, training: Training) -> Self:
         """Fit the teacher to the targets, and then the student to the teacher.
 
         Parameters
         ----------
-        X, targets, queries, sample_weight
-            As in `DocumentModel.fit`. The student's rows have the weights of the rows that they
-            are copies of.
-        labels : ndarray of shape (n_documents,) or Preferences, default=None
-            The labels, for a teacher that takes them, as `StackedModel`.
+        training : Training
+            The student's rows have the weights of the rows that they are copies of. The labels are
+            for a teacher such as `StackedModel`.
 
         Returns
         -------
@@ -165,24 +157,24 @@ class DistilledModel(DocumentModel):
             If the student is a classifier, or if the teacher is not a model of scores.
         """
         self._check()
-        if self.teacher is not None and getattr(self.teacher, "space", None) != SCORES:
+        teacher = StackedModel() if self.teacher is None else self.teacher
+        if not isinstance(teacher, Model) or teacher.space != SCORES:
             raise TypeError(
                 "teacher must be a model of scores, such as StackedModel() or "
                 f"DocumentModel(regressor); got {self.teacher!r}. The function distill takes "
                 "rankers that are already fitted."
             )
         started = time.perf_counter()
-        X = without_sparse_columns(X)
-        teacher = StackedModel() if self.teacher is None else clone(self.teacher)
-        extra = {"labels": labels} if has_fit_parameter(teacher, "labels") else {}
-        teacher.fit(X, targets, queries, sample_weight, **extra)
+        training = replace(training, X=without_sparse_columns(training.X))
+        teacher = clone(teacher).fit(training)
         print_progress(self, f"fitted the teacher {type(teacher).__name__}", started)
-        return self.learn(lambda table: teacher.predict(table, queries), X, queries, sample_weight)
+        queries = training.queries
+        return self.learn(lambda table: teacher.predict(table, queries), training)
 
     @property
-    def needs_dense(self) -> bool:
+    def needs_dense(self) -> bool:  # type: ignore[override]
         """Whether the teacher takes only dense tables of numbers."""
-        return self.teacher is None or getattr(self.teacher, "needs_dense", False)
+        return self.teacher is None or self.teacher.needs_dense
 
     def _check(self) -> None:
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
@@ -197,18 +189,13 @@ class DistilledModel(DocumentModel):
         if self.swap > 1:
             raise ValueError(f"swap is a probability; got {self.swap!r}.")
 
-    def learn(
-        self,
-        scores: Callable[[Any], Floats],
-        X: Any,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-    ) -> Self:
+    def learn(self, scores: Callable[[Any], Floats], training: Training) -> Self:
         """Fit the student to the scores of a function, for X and for drawn copies of X.
 
         `scores` receives a table with the queries of X, and returns the teacher's score of each
-        row.
+        row. Targets are not needed.
         """
+        X, queries = training.X, training.queries
         self._check()
         started = time.perf_counter()
         own = _checked(scores(X), queries)
@@ -224,9 +211,9 @@ class DistilledModel(DocumentModel):
         test = drawing.copy(n_copies)
         wanted = _checked(scores(test), queries)
         self.unexplained_ = self._unexplained(
-            [X, *copies], learned, test, wanted, queries, sample_weight
+            [X, *copies], learned, test, wanted, queries, training.weight
         )
-        self._fit_student([X, *copies], learned, queries, sample_weight)
+        self._fit_student([X, *copies], learned, queries, training.weight)
         self.n_drawn_ = n_copies * queries.n_rows
         return self
 
@@ -239,7 +226,9 @@ class DistilledModel(DocumentModel):
         if weight is not None:
             weight = np.tile(weight, len(tables))
         student = default_student() if self.regressor is None else clone(self.regressor)
-        self._fit_regressor(student, stack_rows(tables), np.concatenate(learned), repeated, weight)
+        self._fit_regressor(
+            student, Training(stack_rows(tables), np.concatenate(learned), repeated, weight)
+        )
 
     def _unexplained(
         self,

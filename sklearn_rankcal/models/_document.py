@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +16,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal.models._classes import ClassReader, last_step, make_task, takes_weights
-from sklearn_rankcal.models._context_table import ContextTableMixin
-from sklearn_rankcal.models._early_stopping import Validation, can_stop_early, check_stopping
-from sklearn_rankcal.models._folds import part_of_table
+from sklearn_rankcal.models._context_table import ContextTableModel
+from sklearn_rankcal.models._early_stopping import can_stop_early, check_stopping
+from sklearn_rankcal.models._folds import fill_empty_columns
 from sklearn_rankcal.models._sums import DocumentSums, Sums
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._estimators import reduce_with_versions
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import (
     column_values,
     is_dataframe,
@@ -96,7 +97,7 @@ class ClosedFormSums(Sums):
     slopes: ZscoreSlopes
 
 
-class DocumentModel(ContextTableMixin, ClonesCatBoost):
+class DocumentModel(ContextTableModel):
     """Fit a regressor to one row per document, and predict a score for each document.
 
     Parameters
@@ -148,16 +149,15 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
-    >>> from sklearn_rankcal.models import DocumentModel
+    >>> from sklearn_rankcal.models import DocumentModel, Training
     >>> from sklearn_rankcal.queries import Queries
     >>> rng, queries = np.random.default_rng(0), Queries.uniform(200, 50)
     >>> X = rng.normal(size=(10_000, 2))
     >>> X[:, 0] += queries.repeat(rng.normal(size=200))
-    >>> DocumentModel(Ridge(), context="auto").fit(X, X[:, 1], queries).context_
+    >>> DocumentModel(Ridge(), context="auto").fit(Training(X, X[:, 1], queries)).context_
     {'zscore': [0]}
     """
 
-    space = SCORES
     _reader: ClassReader | None
 
     def __init__(
@@ -171,31 +171,14 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         self.center = center
         self.context = context
 
-    __reduce__ = reduce_with_versions
-
-    def fit(
-        self,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        validation: Validation | None = None,
-        graded_targets: bool = False,
-    ) -> Self:
+    def fit(self, training: Training) -> Self:
         """Fit the regressor.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        targets : ndarray of shape (n_documents,)
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-        validation : Validation, default=None
-            The validation queries of a `CalibratedRanker`, which determine the number of iterations
-            of a boosted regressor.
-        graded_targets : bool, default=False
-            Whether each target depends on the label of its document alone (`Loss.graded_targets`),
-            so that a classifier can learn the distinct targets as classes.
+        training : Training
+            Its validation queries, if there are any, determine the number of iterations of a
+            boosted regressor.
 
         Returns
         -------
@@ -207,29 +190,28 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
             If `context` is given for a table without columns that it describes, if the regressor
             does not take weights that are needed, or if a classifier cannot learn the targets.
         TypeError
-            If `validation` is given and the regressor cannot stop early.
+            If there are validation queries and the regressor cannot stop early.
         """
         check_flag(self.center, "center")
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
+        early = training.validation is not None
         if self.regressor is None:
-            regressor = default_regressor(X.shape[0], stops_early=validation is not None)
+            regressor = default_regressor(training.X.shape[0], stops_early=early)
         else:
             regressor = clone(self.regressor)
-        check_stopping(regressor, validation is not None)
-        self._choose_columns(X, queries)
-        if validation is None and self._fits_in_blocks(regressor, X):
+        check_stopping(regressor, early)
+        self._choose_columns(training.X, training.queries)
+        if not early and self._fits_in_blocks(regressor, training.X):
             try:
-                return self._fit_in_blocks(X, targets, queries, sample_weight)
+                return self._fit_in_blocks(training)
             except ValueError:
                 # NaN, products that overflow, or a matrix that rounding makes singular. Ridge
                 # itself, which is fitted below, solves such a system or says what is wrong.
                 pass
-        return self._fit_regressor(
-            regressor, X, targets, queries, sample_weight, validation, graded_targets
-        )
+        return self._fit_regressor(regressor, training)
 
     @property
-    def stops_early(self) -> bool:
+    def stops_early(self) -> bool:  # type: ignore[override]
         """Whether validation queries can choose the number of iterations of the regressor."""
         return can_stop_early(self.regressor)
 
@@ -242,49 +224,39 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         positive = isinstance(regressor.alpha, int | float) and 0 < regressor.alpha < np.inf
         return bool(self._kinds) and len(X) >= ROWS_FOR_THREADS and usual and positive
 
-    def _fit_in_blocks(
-        self, X: NDArray[Any], targets: Floats, queries: Queries, sample_weight: Floats | None
-    ) -> Self:
-        weight_arguments(self.regressor, sample_weight)
-        centred = queries.center(targets, sample_weight) if self.center else targets
-        self.prepare(X, self._columns, float(np.abs(centred).max()))
+    def _fit_in_blocks(self, training: Training) -> Self:
+        X = training.X
+        weight_arguments(self.regressor, training.weight)
+        self.prepare(X, self._columns, float(np.abs(self._centred(training)).max()))
         width = X.shape[1] + len(self._columns) * len(self._kinds)
         step = rows_per_block(8 * width, PREDICTION_BYTES)
-        total = None
-        for rows, part in queries.chunks(step):
-            weight = None if sample_weight is None else sample_weight[rows]
-            sums = self.sums(X[rows], targets[rows], part, weight)
-            total = sums if total is None else total + sums
-        assert total is not None
-        return self.solve(total)
+        some = replace(training, labels=None)
+        parts = (self.sums(some.take(*part)) for part in training.queries.chunks(step))
+        return self.solve(reduce(add, parts))
 
-    def _fit_regressor(
-        self,
-        regressor: Any,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
-        validation: Validation | None = None,
-        graded_targets: bool = False,
-    ) -> Self:
+    def _centred(self, training: Training) -> Floats:
+        """Return the targets that a regressor of means learns, in their own unit."""
+        if not self.center:
+            return training.targets
+        return training.queries.center(training.targets, training.weight)
+
+    def _fit_regressor(self, regressor: Any, training: Training) -> Self:
         """Fit a regressor to the table of X with the context columns that were chosen."""
+        X, queries = training.X, training.queries
         self.match_parameters(regressor, X)
-        rows, fitted, weight = self._encode(
-            regressor, targets, queries, sample_weight, graded_targets
-        )
+        rows, fitted, weight = self._encode(regressor, training)
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         # Histogram boosting converts every array to float64. A table of float64 saves that copy.
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, slopes = self._table(X, queries)
-        if isinstance(regressor, _BOOSTING):
-            table = part_of_table(table, slice(None) if rows is None else rows)
-        elif rows is not None:
+        if rows is not None:
             table = take_rows(table, rows)
+        if isinstance(regressor, _BOOSTING):
+            table = fill_empty_columns(table)
         as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
         with threads_for(len(fitted)):
             self.regressor_ = self._fit_to_table(
-                regressor, table, fitted, weights, validation, as_scores
+                regressor, table, fitted, weights, training.validation, as_scores
             )
         self._inverse_scale = slopes
         return self
@@ -306,19 +278,16 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         for name in ("levels_", "eta_"):
             self.__dict__.pop(name, None)
 
-    def read(
-        self, X: Any, targets: Floats, queries: Queries, sample_weight: Floats | None = None
-    ) -> tuple[Any, Floats, ZscoreSlopes]:
+    def read(self, training: Training) -> tuple[Any, Floats, ZscoreSlopes]:
         """Return the table and the targets that the regressor sees of some queries, and slopes.
 
         The slopes of all parts, added, are needed by `finish`.
         """
-        if self.center:
-            targets = queries.center(targets, sample_weight)
-        table, mean = self._table(X, queries)
+        n_queries = training.queries.n_queries
+        table, mean = self._table(training.X, training.queries)
         mean = np.zeros(len(self._columns)) if mean is None else mean
-        slopes = ZscoreSlopes(mean * queries.n_queries, queries.n_queries)
-        return table, targets / self._unit, slopes
+        slopes = ZscoreSlopes(mean * n_queries, n_queries)
+        return table, self._centred(training) / self._unit, slopes
 
     def finish(self, regressor: Any, slopes: ZscoreSlopes) -> Self:
         """Predict from now on by a regressor that was fitted to what `read` returned."""
@@ -326,15 +295,13 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
         return self
 
-    def sums(
-        self, X: Any, targets: Floats, queries: Queries, sample_weight: Floats | None = None
-    ) -> ClosedFormSums:
+    def sums(self, training: Training) -> ClosedFormSums:
         """Compute what `solve` needs of some queries, after `prepare`. Such sums can be added.
 
         It is for the regressors `Ridge` and `LinearRegression`.
         """
-        table, targets, slopes = self.read(X, targets, queries, sample_weight)
-        documents = DocumentSums.of(numeric_table(table), targets, sample_weight)
+        table, targets, slopes = self.read(training)
+        documents = DocumentSums.of(numeric_table(table), targets, training.weight)
         return ClosedFormSums(documents, slopes)
 
     def solve(self, sums: ClosedFormSums) -> Self:
@@ -342,12 +309,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
     def _encode(
-        self,
-        regressor: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None,
-        graded_targets: bool,
+        self, regressor: Any, training: Training
     ) -> tuple[Ints | None, NDArray[Any], Floats | None]:
         """Return the rows to which the regressor is fitted (None: all), their targets and weights.
 
@@ -355,15 +317,15 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         """
         self._forget_classes()
         if learns_counts(regressor):
-            fitted = as_counts(targets, queries)
+            fitted = as_counts(training.targets, training.queries)
             # A penalty of the leaves is about a sum of second derivatives, which are the means.
-            self._unit = float(np.average(fitted, weights=sample_weight)) or 1.0
-            return None, fitted / self._unit, sample_weight
+            self._unit = float(np.average(fitted, weights=training.weight)) or 1.0
+            return None, fitted / self._unit, training.weight
         if not is_classifier(regressor):
-            centred = queries.center(targets, sample_weight) if self.center else targets
+            centred = self._centred(training)
             self._unit = target_unit(float(np.abs(centred).max()))
-            return None, centred / self._unit, sample_weight
-        task = make_task(regressor, targets, queries, sample_weight, graded_targets)
+            return None, centred / self._unit, training.weight
+        task = make_task(regressor, training)
         self._reader = task.reader
         if task.reader.of_shares:
             self.eta_ = float(task.reader.levels[1])
@@ -406,8 +368,8 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
         """Scores from what the regressor predicts."""
         return np.asarray(predicted, dtype=np.float64).reshape(-1) * self._unit
 
-    def column_coefficients(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Compute the slope of each input column inside a query from the regressor's coefficients.
+    def own_coefficients(self) -> Floats:
+        """Return the slope of each input column inside a query.
 
         The coefficient of a "difference" column is added to that of its input column. So is that of
         a "zscore" column, multiplied by the mean of 1 / sd over the queries. "rank" columns have no
@@ -419,7 +381,7 @@ class DocumentModel(ContextTableMixin, ClonesCatBoost):
                 "of the regressor are in model_.regressor_.coef_."
             )
         factors = {"difference": 1.0, "zscore": self._inverse_scale, "share": 0.0}
-        slopes = self._sum_by_column(values, factors)
+        slopes = self._sum_by_column(self.regressor_.coef_, factors)
         return slopes if is_classifier(self.regressor_) else slopes * self._unit
 
 

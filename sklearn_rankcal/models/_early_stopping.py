@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,109 +21,10 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._column_parameters import library_of
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.models._training import Validation
 from sklearn_rankcal.utils._catboost import clone
-from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 from sklearn_rankcal.utils._typing import Floats
-
-_N_REPORTS = 20  # about how many lines of progress are printed if training is not stopped
-
-
-class Known(NamedTuple):
-    """What is known of some queries, for models that learn several targets.
-
-    The targets are those of the ranker's loss, or those that a model of pairs makes of them for its
-    scores.
-    """
-
-    targets: Any
-    queries: Queries
-    labels: Any
-    weight: Floats | None
-
-
-@dataclass(eq=False)
-class Validation:
-    """Validation queries, and how good their rankings are after each iteration of a regressor.
-
-    ``evaluate(scores)`` returns the worth of the rankings by these scores, and ``steady(scores)``
-    a worth that varies less over few queries: minus the error of the targets, or minus the
-    surrogate. Larger is better. Training stops after `n_iter_no_change` iterations in a row without
-    a new best value of either, and `n_iter` is the number of iterations before these. Of equal
-    values the earliest is the best. `scores` has what `evaluate` returned after each iteration so
-    far, and ``show(line)`` receives lines about the progress.
-    """
-
-    X: Any
-    queries: Queries
-    evaluate: Callable[[Floats], float]
-    n_iter_no_change: int
-    show: Callable[[str], None] | None = None
-    known: Known | None = None
-    steady: Callable[[Floats], float] | None = None
-    scores: list[float] = field(default_factory=list, init=False)
-    n_iter: int = field(default=0, init=False)
-    _best: list[float] = field(default_factory=list, init=False)  # of `evaluate` and of `steady`
-    _n_reported: int = field(default=0, init=False)
-
-    def record(self, scores: Floats) -> None:
-        """Evaluate the predictions of one more iteration.
-
-        The measure of few queries is noisy: its largest value comes early by chance, and another
-        measure of the same scores still improves. Therefore neither of the two can stop alone.
-        """
-        found = [self.evaluate(scores)]
-        if self.steady is not None:
-            found.append(self.steady(scores))
-        self.scores.append(found[0])
-        best = self._best or [-np.inf] * len(found)
-        pairs = list(zip(found, best, strict=True))
-        better = [new > old and bool(exceeds(new, old, abs(new))) for new, old in pairs]
-        self._best = np.where(better, found, best).tolist()
-        if any(better) or self.n_iter == 0:
-            self.n_iter = len(self.scores)
-
-    @property
-    def stops(self) -> bool:
-        """Whether training should stop."""
-        return len(self.scores) - self.n_iter >= self.n_iter_no_change
-
-    def report(self, n_max: int, seconds: float) -> None:
-        """Show the progress of at most `n_max` iterations if enough passed since the last time."""
-        n_done = len(self.scores)
-        if self.show is None or n_done == 0 or n_done - self._n_reported < n_max / _N_REPORTS:
-            return
-        self._n_reported = n_done
-        remaining = seconds / n_done * (n_max - n_done)
-        self.show(
-            f"iteration {n_done} of at most {n_max}: {self.scores[-1]:.4g} on the validation "
-            f"queries, {self.scores[self.n_iter - 1]:.4g} after {self.n_iter}, the last new best; "
-            f"at most {remaining:.1f} s remain ({seconds:.2f} s)"
-        )
-
-
-def squared_error(known: Known) -> Callable[[Floats], float]:
-    """Return a function of scores: minus the mean squared error of the targets.
-
-    Both are centred in each query.
-    """
-    queries = known.queries
-    wanted = queries.center(known.targets)
-
-    def evaluate(scores: Floats) -> float:
-        return -float(np.average((queries.center(scores) - wanted) ** 2, weights=known.weight))
-
-    return evaluate
-
-
-def poisson_deviance(targets: Floats, weight: Floats | None) -> Callable[[Floats], float]:
-    """Return a function of scores: minus half the mean Poisson deviance, up to a constant."""
-
-    def evaluate(scores: Floats) -> float:
-        return float(np.average(targets * np.log(scores) - scores, weights=weight))
-
-    return evaluate
 
 
 @dataclass
@@ -157,7 +58,7 @@ class BoostingRun:
 
     def evaluation_set(self) -> tuple[Any, NDArray[Any]]:
         """The validation rows for a library that also asks for targets, which nothing uses."""
-        n_rows = self.validation.queries.n_rows
+        n_rows = self.validation.held_out.queries.n_rows
         return self.validation_table, np.repeat(self.targets[:1], n_rows)
 
 
@@ -356,6 +257,27 @@ def can_stop_early(regressor: Any) -> bool:
     return regressor is None or _how_to_fit(regressor) is not None
 
 
+def check_stops_early(model: Any) -> None:
+    """Raise TypeError if validation queries cannot choose the number of iterations of a model."""
+    if model.stops_early:
+        return
+    regressor = getattr(model, "regressor", None)
+    part = model if can_stop_early(regressor) else regressor
+    inside = (
+        "Put the boosted regressor itself into the ranker, and the ranker at the end of the "
+        "pipeline, with validation_queries=0.2. "
+        if hasattr(part, "steps")
+        else ""
+    )
+    known = ", ".join(one.partition(".")[2] for one, how in _FITS.items() if how is not None)
+    raise TypeError(
+        f"{type(part).__name__} cannot stop early on validation queries. {inside}These regressors "
+        f"can: {known}; and None, the default regressor. With a loss on pairs these models can: "
+        "ResidualPairModel and ResidualProductModel, with DocumentModel(regressor) for their "
+        "scores."
+    )
+
+
 #: The names that LightGBM and XGBoost give the number of iterations without an improvement.
 _ROUNDS = ("early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change")
 
@@ -363,25 +285,13 @@ _ROUNDS = ("early_stopping_rounds", "early_stopping_round", "early_stopping", "n
 def check_stopping(regressor: Any, by_validation: bool) -> None:
     """Check that nothing but the validation queries, if there are any, would stop a regressor.
 
-    A TypeError says that its iterations cannot be evaluated, and a ValueError that its parameters
-    request another early stopping, or boosting that changes earlier trees.
+    A ValueError says that its parameters request another early stopping, or boosting that changes
+    earlier trees.
     """
     if not by_validation:
         _refuse_own_stopping(regressor)
         return
     name = type(regressor).__name__
-    if _how_to_fit(regressor) is None:
-        known = ", ".join(one.partition(".")[2] for one, how in _FITS.items() if how is not None)
-        inside = (
-            "Put the boosted regressor itself into the ranker, and the ranker at the end of the "
-            "pipeline, with validation_queries=0.2. "
-            if hasattr(regressor, "steps")
-            else ""
-        )
-        raise TypeError(
-            f"{name} cannot stop early on validation queries. {inside}These regressors can: "
-            f"{known}; and None, the default regressor."
-        )
     parameters = regressor.get_params(deep=False)
     for parameter in _CONFLICTS:
         value = parameters.get(parameter)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import column_values, is_dataframe, take_rows
+from sklearn_rankcal.utils._features import column_values, is_dataframe
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
@@ -54,32 +55,27 @@ def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = 
     return folds_of_keys(keys, n_folds, ties)
 
 
-class Part(NamedTuple):
-    """Some queries: their table, where their rows are among all rows, and the weights of these."""
-
-    table: Any
-    queries: Queries
-    rows: Any
-    weight: Floats | None
-
-
 @dataclass(eq=False)
 class Fold:
-    """Training queries, and those that are held out; histogram boosting keeps its bins here."""
+    """Training queries and those that are held out, and where their rows are among all rows.
 
-    inside: Part
-    outside: Part
+    Histogram boosting keeps its bins here.
+    """
+
+    inside: Training
+    outside: Training
+    rows: Any
+    held: Any
     bins: list[Any] = field(default_factory=list)
 
 
-def split_queries(X: Any, queries: Queries, weight: Floats | None, out: Bools) -> Fold:
+def split_queries(training: Training, out: Bools) -> Fold:
     """Hold some queries out, and divide a table that fits all of them."""
-    rows, some = queries.select(~out)
-    inside = Part(part_of_table(X, rows), some, rows, part_of_weights(weight, rows))
-    rows, some = queries.select(out)
-    return Fold(
-        inside, Part(take_rows(X, rows), some, rows, None if weight is None else weight[rows])
-    )
+    (rows, some), (held, others) = training.queries.select(~out), training.queries.select(out)
+    inside = training.take(rows, some)
+    weight = part_of_weights(training.weight, rows)
+    inside = replace(inside, X=fill_empty_columns(inside.X), weight=weight)
+    return Fold(inside, training.take(held, others), rows, held)
 
 
 def check_cv(cv: Any) -> None:
@@ -87,15 +83,16 @@ def check_cv(cv: Any) -> None:
     check_count(cv, "cv", least=2)
 
 
-def divide_queries(model: Any, X: Any, queries: Queries, targets: Floats, labels: Any) -> Ints:
+def divide_queries(model: Any, training: Training) -> Ints:
     """Assign each query to one of `model.cv` folds; ValueError if there are fewer queries."""
+    queries, labels = training.queries, training.labels
     if queries.n_queries < model.cv:
         raise ValueError(
             f"{type(model).__name__} divides the queries into cv={model.cv} folds, but there are "
             f"only {counted(queries.n_queries, 'query')} to learn from."
         )
-    known = labels if isinstance(labels, np.ndarray) else targets
-    return query_folds(X, queries, model.cv, known)
+    known = labels if isinstance(labels, np.ndarray) else training.targets
+    return query_folds(training.X, queries, model.cv, known)
 
 
 def fits_at_once(n_jobs: int | None, n_rows: int) -> int | None:
@@ -197,13 +194,12 @@ def without_sparse_columns(X: Any) -> Any:
     return X.astype(dense) if dense else X
 
 
-def part_of_table(X: Any, rows: Any) -> Any:
-    """Take rows of X to fit a model to, with 0 in columns that have no number in any of them.
+def fill_empty_columns(part: Any) -> Any:
+    """Return a table with 0 in the columns that have no number in any row.
 
     scikit-learn's histogram boosting refuses a column that contains only NaN. A constant column
     tells no regressor anything.
     """
-    part = take_rows(X, rows)
     if hasattr(part, "iloc"):
         # scikit-learn takes a category without a value.
         others = part.select_dtypes(exclude="category")

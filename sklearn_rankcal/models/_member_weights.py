@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import as_counts
-from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.models._sums import solve_nonnegative
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._typing import Floats
@@ -22,7 +22,7 @@ LABELS = "labels"
 POISSON, POISSON_LABELS = "poisson", "poisson_labels"
 
 
-def own_targets(loss: Any, known: Known) -> Floats:
+def own_targets(loss: Any, known: Training) -> Floats:
     """Return the targets of a member: those of its loss, or those of the ranker."""
     labels = known.labels
     if loss is None:
@@ -81,7 +81,7 @@ def _listwise(
 
 
 def listwise_weights(
-    names: list[str], held_out: Floats, known: Known, alpha: float
+    names: list[str], held_out: Floats, known: Training, alpha: float
 ) -> tuple[dict[str, float], dict[str, float], float]:
     """Return weights and shares of members whose scores are logarithms of targets, and a level.
 
@@ -90,7 +90,7 @@ def listwise_weights(
     exp(weighted sum + level) has the mean of the targets. The shares are as those of
     `nonnegative_weights`.
     """
-    targets, queries, _, sample_weight = known
+    targets, queries, sample_weight = known.targets, known.queries, known.weight
     columns = np.column_stack([queries.center(scores) for scores in held_out.T])
     spreads = np.sqrt(np.mean(np.square(columns), axis=0))
     spreads[spreads <= 1e-12 * np.abs(held_out).max(axis=0, initial=0.0)] = 0.0
@@ -130,13 +130,13 @@ def listwise_weights(
 
 
 def nonnegative_weights(
-    names: list[str], held_out: Floats, known: Known, alpha: float
+    names: list[str], held_out: Floats, known: Training, alpha: float
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the weights and the shares of members, by least squares of the targets.
 
     Targets and held-out scores are centred in each query. `StackedModel` describes the results.
     """
-    targets, queries, _, sample_weight = known
+    targets, queries, sample_weight = known.targets, known.queries, known.weight
     mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
     # Every query counts the same, or, with weights, by the mean of the weights of its rows.
     share = mass / queries.broadcast(queries.sizes)

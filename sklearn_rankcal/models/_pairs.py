@@ -12,11 +12,12 @@ from sklearn.linear_model._base import LinearModel
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._document import default_regressor, weight_arguments
+from sklearn_rankcal.models._model import PairwiseModel
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._estimators import reduce_with_versions
+from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
@@ -28,7 +29,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 Keys = NDArray[np.uint64]
 
 
-class PairModel(ClonesCatBoost):
+class PairModel(PairwiseModel):
     """Fit a regressor to one row per pair of documents of the same query.
 
     The predictions are made antisymmetric, or symmetric, by combining those for both orders of the
@@ -78,21 +79,17 @@ class PairModel(ClonesCatBoost):
         self.max_pairs = max_pairs
         self.random_state = random_state
 
-    __reduce__ = reduce_with_versions
-
     @property
-    def space(self) -> Space:
+    def space(self) -> Space:  # type: ignore[override]
         """`targets.SYMMETRIC_PAIRS` if `symmetric`, else `targets.PAIRS`."""
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
-    def fit(
-        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
-    ) -> Self:
+    def fit(self, training: Training) -> Self:
         """Fit the regressor on pairs.
 
         Parameters
         ----------
-        X, targets, queries, sample_weight
+        training : Training
             As in `PairwiseRidge.fit`; the targets have the symmetry of the model.
 
         Returns
@@ -113,7 +110,8 @@ class PairModel(ClonesCatBoost):
             )
         check_count(self.max_pairs, "max_pairs", or_none=True)
         check_flag(self.symmetric, "symmetric")
-        table = numeric_table(X)
+        table, targets = numeric_table(training.X), training.targets
+        queries, sample_weight = training.queries, training.weight
         # Step 1: draw the pairs. Each document has a key, a hash of its features and its weight.
         seeds = check_random_state(self.random_state).randint(2**31, size=2).astype(np.uint64)
         keys = hash_rows(table, np.arange(queries.n_rows))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.models._sums import PairSums, solve_ridge
+from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, PairTargets, RelevanceDifferences
-from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import row_blocks
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
 
 
-class PairwiseRidge(BaseEstimator):
+class PairwiseRidge(PairwiseModel):
     """Ridge regression of pairwise targets on the differences of the documents' features.
 
     The model is a score s(x) = w'x for each document, and predicts u_ij = s(x_i) - s(x_j) for a
@@ -49,41 +48,32 @@ class PairwiseRidge(BaseEstimator):
     Two queries are summed separately, as on two machines, and the sum is solved:
 
     >>> import numpy as np
-    >>> from sklearn_rankcal.models import PairwiseRidge
+    >>> from sklearn_rankcal.models import PairwiseRidge, Training
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.targets import RelevanceDifferences
     >>> X, y = np.array([[0.0], [1.0], [2.0], [5.0]]), np.array([0.0, 1.0, 0.0, 3.0])
     >>> query, model = Queries.single(2), PairwiseRidge(alpha=0.0)
-    >>> parts = [
-    ...     model.sums(X[rows], RelevanceDifferences(y[rows], query, "graded", np.ones(1)), query)
-    ...     for rows in (slice(0, 2), slice(2, 4))
-    ... ]
-    >>> model.solve(parts[0] + parts[1]).coef_.round(6)
+    >>> def sums(rows):
+    ...     targets = RelevanceDifferences(y[rows], query, "graded", np.ones(1))
+    ...     return model.sums(Training(X[rows], targets, query))
+    >>> model.solve(sums(slice(0, 2)) + sums(slice(2, 4))).coef_.round(6)
     array([1.])
     """
 
-    space: Space = PAIRS
+    space = PAIRS
 
     def __init__(self, alpha: float = 1e-3) -> None:
         self.alpha = alpha
 
-    __reduce__ = reduce_with_versions
-
-    def fit(
-        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
-    ) -> PairwiseRidge:
+    def fit(self, training: Training) -> Self:
         """Fit the slopes.
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
-            Dense, finite numbers.
-        targets : PairTargets
-            Antisymmetric targets t_ij.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-            A pair has the product of the weights of its two documents as its weight. Only the
-            ratios of the weights matter.
+        training : Training
+            X has dense, finite numbers, and the targets t_ij are antisymmetric `PairTargets`. A
+            pair has the product of the weights of its two documents as its weight. Only the ratios
+            of the weights matter.
 
         Returns
         -------
@@ -94,23 +84,26 @@ class PairwiseRidge(BaseEstimator):
         ValueError
             If `alpha` is not a finite number >= 0, or if X is not numeric and finite.
         """
-        return self.solve(self.sums(X, targets, queries, sample_weight))
+        return self.solve(self.sums(training))
 
-    def sums(
-        self, X: Any, targets: PairTargets, queries: Queries, sample_weight: Floats | None = None
-    ) -> PairSums:
+    def sums(self, training: Training) -> PairSums:
         """Compute what `solve` needs of some queries. Such sums can be added."""
         check_number(self.alpha, "alpha", "[0, inf)")
-        return PairSums.of(numeric_table(X), targets, queries, sample_weight)
+        table = numeric_table(training.X)
+        return PairSums.of(table, training.targets, training.queries, training.weight)
 
-    def solve(self, sums: PairSums) -> PairwiseRidge:
+    def solve(self, sums: PairSums) -> Self:
         """Set the slopes to those that fit the queries of the sums best."""
         scale = sums.scale()
         moment = sums.moment / (sums.pair_mass or 1.0) / scale
         self.coef_ = solve_ridge(sums.scaled_gram(scale), moment, self.alpha) / scale
         return self
 
-    def predict_scores(self, X: Any, queries: Queries | None = None) -> Floats:
+    def own_coefficients(self) -> Floats:
+        """Return the slopes."""
+        return self.coef_
+
+    def predict_scores(self, X: Any, queries: Queries) -> Floats:
         """Predict the score w'x of each document, of shape (n_documents,).
 
         The prediction for a pair is the difference of its scores, so that sorting by them decodes
@@ -124,7 +117,7 @@ class PairwiseRidge(BaseEstimator):
 
         They are in the order of `PairTargets.flat`.
         """
-        return score_differences(self.predict_scores(X), queries).flat()
+        return score_differences(self.predict_scores(X, queries), queries).flat()
 
 
 def score_differences(scores: Floats, queries: Queries) -> PairTargets:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.base import clone
 
 from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._column_parameters import SIGNS, refuse_parameters
 from sklearn_rankcal.models._document import DocumentModel
-from sklearn_rankcal.models._early_stopping import Validation, squared_error
+from sklearn_rankcal.models._early_stopping import check_stops_early
+from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.models._pairwise_ridge import score_differences
+from sklearn_rankcal.models._training import Training, squared_error
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._pairs import Residuals
-from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -26,41 +26,24 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 _PENALTY_TIMES_QUERIES = 3000.0
 
 
-class _ResidualModel(BaseEstimator):
+class _ResidualModel(PairwiseModel):
     """Fit scores, fit pairs to the residuals of the scores, and predict the sum of both."""
 
-    space: Space
+    stops_early = True
 
     def __init__(self, scores: Any = None, pairs: Any = None) -> None:
         self.scores = scores
         self.pairs = pairs
 
-    __reduce__ = reduce_with_versions
-
-    def fit(
-        self,
-        X: Any,
-        targets: PairTargets,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        validation: Validation | None = None,
-        labels: Any = None,
-    ) -> _ResidualModel:
+    def fit(self, training: Training) -> Self:
         """Fit the scores, and then the pairs to their residuals.
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
-            A table that both models accept.
-        targets : PairTargets
-            Targets with the symmetry of the model.
-        queries, sample_weight
-            As in `DocumentModel`.
-        validation : Validation, default=None
-            The validation queries of a `CalibratedRanker`, which determine the number of iterations
-            of a boosted regressor in `scores`, by its rankings and the error of its targets.
-        labels : ndarray of shape (n_documents,) or Preferences, default=None
-            The labels, for a `scores` that takes them (`StackedModel`).
+        training : Training
+            A table that both models accept, and targets with the symmetry of the model. Validation
+            queries determine the number of iterations of a boosted regressor in `scores`, by its
+            rankings and the error of its targets. The labels are for a `scores` that learns them.
 
         Returns
         -------
@@ -71,6 +54,7 @@ class _ResidualModel(BaseEstimator):
         ValueError
             If `pairs` is a model of the other symmetry, or if `scores` does not predict scores.
         """
+        X, targets, queries = training.X, training.targets, training.queries
         queries.check_pairs_fit()  # before the scores are fitted, which can take minutes
         for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
             check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
@@ -88,29 +72,22 @@ class _ResidualModel(BaseEstimator):
             SIGNS,
         )
         # Step 1: fit the scores.
-        own = self._score_targets(targets, sample_weight)
-        # What the scores take beside targets and weights: a boosted regressor may stop early, and
-        # the members of a stack may learn the labels.
-        extra = {"labels": labels} if has_fit_parameter(model, "labels") else {}
+        own = self._score_targets(targets, training.weight)
+        validation = training.validation
         if validation is not None:
-            if not has_fit_parameter(model, "validation"):
-                raise TypeError(
-                    f"{type(model).__name__} cannot stop early on validation queries. "
-                    "DocumentModel with a boosted regressor can."
-                )
-            if validation.known is not None:  # what a stack, and the number of iterations, aim at
-                known = validation.known
-                known = known._replace(targets=self._score_targets(known.targets, known.weight))
-                validation.known = known
-                validation.steady = squared_error(known)
-            extra["validation"] = validation
-        self.scores_ = model.fit(X, own, queries, sample_weight, **extra)
+            check_stops_early(model)
+            # what a stack, and the number of iterations, aim at
+            held_out = validation.held_out
+            aims = self._score_targets(held_out.targets, held_out.weight)
+            validation.held_out = replace(held_out, targets=aims)
+            validation.steady = squared_error(validation.held_out)
+        self.scores_ = model.fit(replace(training, targets=own, graded_targets=False))
         # Step 2: fit the relation between the scores and the targets of pairs.
         scores = self.scores_.predict(X, queries)
-        self._fit_relation(targets, scores, queries, sample_weight)
+        self._fit_relation(targets, scores, queries, training.weight)
         # Step 3: fit the model of pairs to what the scores leave.
         rest = Residuals(targets, self._implied_by_scores(scores, queries))
-        self.pairs_ = pairs.fit(X, rest, queries, sample_weight)
+        self.pairs_ = pairs.fit(replace(training, targets=rest, validation=None))
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:
@@ -160,8 +137,6 @@ class ResidualPairModel(_ResidualModel):
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
         """Predict scores whose differences are the predictions, or None if there are none."""
-        if not hasattr(self.pairs_, "predict_scores"):
-            return None
         residual = self.pairs_.predict_scores(X, queries)
         return None if residual is None else self.scores_.predict(X, queries) + residual
 

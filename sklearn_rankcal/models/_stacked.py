@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._document import (
@@ -20,16 +19,8 @@ from sklearn_rankcal.models._document import (
     as_counts,
     learns_counts,
 )
-from sklearn_rankcal.models._early_stopping import (
-    Known,
-    Validation,
-    poisson_deviance,
-    squared_error,
-)
 from sklearn_rankcal.models._folds import (
     ClippedExtraTrees,
-    Fold,
-    Part,
     check_cv,
     divide_queries,
     fits_at_once,
@@ -43,9 +34,15 @@ from sklearn_rankcal.models._member_weights import (
     nonnegative_weights,
     own_targets,
 )
+from sklearn_rankcal.models._model import Model
+from sklearn_rankcal.models._training import (
+    Training,
+    Validation,
+    poisson_deviance,
+    squared_error,
+)
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
@@ -57,7 +54,7 @@ _ROWS_OF_FULL_TREES = 15_000
 _MAX_LEAVES = 1000
 
 
-class StackedModel(_BaseComposition):
+class StackedModel(Model, _BaseComposition):
     """Combine the scores of several models, with weights learned on held-out queries.
 
     Each member has its own targets, regressor, context columns and centring. The queries are
@@ -125,7 +122,8 @@ class StackedModel(_BaseComposition):
     ['targets', 'labels']
     """
 
-    space = SCORES
+    needs_queries = True  # scores are centred in each query
+    stops_early = True
 
     def __init__(
         self,
@@ -141,8 +139,6 @@ class StackedModel(_BaseComposition):
         self.alpha = alpha
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    __reduce__ = reduce_with_versions
 
     # Nested parameters such as ``forest__regressor__max_depth`` go through these pairs.
     @property
@@ -166,31 +162,16 @@ class StackedModel(_BaseComposition):
         self._set_params("_named_members", **params)
         return self
 
-    def fit(
-        self,
-        X: Any,
-        targets: Floats,
-        queries: Queries,
-        sample_weight: Floats | None = None,
-        labels: Any = None,
-        validation: Validation | None = None,
-    ) -> Self:
+    def fit(self, training: Training) -> Self:
         """Fit every member without each of the folds, or on all queries, and then the weights.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_documents, n_features)
-        targets : ndarray of shape (n_documents,)
-            The targets of the ranker's own loss.
-        queries : Queries
-        sample_weight : ndarray of shape (n_documents,), default=None
-            They are scaled so that the rows of every fit have the same mean weight.
-        labels : ndarray of shape (n_documents,) or Preferences, default=None
-            The labels. They are needed for members with a loss of their own.
-        validation : Validation, default=None
-            The validation queries of a `CalibratedRanker`. Each member is then fitted once, boosted
-            ones with as many iterations as give the least error of their own targets on these
-            queries, which also determine the weights.
+        training : Training
+            Weights are scaled so that the rows of every fit have the same mean weight, and members
+            with a loss of their own need the labels. With validation queries, each member is fitted
+            once, boosted ones with as many iterations as give the least error of their own targets
+            on these queries, which also determine the weights.
 
         Returns
         -------
@@ -202,20 +183,23 @@ class StackedModel(_BaseComposition):
             If there are fewer queries than folds, if `members` are not as described, or if a member
             predicts NaN or infinity.
         """
-        members = self._check_members(queries.n_rows)
-        X = without_sparse_columns(X)
-        training = Known(targets, queries, labels, sample_weight)
-        learned = [own_targets(loss, training) for _, loss, _ in members]
+        n_rows = training.queries.n_rows
+        members = self._check_members(n_rows)
+        training = replace(training, X=without_sparse_columns(training.X), graded_targets=False)
+        learned = [replace(training, targets=own_targets(loss, training)) for _, loss, _ in members]
         self.__dict__.pop("fold_of_query_", None)
-        if validation is not None:
-            whole = Part(X, queries, slice(None), sample_weight)
-            self._fit_once(members, learned, whole, labels, validation)
+        if training.validation is not None:
+            self._fit_once(members, learned, training.validation)
             return self
-        self.fold_of_query_ = divide_queries(self, X, queries, targets, labels)
-        held_out = np.empty((queries.n_rows, len(members)))
+        self.fold_of_query_ = divide_queries(self, training)
+        held_out = np.empty((n_rows, len(members)))
         each: list[list[Any]] = [[] for _ in members]
         # Step 1: members that choose their size by folds fit all folds themselves.
-        several = [number for number, (_, _, model) in enumerate(members) if not _has_cv(model)]
+        several = [
+            number
+            for number, (_, _, model) in enumerate(members)
+            if not isinstance(model, BoostingCV)
+        ]
         for number, ((name, _, model), own) in enumerate(zip(members, learned, strict=True)):
             if number in several:
                 continue
@@ -223,9 +207,7 @@ class StackedModel(_BaseComposition):
             if fitted.n_jobs is None:
                 fitted.set_params(n_jobs=self.n_jobs)
             with _naming_member(name):
-                fitted.fit(
-                    X, own, queries, sample_weight, labels, fold_of_query=self.fold_of_query_
-                )
+                fitted.fit(own, self.fold_of_query_)
             held_out[:, number], each[number] = fitted.pop_held_out(), [fitted]
             self._report(name, started)
 
@@ -233,14 +215,14 @@ class StackedModel(_BaseComposition):
         def fit_without(number: int, fold: int) -> tuple[Any, Floats, Any]:
             started = time.perf_counter()
             name, _, model = members[number]
-            part = split_queries(X, queries, sample_weight, self.fold_of_query_ == fold)
+            part = split_queries(learned[number], self.fold_of_query_ == fold)
             model = _with_other_seeds(clone(model), fold)
-            fitted, scores = _fit_member(name, model, learned[number], part)
+            fitted, scores = _fit_member(name, model, part.inside, part.outside)
             self._report(f"{name}, fold {fold + 1} of {self.cv}", started)
-            return fitted, scores, part.outside.rows
+            return fitted, scores, part.held
 
         places = [(number, fold) for number in several for fold in range(self.cv)]
-        fits = Parallel(n_jobs=fits_at_once(self.n_jobs, queries.n_rows), prefer="threads")(
+        fits = Parallel(n_jobs=fits_at_once(self.n_jobs, n_rows), prefer="threads")(
             delayed(fit_without)(*place) for place in places
         )
         for (number, _), (fitted, scores, rows) in zip(places, fits, strict=True):
@@ -249,42 +231,32 @@ class StackedModel(_BaseComposition):
         self._combine(members, each, held_out, training)
         return self
 
-    def _fit_once(
-        self,
-        members: Members,
-        learned: list[Floats],
-        whole: Part,
-        labels: Any,
-        validation: Validation,
-    ) -> None:
+    def _fit_once(self, members: Members, learned: list[Training], validation: Validation) -> None:
         """Fit every member to all queries; validation queries choose iterations and weights."""
-        others, known = validation.queries, validation.known
-        assert known is not None
-        fold = Fold(whole, Part(validation.X, others, slice(None), known.weight))
+        known = validation.held_out
+        others = known.queries
         held_out = np.empty((others.n_rows, len(members)))
         each, n_iter = [], 0
         for number, ((name, loss, model), own) in enumerate(zip(members, learned, strict=True)):
             started = time.perf_counter()
-            wanted = known._replace(targets=own_targets(loss, known))
+            wanted = replace(known, targets=own_targets(loss, known))
             error = squared_error(wanted)
             if learns_counts(getattr(model, "regressor", None)):
                 error = poisson_deviance(as_counts(wanted.targets, others), known.weight)
-            stop = replace(validation, evaluate=error, steady=None, known=wanted)
-            extra: dict[str, Any] = {"validation": stop} if _can_stop(model) else {}
-            if _has_cv(model):
-                extra["labels"] = labels
-            fitted, held_out[:, number] = _fit_member(name, clone(model), own, fold, **extra)
+            stop = replace(validation, evaluate=error, steady=None, held_out=wanted)
+            own = replace(own, validation=stop if model.stops_early else None)
+            fitted, held_out[:, number] = _fit_member(name, clone(model), own, wanted)
             self._report(
                 f"{name}: {counted(stop.n_iter, 'iteration')}" if stop.n_iter else name, started
             )
             n_iter += stop.n_iter
             each.append([fitted])
         self._combine(members, each, held_out, known)
-        validation.record(self.predict(validation.X, others))
+        validation.record(self.predict(known.X, others))
         validation.n_iter = n_iter
 
     def _combine(
-        self, members: Members, each: list[list[Any]], held_out: Floats, known: Known
+        self, members: Members, each: list[list[Any]], held_out: Floats, known: Training
     ) -> None:
         """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
@@ -304,7 +276,7 @@ class StackedModel(_BaseComposition):
             if not isinstance(member, tuple) or len(member) != 3 or not isinstance(member[0], str):
                 raise ValueError(f"{wanted}; got the member {member!r}.")
             name, _, model = member
-            if getattr(model, "space", None) != SCORES or isinstance(model, type):
+            if not isinstance(model, Model) or model.space != SCORES:
                 raise ValueError(
                     f"The model of the member {name!r} must predict scores, as a DocumentModel "
                     f"does; got {model!r}. Put a regressor into DocumentModel(regressor)."
@@ -329,18 +301,26 @@ class StackedModel(_BaseComposition):
         return queries.center(total)
 
     @property
-    def learns_targets(self) -> bool:
+    def learns_targets(self) -> bool:  # type: ignore[override]
         """Whether a member learns the targets of the ranker's own loss."""
         return self.members is None or any(loss is None for _, loss, _ in self.members)
-
-    @property
-    def needs_queries(self) -> bool:
-        """True, because scores are centred in each query."""
-        return True
 
     def own_importances(self) -> Floats:
         """Return `feature_importances_`, as models of one regressor do."""
         return self.feature_importances_
+
+    def own_coefficients(self) -> Floats:
+        """A stack has no coefficients."""
+        raise AttributeError(
+            "A stack has no coef_. The models of its members are in model_.members_."
+        )
+
+    def why_no_table(self) -> str:
+        """Say that the members have tables of their own."""
+        return (
+            f"is a stack of {len(self.members_)} models with tables of their own, which "
+            "are in model_.members_. distill makes one regressor of it"
+        )
 
     @property
     def feature_importances_(self) -> Floats:
@@ -357,27 +337,14 @@ class StackedModel(_BaseComposition):
         return total / (total.sum() or 1.0)
 
 
-def _fit_member(
-    name: str, model: Any, targets: Floats, fold: Fold, **extra: Any
-) -> tuple[Any, Floats]:
+def _fit_member(name: str, model: Any, inside: Training, outside: Training) -> tuple[Any, Floats]:
     """Fit a member to the training queries; return it and its scores of those held out."""
-    inside, outside = fold.inside, fold.outside
     with _naming_member(name):
-        model.fit(inside.table, targets[inside.rows], inside.queries, inside.weight, **extra)
-        scores = model.predict(outside.table, outside.queries)
+        model.fit(inside)
+        scores = model.predict(outside.X, outside.queries)
     if not np.isfinite(scores).all():
         raise ValueError(f"The member {name!r} of the stack predicts NaN or infinity.")
     return model, scores
-
-
-def _has_cv(model: Any) -> bool:
-    """Whether a member chooses its size by folds (`BoostingCV`)."""
-    return bool(has_fit_parameter(model, "fold_of_query"))
-
-
-def _can_stop(model: Any) -> bool:
-    """Whether held-out queries can choose the number of iterations of a member."""
-    return bool(has_fit_parameter(model, "validation")) and getattr(model, "stops_early", True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -12,14 +13,13 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import (
     DocumentModel,
     StackedModel,
+    Training,
     default_regressor,
 )
 from sklearn_rankcal.rankers._choose_model import NAMES, is_large, make_model
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.rankers._statement import calibrated_over
-from sklearn_rankcal.rankers._training import TrainingData
-from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import check_no_text, dense_table
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit, mean_one
@@ -209,13 +209,13 @@ class CalibratedRanker(QueryRanker):
         data, held_out = read_training(self, X, y, groups, sample_weight, validation)
         if self._has_default() and data.weight is not None:
             # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
-            data = data._replace(weight=mean_one(data.weight))
+            data = replace(data, weight=mean_one(data.weight))
         model = make_model(self, self.loss_, data, held_out)
-        targets = self.loss_.training_targets(data.labels, data.queries)
-        pairwise = isinstance(targets, PairTargets)
-        check_unit(targets.largest() if pairwise else float(np.abs(targets).max()))
+        data = data.learning(self.loss_)
+        pairwise = self.loss_.space.is_pairwise
+        check_unit(data.targets.largest() if pairwise else float(np.abs(data.targets).max()))
         self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, model)
-        fit_model(self, model, targets, data, held_out)
+        fit_model(self, model, data, held_out)
         return self
 
     # ---------------------------------------------------------------- what the model can take
@@ -244,7 +244,7 @@ class CalibratedRanker(QueryRanker):
             return True
         return getattr(self.regressor, "needs_dense", False)
 
-    def _needs_held_out(self, data: TrainingData) -> bool:
+    def _needs_held_out(self, data: Training) -> bool:
         return self.regressor in (None, "boosting") and is_large(self, data)
 
     def __sklearn_tags__(self) -> Any:

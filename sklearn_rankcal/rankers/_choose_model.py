@@ -14,6 +14,7 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     StackedModel,
+    Training,
     default_members,
     default_model,
     default_regressor,
@@ -23,7 +24,6 @@ from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._member_weights import LABELS, POISSON, POISSON_LABELS
-from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
@@ -55,9 +55,7 @@ _REGRESSORS = {
 }
 
 
-def make_model(
-    ranker: Any, loss: Loss, data: TrainingData, held_out: TrainingData | None = None
-) -> Any:
+def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | None = None) -> Any:
     """Return the model that a `CalibratedRanker` fits, without seeds; check `regressor` and
     `context`.
     """
@@ -160,13 +158,13 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     return context
 
 
-def has_folds(ranker: Any, data: TrainingData) -> bool:
+def has_folds(ranker: Any, data: Training) -> bool:
     """Whether there are enough queries to choose the size of boosting by."""
     n_informative = np.count_nonzero(data.queries.sizes > 1)
     return bool(ranker.grouped_ and n_informative >= _MIN_QUERIES)
 
 
-def is_large(ranker: Any, data: TrainingData) -> bool:
+def is_large(ranker: Any, data: Training) -> bool:
     """Whether one query of seven says enough about the size of boosting, in the place of folds."""
     queries = data.queries
     if not ranker.grouped_ or queries.n_rows < _ROWS_TO_HOLD_OUT:
@@ -176,7 +174,7 @@ def is_large(ranker: Any, data: TrainingData) -> bool:
     return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
 
 
-def _few_are_relevant(data: TrainingData) -> bool:
+def _few_are_relevant(data: Training) -> bool:
     """Whether few documents are relevant, but any.
 
     The Poisson deviance then ranks better than the squared error: purchases, clicks, choices.
@@ -184,7 +182,7 @@ def _few_are_relevant(data: TrainingData) -> bool:
     return 0 < _n_relevant(data) <= _SHARE_OF_FEW * data.queries.n_rows
 
 
-def _n_relevant(data: TrainingData) -> int:
+def _n_relevant(data: Training) -> int:
     """Return how many documents have more than the smallest label of their query."""
     labels, queries = data.labels, data.queries
     return int(np.count_nonzero(labels > queries.broadcast(queries.min(labels))))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import DistilledModel
+from sklearn_rankcal.models import DistilledModel, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
@@ -120,7 +120,7 @@ def distill(
         random_state=random_state,
         verbose=verbose,
     )
-    student.model_ = model.learn(scores, table, queries)
+    student.model_ = model.learn(scores, Training(table, None, queries))
     student.loss_ = get_loss(student.loss)
     student.decoder_ = get_decoder("auto", student.loss_.space)
     student.calibrated_over_ = getattr(teacher, "calibrated_over_", _UNKNOWN)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import get_loss
+from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
-from sklearn_rankcal.rankers._input import read_labelled
-from sklearn_rankcal.rankers._training import (
-    TrainingData,
+from sklearn_rankcal.rankers._data_warnings import (
     warn_if_labels_are_amounts,
     warn_if_nothing_was_learned,
     warn_if_rows_are_queries,
     warn_if_split_cuts_queries,
 )
+from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
+from sklearn_rankcal.rankers._input import read_labelled
 from sklearn_rankcal.rankers._validation import (
     hold_out,
     keep_validation,
@@ -37,7 +37,7 @@ def read_training(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
     validation: tuple[Any, ...] | None = None,
-) -> tuple[TrainingData, TrainingData | None]:
+) -> tuple[Training, Training | None]:
     """Read the data of `fit`, without queries that teach nothing; set `loss_` and `decoder_`.
 
     `validation` holds `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, or is
@@ -46,7 +46,7 @@ def read_training(
     """
     loss = get_loss(ranker.loss)
     X, labels, queries = read_labelled(ranker, X, y, groups, reset=True)
-    data = TrainingData(X, labels, queries, check_weight(sample_weight, queries.n_rows))
+    data = Training(X, None, queries, check_weight(sample_weight, queries.n_rows), labels)
     held_out = None
     if validation is not None:
         known = groups is not None or ranker.group_column is not None
@@ -67,13 +67,7 @@ def read_training(
     return data.weighted_by(ranker.loss_).without_zero_weights(), held_out
 
 
-def fit_model(
-    ranker: Any,
-    model: Any,
-    targets: Any,
-    data: TrainingData,
-    held_out: TrainingData | None = None,
-) -> None:
+def fit_model(ranker: Any, model: Model, data: Training, held_out: Training | None = None) -> None:
     """Fit the model to the targets, with early stopping if there are validation queries."""
     started = time.perf_counter()
     queries = data.queries
@@ -84,7 +78,7 @@ def fit_model(
         ranker,
         f"{counted(queries.n_rows, 'document')} in {counted(queries.n_queries, 'query')} for "
         f"{ranker.loss_!r}; {counted(ranker.n_queries_dropped_, 'query')} left out"
-        + ("" if validation is None else f"; {validation.queries.n_queries} for validation"),
+        + (f"; {validation.held_out.queries.n_queries} for validation" if validation else ""),
     )
     shown = getattr(model, "regressor", None)
     shown = model if shown is None else shown
@@ -94,13 +88,7 @@ def fit_model(
         f"fitting {type(shown).__name__} to {counted(n_rows, 'row')}, "
         f"{counted(n_columns, 'column')} ...",
     )
-    # Models have these parameters only if they use them.
-    extra: dict[str, Any] = {} if validation is None else {"validation": validation}
-    if has_fit_parameter(model, "labels"):
-        extra["labels"] = data.labels
-    if has_fit_parameter(model, "graded_targets"):
-        extra["graded_targets"] = ranker.loss_.graded_targets
-    ranker.model_ = model.fit(data.X, targets, queries, data.weight, **extra)
+    ranker.model_ = model.fit(replace(data, validation=validation))
     fitted = getattr(ranker.model_, "regressor_", ranker.model_)
     kept = "" if validation is None else f" with {counted(validation.n_iter, 'iteration')}"
     if hasattr(ranker.model_, "summary"):

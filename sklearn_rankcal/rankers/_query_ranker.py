@@ -13,15 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import StackedModel
-from sklearn_rankcal.models._early_stopping import Known, squared_error
+from sklearn_rankcal.models import Model, Training
+from sklearn_rankcal.models._training import squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _reports
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
-from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._messages import counted, print_progress
@@ -74,7 +73,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     loss_: Loss
     n_queries_: int
     n_queries_dropped_: int
-    model_: Any
+    model_: Model
     decoder_: Any
     calibrated_over_: str
     grouped_: bool
@@ -119,21 +118,21 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         """Refuse or convert a table that the model cannot take."""
         return table
 
-    def _needs_held_out(self, data: TrainingData) -> bool:
+    def _needs_held_out(self, data: Training) -> bool:
         """Return whether `fit` holds out queries although it was not told to."""
         return False
 
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
         check_is_fitted(self)
-        return self.grouped_ and getattr(self.model_, "needs_queries", False)
+        return self.grouped_ and self.model_.needs_queries
 
-    def _steady_value(self, known: Known) -> Callable[[Any], float]:
+    def _steady_value(self, held_out: Training) -> Callable[[Any], float]:
         """Return a function of scores that varies less over few queries than the measure.
 
         Validation queries stop training by both. Larger is better.
         """
-        return squared_error(known)
+        return squared_error(held_out)
 
     # ---------------------------------------------------------------- predict
 
@@ -319,45 +318,25 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         """Return the fitted model, or raise an error if it has no table with a row per document."""
         check_is_fitted(self)
         model = self.model_
-        if hasattr(model, "table_names"):
+        if model.has_table:
             return model
-        start = f"{method} needs a ranker that fits one regressor to rows of documents"
-        if isinstance(model, StackedModel):
-            raise TypeError(
-                f"{start}, but this one is a stack of {len(model.members_)} models with tables of "
-                "their own, which are in model_.members_. distill makes one regressor of it."
-            )
-        if self.loss_.space.is_pairwise:
-            raise TypeError(
-                f"{start}, but loss={type(self.loss_).__name__} fits a model of pairs of "
-                f"documents, {type(model).__name__}. Fit a ranker with regressor='boosting' and a "
-                "loss on scores, such as 'pd_by_scores', 'map_by_scores' or 'ndcg'. "
-                "inspection.permutation_importance takes all rankers."
-            )
         raise TypeError(
-            f"{start}, but this one has fitted {type(model).__name__}, which does not say what "
-            "table it sees. inspection.permutation_importance takes all rankers."
+            f"{method} needs a ranker that fits one regressor to rows of documents, but this one, "
+            f"with loss={type(self.loss_).__name__}, {model.why_no_table()}. "
+            "inspection.permutation_importance takes all rankers."
         )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The regressor's importances per column of X, context columns folded in."""
         check_is_fitted(self)
-        model = self.model_
-        return self._with_group_column(model.own_importances())
+        return self._with_group_column(self.model_.own_importances())
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The regressor's coefficients per column of X: average slopes inside a query."""
         check_is_fitted(self)
-        model = self.model_
-        if isinstance(model, StackedModel):
-            raise AttributeError(
-                "A stack has no coef_. The models of its members are in model_.members_."
-            )
-        if hasattr(model, "coef_"):
-            return self._with_group_column(model.coef_)
-        return self._with_group_column(model.column_coefficients(model.regressor_.coef_))
+        return self._with_group_column(self.model_.own_coefficients())
 
     @property
     def classes_(self) -> Any:

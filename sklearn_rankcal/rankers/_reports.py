@@ -97,7 +97,7 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
     """
     if not ranker.loss_.space.is_pairwise:
         return tie_rounded(ranker.model_.predict(X, queries), queries)
-    if sorts_scores(ranker.decoder_) and hasattr(ranker.model_, "predict_scores"):
+    if sorts_scores(ranker.decoder_):
         scores = ranker.model_.predict_scores(X, queries)
         return None if scores is None else tie_rounded(scores, queries)
     return None

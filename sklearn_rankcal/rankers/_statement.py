@@ -69,7 +69,7 @@ _LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")
 
 def calibrated_over(loss: Loss, decoder: Any, model: Any) -> str:
     """Return the distributions over which a fitted combination is calibrated, or what breaks it."""
-    if not getattr(model, "learns_targets", True):
+    if not model.learns_targets:
         return NOT_LEARNED  # the members of a stack may all have other targets
     for part in _regressors(model):
         if wrong := _estimates_no_mean(part):

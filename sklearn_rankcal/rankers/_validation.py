@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models._early_stopping import (
-    Known,
-    Validation,
-    squared_error,
-)
+from sklearn_rankcal.models import Training
+from sklearn_rankcal.models._early_stopping import check_stops_early
 from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._training import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
-from sklearn_rankcal.rankers._training import TrainingData
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._messages import all_of, print_progress
 from sklearn_rankcal.utils._parameters import check_count
@@ -43,7 +40,7 @@ def read_validation(
     sample_weight: ArrayLike | None,
     *,
     ids_known: bool,
-) -> TrainingData | None:
+) -> Training | None:
     """Read the arguments ``X_val``, ``y_val``, ``groups_val`` and ``sample_weight_val`` of `fit`.
 
     Returns None if there are none. `ids_known` says whether the ids of the training queries are the
@@ -75,10 +72,10 @@ def read_validation(
         )
     if given is not None and ids_known:
         _refuse_common_queries(training, given)
-    return TrainingData(X, labels, queries or Queries.single(X.shape[0]), weight)
+    return Training(X, None, queries or Queries.single(X.shape[0]), weight, labels)
 
 
-def hold_out(ranker: Any, data: TrainingData) -> tuple[TrainingData, TrainingData | None]:
+def hold_out(ranker: Any, data: Training) -> tuple[Training, Training | None]:
     """Split `validation_queries` of the queries, drawn at random, off the training data.
 
     If the ranker leaves them out, but its default model needs them, they are a seventh, chosen by
@@ -93,7 +90,7 @@ def hold_out(ranker: Any, data: TrainingData) -> tuple[TrainingData, TrainingDat
         labels = data.labels if isinstance(data.labels, np.ndarray) else None
         out = query_folds(data.X, data.queries, _HELD_OUT_OF, labels) == 0
         held_out = data.take_queries(out)
-        return data.take_queries(~out), held_out._replace(by_targets=loss_of_scores(ranker))
+        return data.take_queries(~out), replace(held_out, by_targets=loss_of_scores(ranker))
     n_queries = data.queries.n_queries
     if n_queries < 2:
         raise ValueError(
@@ -106,20 +103,10 @@ def hold_out(ranker: Any, data: TrainingData) -> tuple[TrainingData, TrainingDat
     return data.take_queries(~out), data.take_queries(out)
 
 
-def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
+def make_validation(ranker: Any, model: Any, data: Training) -> Validation:
     """Return the validation queries with what is needed to evaluate scores on them."""
     loss = ranker.loss_
-    if not has_fit_parameter(model, "validation"):
-        raise TypeError(
-            f"{type(model).__name__} cannot stop early on validation queries. With "
-            f"loss={ranker.loss!r} "
-            + (
-                "these can: regressor=None, and the models ResidualPairModel and "
-                "ResidualProductModel with DocumentModel(regressor) for their scores."
-                if loss.space.is_pairwise
-                else "a regressor can, or DocumentModel(regressor), if it is boosted."
-            )
-        )
+    check_stops_early(model)
     with _naming_validation_data():
         loss.check(data.labels)
         data = _useful_queries(loss, data)
@@ -135,21 +122,19 @@ def make_validation(ranker: Any, model: Any, data: TrainingData) -> Validation:
         return mean_over_queries(values, data.queries, data.weight, name, factor)
 
     show = partial(print_progress, ranker)
-    targets = loss.training_targets(data.labels, data.queries)
-    weight = data.weighted_by(loss).weight
-    known = Known(targets, data.queries, data.labels, weight)
+    # `evaluate` has the user's weights, and the targets those of the loss, too
+    held_out = data.weighted_by(loss).learning(loss)
     if data.by_targets:
-        error = squared_error(known)
-        return Validation(data.X, data.queries, error, ranker.n_iter_no_change, show, known)
+        return Validation(held_out, squared_error(held_out), ranker.n_iter_no_change, show)
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(data.queries.n_rows))  # it raises an error if no query has a weight
         if not loss.space.is_pairwise:  # models of pairs know the targets of their scores
-            steady = ranker._steady_value(known)
-    return Validation(data.X, data.queries, evaluate, ranker.n_iter_no_change, show, known, steady)
+            steady = ranker._steady_value(held_out)
+    return Validation(held_out, evaluate, ranker.n_iter_no_change, show, steady)
 
 
-def _useful_queries(loss: Loss, data: TrainingData) -> TrainingData:
+def _useful_queries(loss: Loss, data: Training) -> Training:
     """Return the validation queries on which the loss is defined.
 
     ValueError is raised if all rankings of them are equally good.
@@ -186,7 +171,7 @@ def keep_validation(ranker: Any, validation: Validation | None) -> None:
     if validation is not None:
         ranker.n_iter_ = validation.n_iter
         ranker.validation_scores_ = np.array(validation.scores)
-        ranker.validation_queries_ = validation.queries.ids
+        ranker.validation_queries_ = validation.held_out.queries.ids
 
 
 @contextmanager

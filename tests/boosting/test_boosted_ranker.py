@@ -28,7 +28,8 @@ from sklearn_rankcal.estimator_checks._rankers import (
 )
 from sklearn_rankcal.losses import MAP, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models import Training
+from sklearn_rankcal.models._training import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
 
@@ -387,7 +388,7 @@ def test_scores_are_no_estimates_of_targets():
 def test_the_model_alone():
     one = BoostedModel("softmax", regressor("lightgbm"), context="zscore")
     targets = NDCG().encode(Y.astype(float), Queries.from_groups(G))
-    one.fit(X, targets, Queries.from_groups(G))
+    one.fit(Training(X, targets, Queries.from_groups(G)))
     inside = CalibratedRanker(one, loss=NDCG(shrinkage=0)).fit(X, Y, groups=G)
     ours = ranker("lightgbm", n=30, loss=NDCG(shrinkage=0), context="zscore").fit(X, Y, groups=G)
     for fitted in (inside, ours):

@@ -19,7 +19,7 @@ from sklearn_rankcal.dask import DaskCalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import DCG, MAP, PDByScores
-from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge, Training
 from sklearn_rankcal.queries import Queries
 
 from ..dask_data import Documents, cut, make_frame, name_queries
@@ -256,7 +256,7 @@ def test_partial_fit_learns_one_partition_after_another(regressor, weighted):
             targets = queries.center(targets, weight)
             by_hand.partial_fit(X, targets, weight)
         else:
-            by_hand.partial_fit(X, targets, queries, weight)
+            by_hand.partial_fit(Training(X, targets, queries, weight))
     fitted = ranker.model_.regressor_ if on_documents else ranker.model_
     np.testing.assert_allclose(fitted.coef_, by_hand.coef_, rtol=1e-9)
     assert not hasattr(regressor, "coef_")

@@ -25,6 +25,7 @@ from sklearn_rankcal import (
 from sklearn_rankcal.linear import LinearModel, _linear_objective
 from sklearn_rankcal.losses import ERR, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -389,7 +390,7 @@ def test_bad_parameters(options, message):
 )
 def test_bad_parameters_of_the_model(options, message):
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
-        LinearModel(**options).fit(X, Y, Queries.from_groups(G))
+        LinearModel(**options).fit(Training(X, Y, Queries.from_groups(G)))
 
 
 def test_bad_input():

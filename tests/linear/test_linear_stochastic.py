@@ -1,5 +1,7 @@
 """LinearRanker by stochastic gradients: steps, batches, convergence and divergence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,6 +11,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.linear import LinearModel
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 
 from ..linear_tools import UTILITIES, fit, objective_of, query_weights
@@ -111,7 +114,7 @@ def test_partial_fit_refuses_what_does_not_continue():
         LinearRanker().partial_fit(X, Y, groups=G)
     assert "partial_fit needs solver='sgd'" in str(caught.value.__cause__)
     with pytest.raises(ValueError, match="partial_fit needs solver='sgd'"):
-        LinearModel().partial_fit(X, Y, Queries.from_groups(G))
+        LinearModel().partial_fit(Training(X, Y, Queries.from_groups(G)))
     low = np.minimum(Y, 1)
     ranker.partial_fit(X, low, groups=G)
     coef = ranker.coef_.copy()
@@ -123,9 +126,10 @@ def test_partial_fit_refuses_what_does_not_continue():
         ranker.partial_fit(X, low)
     np.testing.assert_array_equal(ranker.coef_, coef)
     assert ranker.n_queries_ == 60
-    model = LinearModel("pairwise_squared", solver="sgd").partial_fit(X, Y, Queries.from_groups(G))
+    training = Training(X, Y, Queries.from_groups(G))
+    model = LinearModel("pairwise_squared", solver="sgd").partial_fit(training)
     with pytest.raises(ValueError, match="X has 2 columns, but earlier calls had 6"):
-        model.partial_fit(X[:, :2], Y, Queries.from_groups(G))
+        model.partial_fit(replace(training, X=X[:, :2]))
 
 
 def test_random_state_determines_the_order_of_the_queries():

@@ -15,7 +15,13 @@ from sklearn_rankcal import CalibratedRanker, preference_labels
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, StackedModel
+from sklearn_rankcal.models import (
+    BoostingCV,
+    DocumentModel,
+    ResidualPairModel,
+    StackedModel,
+    Training,
+)
 from sklearn_rankcal.models import _boosting_cv as module
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters
@@ -41,7 +47,7 @@ def small(monkeypatch):
 
 def fit(losses=(None,), context="zscore", **parameters):
     model = BoostingCV(losses, context=context, **parameters)
-    return model.fit(X, TARGETS, QUERIES, labels=Y.astype(float))
+    return model.fit(Training(X, TARGETS, QUERIES, labels=Y.astype(float)))
 
 
 def boosters(model, leaves, n_trees, table, y):
@@ -132,7 +138,7 @@ def test_noise_has_few_trees_and_a_match_has_many():
     match = -np.abs(wanted - offered)
     sizes = {}
     for name, targets in (("match", match), ("noise", rng.normal(size=queries.n_rows))):
-        model = BoostingCV().fit(table, targets, queries)
+        model = BoostingCV().fit(Training(table, targets, queries))
         sizes[name] = model.sizes_["targets"][0]
     assert sizes["match"] > 200 and sizes["noise"] < 20
 
@@ -189,7 +195,7 @@ def test_the_weights_are_those_of_a_stack_of_the_same_folds(small):
     model = fit(LOSSES)
     members = [(name, None, BoostingCV((loss,), context="zscore")) for name, loss in
                zip(model.weights_, LOSSES, strict=True)]  # fmt: skip
-    stack = StackedModel(members, cv=3).fit(X, TARGETS, QUERIES, labels=Y.astype(float))
+    stack = StackedModel(members, cv=3).fit(Training(X, TARGETS, QUERIES, labels=Y.astype(float)))
     # a single loss has a weight of its own, which the weights of the stack do not repeat
     for name, share in model.shares_.items():
         assert stack.shares_[name] == pytest.approx(share, abs=1e-6)
@@ -235,7 +241,7 @@ def purchases(n_queries=60):
 def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss):
     monkeypatch.setattr(module, "_MOST_MERGED", 10_000)
     table, labels, queries = purchases()
-    model = BoostingCV((loss,)).fit(table, labels, queries, labels=labels)
+    model = BoostingCV((loss,)).fit(Training(table, labels, queries, labels=labels))
     n_trees, leaves = model.sizes_[loss]
     n_more = min(n_trees + 5, 60)
     errors, scores = np.zeros(n_more), np.zeros(len(labels))
@@ -267,7 +273,8 @@ def test_the_unit_of_targets_does_not_matter_to_logarithms(small, factor):
     table, labels, queries = purchases()
     losses = (None, "poisson", "poisson_labels")
     models = [
-        BoostingCV(losses).fit(table, y, queries, labels=y) for y in (labels, factor * labels)
+        BoostingCV(losses).fit(Training(table, y, queries, labels=y))
+        for y in (labels, factor * labels)
     ]
     assert models[0].sizes_ == models[1].sizes_
     one, other = (model.predict(table, queries) for model in models)
@@ -282,7 +289,7 @@ def test_scores_of_rare_documents_are_what_is_expected_of_them():
     labels = (rng.random(len(kind)) < chance[kind]).astype(float)
     table, queries = np.eye(4)[kind], Queries.uniform(600, 20)
     for losses in ((None, "poisson", "poisson_labels"), ("poisson",)):
-        model = BoostingCV(losses).fit(table, labels, queries, labels=labels)
+        model = BoostingCV(losses).fit(Training(table, labels, queries, labels=labels))
         scores = model.predict(np.eye(4), Queries.single(4))
         np.testing.assert_allclose(scores / scores.sum(), chance / chance.sum(), atol=0.05)
 
@@ -355,7 +362,9 @@ def test_a_fold_without_a_relevant_document_has_no_logarithm(small):
     ranker.fit(table, labels, groups=queries.codes, sample_weight=weight)
     assert list(ranker.model_.sizes_) == ["targets"]
     model = BoostingCV(("poisson", "poisson_labels")).fit(
-        table, labels * (queries.codes == 0), queries, labels=labels * (queries.codes == 0)
+        Training(
+            table, labels * (queries.codes == 0), queries, labels=labels * (queries.codes == 0)
+        )
     )
     assert list(model.sizes_) == ["targets"]
 
@@ -365,7 +374,7 @@ def test_targets_that_are_the_same_in_each_query_are_learned_once(small):
     for losses in ((None, "pd_by_scores"), ("poisson", "poisson_labels")):
         for context, wanted in ((None, 1), ("zscore", 1 if losses[0] is None else 2)):
             model = BoostingCV(losses, context=context)
-            model.fit(table, labels, queries, labels=labels)
+            model.fit(Training(table, labels, queries, labels=labels))
             assert len(model.sizes_) == wanted
 
 
@@ -542,7 +551,7 @@ def test_wrong_parameters():
         with pytest.raises(ValueError, match="losses must be a list of losses"):
             fit(losses)
     with pytest.raises(ValueError, match="needs the labels"):
-        BoostingCV(("labels",)).fit(X, TARGETS, QUERIES)
+        BoostingCV(("labels",)).fit(Training(X, TARGETS, QUERIES))
     assert clone(BoostingCV(("labels",), cv=4)).get_params()["cv"] == 4
 
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import MAP
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, Training
 from sklearn_rankcal.models._bilinear_pairs import _PENALTIES
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.queries import Queries
@@ -35,7 +35,7 @@ def test_pairwise_ridge_is_least_squares_on_all_pairs(data, weighted):
     i, j = pairs.T
     mass = weight[i] * weight[j] if weighted else np.ones(len(pairs))
     goal = np.sign(y[i] - y[j])
-    model = PairwiseRidge(alpha=0).fit(X, targets, queries, weight if weighted else None)
+    model = PairwiseRidge(alpha=0).fit(Training(X, targets, queries, weight if weighted else None))
     reference = LinearRegression(fit_intercept=False).fit(X[i] - X[j], goal, mass)
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-7)
     scores = X @ reference.coef_
@@ -44,11 +44,15 @@ def test_pairwise_ridge_is_least_squares_on_all_pairs(data, weighted):
     # The penalty is the one that the docstring states.
     difference = X[i] - X[j]
     spread = np.sqrt((mass[:, None] * difference**2).sum(axis=0) / mass.sum())
-    ridge = PairwiseRidge(alpha=0.3).fit(X, targets, queries, weight if weighted else None)
+    ridge = PairwiseRidge(alpha=0.3).fit(
+        Training(X, targets, queries, weight if weighted else None)
+    )
     gram = difference.T @ (difference * mass[:, None]) / mass.sum() + 0.3 * np.diag(spread**2)
     moment = difference.T @ (goal * mass) / mass.sum()
     np.testing.assert_allclose(ridge.coef_, np.linalg.solve(gram, moment), rtol=1e-7)
-    shifted = PairwiseRidge(alpha=0.3).fit(X + 1e4, targets, queries, weight if weighted else None)
+    shifted = PairwiseRidge(alpha=0.3).fit(
+        Training(X + 1e4, targets, queries, weight if weighted else None)
+    )
     np.testing.assert_allclose(shifted.coef_, ridge.coef_, rtol=1e-5)
 
 
@@ -73,7 +77,7 @@ def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, w
     else:
         targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
     model = BilinearPairs(symmetric=symmetric, alpha=alpha)
-    model.fit(X, targets, queries, weight if weighted else None)
+    model.fit(Training(X, targets, queries, weight if weighted else None))
     z = model._features(X, np.arange(len(X)))
     assert z.shape == (len(X), 5)
     size = alpha
@@ -119,16 +123,13 @@ def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
         def targets(rows, part, y=y):
             return RelevanceDifferences(y[rows], part, "graded", np.ones(part.n_queries))
 
-        model = BilinearPairs().fit(X, targets(slice(None), queries), queries)
+        model = BilinearPairs().fit(Training(X, targets(slice(None), queries), queries))
         fold_of = query_folds(X, queries, 5)
         assert np.bincount(fold_of).tolist() == [4] * 5
         shuffle = rng.permutation(80)
         other = Queries.from_groups(np.repeat(np.arange(20), 4)[shuffle])
-        again = BilinearPairs().fit(
-            X[shuffle],
-            RelevanceDifferences(y[shuffle], other, "graded", np.ones(20)),
-            other,
-        )
+        turned = RelevanceDifferences(y[shuffle], other, "graded", np.ones(20))
+        again = BilinearPairs().fit(Training(X[shuffle], turned, other))
         assert again.alpha_ == pytest.approx(model.alpha_)
         u, other_u = model.predict(X, queries), again.predict(X, queries)
         np.testing.assert_allclose(other_u, u, atol=1e-9)
@@ -137,8 +138,8 @@ def test_the_penalty_has_the_smallest_error_in_folds_of_queries():
             train, test = queries.select(fold_of != k), queries.select(fold_of == k)
             for alpha in _PENALTIES:
                 fitted = BilinearPairs(alpha=alpha)
-                fitted.set_features(fitted.spread(X, queries))  # those of all folds
-                fitted.solve(fitted.sums(X[train[0]], targets(*train), train[1]))
+                fitted.set_features(fitted.spread(Training(X, None, queries)))  # of all folds
+                fitted.solve(fitted.sums(Training(X[train[0]], targets(*train), train[1])))
                 u = fitted.predict(X[test[0]], test[1])
                 errors[alpha] += ((u - targets(*test).flat()) ** 2).sum()
         assert model.alpha_ == pytest.approx(min(errors, key=errors.get))
@@ -189,7 +190,7 @@ def test_the_diagonal_takes_a_weight_for_a_number_of_copies(data):
     def fitted(rows, queries, weight):
         targets = RelevanceProducts((y[rows] > 1).astype(float), queries, np.ones(1))
         model = BilinearPairs(symmetric=True, alpha=0.1)
-        return model.fit(X[rows], targets, queries, weight)
+        return model.fit(Training(X[rows], targets, queries, weight))
 
     by_weight = fitted(np.arange(len(y)), given, copies.astype(float))
     by_rows = fitted(rows, repeated, None)
@@ -200,7 +201,7 @@ def test_documents_alone_in_their_queries_have_a_constant_only(data):
     X, y, _, _ = data
     queries = Queries.uniform(len(y), 1)
     targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(len(y)))
-    model = BilinearPairs(symmetric=True, alpha=0).fit(X, targets, queries)
+    model = BilinearPairs(symmetric=True, alpha=0).fit(Training(X, targets, queries))
     np.testing.assert_allclose(model.matrix_, 0, atol=1e-6)
     np.testing.assert_allclose(model.predict(X, queries), (y > 1).mean(), atol=1e-7)
 
@@ -213,10 +214,14 @@ def test_blocks_and_dtypes_change_nothing(monkeypatch, data, model):
         targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
     else:
         targets = RelevanceProducts((y > 1).astype(float), queries, np.ones(queries.n_queries))
-    wanted = clone(model).fit(X.astype(np.float64), targets, queries, weight).predict(X, queries)
+    wanted = (
+        clone(model)
+        .fit(Training(X.astype(np.float64), targets, queries, weight))
+        .predict(X, queries)
+    )
     monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * 40)
     with config_context(working_memory=320 / 2**20):
-        found = clone(model).fit(X, targets, queries, weight).predict(X, queries)
+        found = clone(model).fit(Training(X, targets, queries, weight)).predict(X, queries)
     np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
@@ -224,13 +229,13 @@ def test_principal_components_do_not_depend_on_units(data):
     X, y, groups, _ = data
     queries = Queries.from_groups(groups)
     targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
-    model = BilinearPairs(n_components=3).fit(X, targets, queries)
+    model = BilinearPairs(n_components=3).fit(Training(X, targets, queries))
     assert model.matrix_.shape == (4, 4)
-    other = BilinearPairs(n_components=3).fit(X * [1, 1e3, 1e-3, 1] + 7, targets, queries)
+    other = BilinearPairs(n_components=3).fit(Training(X * [1, 1e3, 1e-3, 1] + 7, targets, queries))
     np.testing.assert_allclose(
         other.predict(X * [1, 1e3, 1e-3, 1] + 7, queries), model.predict(X, queries), atol=1e-6
     )
-    constant = BilinearPairs().fit(np.c_[X, np.ones(len(X))], targets, queries)
+    constant = BilinearPairs().fit(Training(np.c_[X, np.ones(len(X))], targets, queries))
     assert constant.matrix_.shape == (5, 5)
 
 
@@ -273,7 +278,7 @@ def test_ridge_of_a_large_table_says_what_is_wrong(parameters, spoil, message):
         X[5, 1] = spoil
     model = DocumentModel(Ridge(**parameters), context="zscore")
     with pytest.raises(ValueError, match=message):
-        model.fit(X, y, Queries(np.arange(0, 20_001, 10)))
+        model.fit(Training(X, y, Queries(np.arange(0, 20_001, 10))))
 
 
 def test_ridge_of_a_large_table_solves_a_singular_system():
@@ -283,7 +288,7 @@ def test_ridge_of_a_large_table_solves_a_singular_system():
     queries = Queries(np.arange(0, 20_001, 10))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinAlgWarning)
-        model = DocumentModel(Ridge(alpha=1e-300), context="zscore").fit(X, y, queries)
+        model = DocumentModel(Ridge(alpha=1e-300), context="zscore").fit(Training(X, y, queries))
     assert np.isfinite(model.predict(X, queries)).all()
 
 
@@ -291,9 +296,9 @@ def test_sums_of_blocks_replace_the_fit_of_a_classifier():
     rng = np.random.default_rng(0)
     X, queries = rng.normal(size=(20_000, 2)), Queries.uniform(400, 50)
     y = (rng.random(20_000) < 0.3).astype(float)
-    model = DocumentModel(LogisticRegression(), context="zscore").fit(X, y, queries)
+    model = DocumentModel(LogisticRegression(), context="zscore").fit(Training(X, y, queries))
     assert hasattr(model, "levels_") or hasattr(model, "eta_")
-    model.set_params(regressor=Ridge()).fit(X, y, queries)
+    model.set_params(regressor=Ridge()).fit(Training(X, y, queries))
     assert not hasattr(model, "levels_") and not hasattr(model, "eta_")
-    fresh = DocumentModel(Ridge(), context="zscore").fit(X, y, queries)
+    fresh = DocumentModel(Ridge(), context="zscore").fit(Training(X, y, queries))
     np.testing.assert_array_equal(model.predict(X, queries), fresh.predict(X, queries))

@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models import DocumentModel, _automatic_context
+from sklearn_rankcal.models import DocumentModel, Training, _automatic_context
 from sklearn_rankcal.models._automatic_context import (
     columns_that_differ,
     sampled_queries,
@@ -222,7 +222,7 @@ def test_a_sparse_table_has_no_context():
     data = make_ranking(20, random_state=0)
     queries = Queries.from_groups(data.groups)
     model = DocumentModel(Ridge(), context="auto")
-    assert model.fit(sparse.csr_array(data.X), data.y, queries).context_ == {}
+    assert model.fit(Training(sparse.csr_array(data.X), data.y, queries)).context_ == {}
 
 
 def test_few_documents_need_context_of_all_columns_that_vary():

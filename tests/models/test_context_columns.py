@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models import DocumentModel
+from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._input import read_queries
@@ -175,7 +175,7 @@ def test_a_query_that_is_longer_than_a_block_is_predicted_in_blocks(monkeypatch)
     # the trees of this loss are not read by the kernel, which takes blocks too
     regressor = HistGradientBoostingRegressor(max_iter=5, loss="absolute_error")
     model = DocumentModel(regressor, context="zscore")
-    whole = model.fit(X, y, queries).predict(X, queries)
+    whole = model.fit(Training(X, y, queries)).predict(X, queries)
     seen = []
     predict = HistGradientBoostingRegressor.predict
     monkeypatch.setattr(

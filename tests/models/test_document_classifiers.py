@@ -33,7 +33,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import NDCG, Positional, get_loss
-from sklearn_rankcal.models import DocumentModel, StackedModel
+from sklearn_rankcal.models import DocumentModel, StackedModel, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
 
@@ -61,7 +61,8 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 
 def fitted(table, targets, queries, weight=None, **arguments):
-    return DocumentModel(Recorder()).fit(table, targets, queries, weight, **arguments).regressor_
+    training = Training(table, targets, queries, weight, **arguments)
+    return DocumentModel(Recorder()).fit(training).regressor_
 
 
 # -------------------------------------------------------------------- rows, classes and weights
@@ -76,7 +77,7 @@ def test_each_document_has_both_classes_with_weights_that_add_up_to_one():
     np.testing.assert_array_equal(task.weight_, [1, 0.25, 1, 1, 0.75, 1, 0.75, 0.25])
     weighted = fitted(table, targets, Queries.uniform(2, 3), np.array([1, 2, 3, 4, 5, 6.0]))
     np.testing.assert_array_equal(weighted.weight_, task.weight_ * [1, 2, 3, 4, 5, 6, 2, 5])
-    model = DocumentModel(Recorder()).fit(table, targets, Queries.uniform(2, 3))
+    model = DocumentModel(Recorder()).fit(Training(table, targets, Queries.uniform(2, 3)))
     assert model.eta_ == 4 and not hasattr(model, "levels_")
     np.testing.assert_array_equal(model.predict(table, Queries.uniform(2, 3)), np.full(6, 2.0))
 
@@ -127,13 +128,15 @@ def test_tables_keep_their_type():
 def test_graded_targets_are_classes_up_to_100():
     queries, targets = Queries.single(150), np.arange(150.0)
     levels = DocumentModel(Recorder()).fit(
-        targets[:, None], targets % 100, queries, graded_targets=True
+        Training(targets[:, None], targets % 100, queries, graded_targets=True)
     )
     np.testing.assert_array_equal(levels.levels_, np.arange(100))
     np.testing.assert_array_equal(levels.regressor_.y_, targets % 100)
-    more = DocumentModel(Recorder()).fit(targets[:, None], targets, queries, graded_targets=True)
+    more = DocumentModel(Recorder()).fit(
+        Training(targets[:, None], targets, queries, graded_targets=True)
+    )
     assert more.eta_ == 149 and set(more.regressor_.y_) == {0, 1}
-    again = more.fit(targets[:, None], targets % 2, queries, graded_targets=True)
+    again = more.fit(Training(targets[:, None], targets % 2, queries, graded_targets=True))
     assert not hasattr(again, "eta_") and again.levels_.tolist() == [0, 1]
 
 
@@ -150,7 +153,7 @@ def least(value_and_gradient, n):
 
 def test_logistic_regression_minimises_the_logistic_surrogate():
     model = DocumentModel(LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000))
-    model.fit(X[RELEVANT], V, QUERIES)
+    model.fit(Training(X[RELEVANT], V, QUERIES))
     surrogate = PointwiseMargin("logistic", eta=V.max())
     table = X[RELEVANT]
 
@@ -170,7 +173,7 @@ def test_logistic_regression_minimises_the_logistic_surrogate():
 
 def test_a_linear_svm_minimises_the_squared_hinge_surrogate():
     svm = LinearSVC(C=0.5, fit_intercept=False, dual=False, tol=1e-10, max_iter=10_000)
-    model = DocumentModel(svm).fit(X[RELEVANT], V, QUERIES)
+    model = DocumentModel(svm).fit(Training(X[RELEVANT], V, QUERIES))
     surrogate, table = PointwiseMargin("squared_hinge", eta=V.max()), X[RELEVANT]
 
     def objective(w):  # the scores of the surrogate are (1 + s) / 2
@@ -321,9 +324,9 @@ def test_a_single_class_is_refused(classifier, utility):
 
 def test_scores_are_finite_for_extreme_targets():
     for scale in (1e-280, 1e280):
-        model = DocumentModel(LogisticRegression()).fit(X[RELEVANT], V * scale, QUERIES)
+        model = DocumentModel(LogisticRegression()).fit(Training(X[RELEVANT], V * scale, QUERIES))
         scores = model.predict(X[RELEVANT], QUERIES) / scale
-        wanted = DocumentModel(LogisticRegression()).fit(X[RELEVANT], V, QUERIES)
+        wanted = DocumentModel(LogisticRegression()).fit(Training(X[RELEVANT], V, QUERIES))
         np.testing.assert_allclose(scores, wanted.predict(X[RELEVANT], QUERIES), rtol=1e-6)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
 
-from sklearn_rankcal.models._early_stopping import Known
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._member_weights import (
     _listwise,
     listwise_error,
@@ -59,7 +59,7 @@ def test_levels_of_queries_and_huge_scores():
 def test_weights_have_the_least_cross_entropy_of_all(weight):
     """Without a penalty, against another search; the level makes the means equal."""
     found, shares, level = listwise_weights(
-        list("abc"), SCORES, Known(TARGETS, QUERIES, None, weight), 0.0
+        list("abc"), SCORES, Training(None, TARGETS, QUERIES, weight), 0.0
     )
     values = np.array(list(found.values()))
     assert (values >= 0).all() and sum(shares.values()) == pytest.approx(1)
@@ -76,18 +76,18 @@ def test_weights_have_the_least_cross_entropy_of_all(weight):
 
 
 def test_a_large_penalty_makes_weights_equal_and_useless_members_have_none():
-    _, shares, _ = listwise_weights(list("abc"), SCORES, Known(TARGETS, QUERIES, None, None), 1e6)
+    _, shares, _ = listwise_weights(list("abc"), SCORES, Training(None, TARGETS, QUERIES), 1e6)
     np.testing.assert_allclose(list(shares.values()), 1 / 3, atol=1e-3)
     constant = QUERIES.broadcast(RNG.normal(size=QUERIES.n_queries))
     two = np.column_stack([SCORES[:, 0], constant])
-    found, shares, _ = listwise_weights(list("ab"), two, Known(TARGETS, QUERIES, None, None), 30.0)
+    found, shares, _ = listwise_weights(list("ab"), two, Training(None, TARGETS, QUERIES), 30.0)
     assert shares == {"a": 1.0, "b": 0.0} and found["b"] == 0
     for columns, targets in ((two[:, 1:], TARGETS), (SCORES[:, :1], np.zeros(N))):
-        found, _, _ = listwise_weights(["a"], columns, Known(targets, QUERIES, None, None), 30.0)
+        found, _, _ = listwise_weights(["a"], columns, Training(None, targets, QUERIES), 30.0)
         assert np.isfinite(found["a"])
 
 
 def test_a_member_that_is_right_outweighs_noise():
     right = np.column_stack([np.log(TARGETS + 0.01), RNG.normal(size=N)])
-    _, shares, _ = listwise_weights(list("ab"), right, Known(TARGETS, QUERIES, None, None), 30.0)
+    _, shares, _ = listwise_weights(list("ab"), right, Training(None, TARGETS, QUERIES), 30.0)
     assert shares["a"] > 0.6

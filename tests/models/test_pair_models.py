@@ -20,6 +20,7 @@ from sklearn_rankcal.models import (
     PairModel,
     PairwiseRidge,
     ResidualPairModel,
+    Training,
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
@@ -77,7 +78,7 @@ def test_pair_model_is_antisymmetric(data):
     queries = Queries.from_groups(groups)
     targets = RelevanceDifferences(y, queries, "binary", np.ones(queries.n_queries))
     model = PairModel(DecisionTreeRegressor(max_depth=4, random_state=0))
-    model.fit(X, targets, queries, weight)
+    model.fit(Training(X, targets, queries, weight))
     assert model.n_pairs_ == len(targets.flat())
     pair = Queries.single(2)
     for i, j in [(0, 1), (3, 9)]:
@@ -100,7 +101,9 @@ def test_pair_model_draws_all_pairs_with_equal_probability():
     targets = RelevanceDifferences(y, queries, "binary", np.ones(30))
     X = np.c_[np.arange(len(y)), groups].astype(float)
     n_pairs = len(targets.flat())
-    model = PairModel(Watch(), max_pairs=n_pairs // 4, random_state=1).fit(X, targets, queries)
+    model = PairModel(Watch(), max_pairs=n_pairs // 4, random_state=1).fit(
+        Training(X, targets, queries)
+    )
     assert abs(model.n_pairs_ - n_pairs / 4) < 5 * np.sqrt(n_pairs / 4)
     shown = seen[0]
     assert (shown[:, 1] == shown[:, 3]).all() and (shown[:, 0] != shown[:, 2]).all()
@@ -212,7 +215,7 @@ def test_bad_weights_of_preferences(data, h, message):
 def test_no_pair_at_all():
     targets = RelevanceDifferences(np.ones(3), Queries.uniform(3, 1), "binary", np.ones(3))
     with pytest.raises(ValueError, match="No query has two documents"):
-        PairModel().fit(np.ones((3, 2)), targets, Queries.uniform(3, 1))
+        PairModel().fit(Training(np.ones((3, 2)), targets, Queries.uniform(3, 1)))
 
 
 # ------------------------------------------------------------------ the ranker
@@ -329,7 +332,7 @@ def test_differences_of_scores_leave_no_residuals(data, weighted):
     assert len(set(queries.sizes.tolist())) > 1  # the sizes divide the row sums
     memory = DocumentModel(DecisionTreeRegressor(random_state=0), center=False)
     targets = RelevanceDifferences(y, queries, "graded", np.ones(queries.n_queries))
-    model = ResidualPairModel(memory).fit(X, targets, queries, weight)
+    model = ResidualPairModel(memory).fit(Training(X, targets, queries, weight))
     np.testing.assert_allclose(
         model.scores_.predict(X, queries), queries.center(y.astype(float), weight), atol=1e-12
     )
@@ -351,12 +354,14 @@ def test_cycles_need_more_than_a_score():
         def matrices(self, inside, valid):
             return difference[inside[:, 0] // 6]
 
-    skew = BilinearPairs(alpha=1e-6).fit(X, Circle(queries), queries).predict(X, queries)
+    skew = BilinearPairs(alpha=1e-6).fit(Training(X, Circle(queries), queries)).predict(X, queries)
     rows, columns = np.triu_indices(6, 1)
     np.testing.assert_allclose(skew, difference[:, rows, columns].ravel(), atol=1e-3)
-    score = PairwiseRidge().fit(X, Circle(queries), queries).predict(X, queries)
+    score = PairwiseRidge().fit(Training(X, Circle(queries), queries)).predict(X, queries)
     assert np.abs(score).max() < 0.2
-    both = ResidualPairModel(DocumentModel(LinearRegression())).fit(X, Circle(queries), queries)
+    both = ResidualPairModel(DocumentModel(LinearRegression())).fit(
+        Training(X, Circle(queries), queries)
+    )
     found = both.predict(X, queries)
     assert np.corrcoef(found, difference[:, rows, columns].ravel())[0, 1] > 0.9
 

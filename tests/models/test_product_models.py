@@ -17,6 +17,7 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairModel,
     ResidualProductModel,
+    Training,
     default_regressor,
 )
 from sklearn_rankcal.queries import Queries
@@ -61,7 +62,7 @@ def test_products_of_scores_are_least_squares(data, weighted):
     targets, queries = products(y, groups)
     model = ResidualProductModel(
         DocumentModel(LinearRegression()), BilinearPairs(symmetric=True, alpha=1e12)
-    ).fit(X, targets, queries, weight if weighted else None)
+    ).fit(Training(X, targets, queries, weight if weighted else None))
     s = model.scores_.predict(X, queries)
     terms, goal, mass, wanted = [], [], [], []
     for g in dict.fromkeys(groups):
@@ -85,8 +86,8 @@ def test_the_form_of_pairs_fits_the_residuals_of_products(data):
     targets, queries = products(y, groups)
     model = ResidualProductModel(
         DocumentModel(LinearRegression()), BilinearPairs(symmetric=True, alpha=1e-6)
-    ).fit(X, targets, queries)
-    alone = clone(model).set_params(pairs__alpha=1e12).fit(X, targets, queries)
+    ).fit(Training(X, targets, queries))
+    alone = clone(model).set_params(pairs__alpha=1e12).fit(Training(X, targets, queries))
     t = targets.flat()
     assert ((model.predict(X, queries) - t) ** 2).sum() < (
         (alone.predict(X, queries) - t) ** 2
@@ -100,7 +101,7 @@ def test_equal_scores_have_no_slope(data):
     X, y, groups, _ = data
     targets, queries = products(y, groups)
     model = ResidualProductModel(DocumentModel(LinearRegression()))
-    model.fit(np.zeros_like(X), targets, queries)
+    model.fit(Training(np.zeros_like(X), targets, queries))
     off = [m[np.triu_indices(len(m), 1)] for m in matrices_of(targets.flat(), queries)]
     u = model.predict(np.zeros_like(X), queries)
     means = [m[np.triu_indices(len(m), 1)] for m in matrices_of(u, queries)]
@@ -111,7 +112,7 @@ def test_pair_model_is_symmetric(data):
     X, y, groups, weight = data
     targets, queries = products(y, groups)
     tree = DecisionTreeRegressor(max_depth=4, random_state=0)
-    model = PairModel(tree, symmetric=True).fit(X, targets, queries, weight)
+    model = PairModel(tree, symmetric=True).fit(Training(X, targets, queries, weight))
     flat = model.predict(X, queries)
     diagonal = clone(tree).fit(X, targets.diagonal(), weight).predict(X)
     at = 0

@@ -25,6 +25,7 @@ from sklearn_rankcal.models import (
     DocumentModel,
     ResidualPairModel,
     StackedModel,
+    Training,
     _stacked,
     default_members,
 )
@@ -209,9 +210,9 @@ def test_queries_of_one_document_change_no_weight():
     rng = np.random.default_rng(0)
     table = np.vstack([X, rng.normal(size=(200, X.shape[1]))])
     queries = Queries.from_groups(np.append(Q.codes, 1000 + np.arange(200)))
-    several = StackedModel(members).fit(table, np.append(TARGETS, np.ones(200)), queries)
+    several = StackedModel(members).fit(Training(table, np.append(TARGETS, np.ones(200)), queries))
     assert several.weights_ == pytest.approx(usual.weights_)
-    only_such = StackedModel(members).fit(X[:40], np.ones(40), Queries.uniform(40, 1))
+    only_such = StackedModel(members).fit(Training(X[:40], np.ones(40), Queries.uniform(40, 1)))
     assert only_such.shares_ == {"a": 0.5, "b": 0.5}
 
 
@@ -302,7 +303,7 @@ def test_queries_with_equal_documents_and_targets_are_told_apart_by_their_labels
     model = StackedModel([("a", "labels", column(0))], cv=5)
     folds = [
         model.fit(
-            table, targets, queries, labels=np.repeat(numbers, 4).astype(float)
+            Training(table, targets, queries, labels=np.repeat(numbers, 4).astype(float))
         ).fold_of_query_.tolist()
         for numbers in (np.arange(10), order)
     ]
@@ -343,7 +344,7 @@ def sample_world(n_queries, seed=0):
 def ranks_first_document_first(members, n_queries):
     table, labels, queries = sample_world(n_queries)
     targets = NDCG(shrinkage=0.0).training_targets(labels, queries)
-    model = StackedModel(members).fit(table, targets, queries, labels=labels)
+    model = StackedModel(members).fit(Training(table, targets, queries, labels=labels))
     scores = model.predict(table[:2], Queries.single(2))
     return bool(scores[0] > scores[1]), model
 
@@ -379,13 +380,13 @@ def test_a_member_that_only_ranks_perfectly_does_not_make_the_stack_consistent()
     queries, two = Queries.uniform(100, 3), Queries.uniform(2, 3)
     members = [("perfect", None, column(0)), ("other", None, column(1))]
     targets = table[:, 2]
-    model = StackedModel(members, alpha=0).fit(table, targets, queries, labels=targets)
+    model = StackedModel(members, alpha=0).fit(Training(table, targets, queries, labels=targets))
     scores = model.predict(table[:6], two).reshape(2, 3)
     assert (np.argsort(perfect) == np.argsort(labels)).all()
     np.testing.assert_allclose(list(model.weights_.values()), [0.538, 0.615], atol=1e-3)
     np.testing.assert_allclose(scores[1], [-1.23, 2.23, -1.0], atol=0.01)
     members.append(("targets", None, column(2)))
-    model = StackedModel(members, alpha=0).fit(table, targets, queries, labels=targets)
+    model = StackedModel(members, alpha=0).fit(Training(table, targets, queries, labels=targets))
     scores = model.predict(table[:6], two).reshape(2, 3)
     assert (np.argsort(scores) == np.argsort(labels)).all()
 

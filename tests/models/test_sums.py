@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 
-from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, PairwiseRidge, Training
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._sums import DocumentSums, has_closed_form
 from sklearn_rankcal.queries import Queries
@@ -61,18 +61,20 @@ def test_parts_add_up_to_the_whole(part_of, seed, weighted, model):
     data = []
     for rows in [part for part in parts if len(part)]:
         queries, targets = make_targets(y[rows], groups[rows], symmetric)
-        data.append((X[rows], targets, queries, weight[rows] if weighted else None))
+        data.append(Training(X[rows], targets, queries, weight[rows] if weighted else None))
     whole_queries, whole_targets = make_targets(y, groups, symmetric)
-    whole = clone(model).fit(X, whole_targets, whole_queries, weight if weighted else None)
+    whole = clone(model).fit(
+        Training(X, whole_targets, whole_queries, weight if weighted else None)
+    )
     model = clone(model)
     if isinstance(model, PairwiseRidge):
-        added = reduce(add, [model.sums(*part) for part in data])
+        added = reduce(add, [model.sums(part) for part in data])
         np.testing.assert_array_equal(added.largest, np.abs(X).max(axis=0))
         model.solve(added)
         assert relative_error(model.coef_, whole.coef_) < 1e-9
         return
-    model.set_features(reduce(add, [model.spread(x, q, v) for x, _, q, v in data]))
-    model.solve(reduce(add, [model.sums(*part) for part in data]))
+    model.set_features(reduce(add, [model.spread(part) for part in data]))
+    model.solve(reduce(add, [model.sums(part) for part in data]))
     found, wanted = (one.predict(X, whole_queries) for one in (model, whole))
     assert relative_error(found, wanted) < 1e-7
 
@@ -82,15 +84,15 @@ def test_the_penalty_is_chosen_by_the_folds_of_all_parts():
     groups = np.repeat(np.arange(30), 6)
     X, y = rng.normal(size=(180, 4)), rng.integers(0, 3, size=180).astype(float)
     queries, targets = make_targets(y, groups, False)
-    whole = BilinearPairs().fit(X, targets, queries)
+    whole = BilinearPairs().fit(Training(X, targets, queries))
     folds, model = query_folds(X, queries, 5), BilinearPairs()
     assert (model.n_folds(30), model.n_folds(9)) == (5, 1)
     data = []
     for some in (slice(0, 10), slice(10, 30)):
         rows = slice(some.start * 6, some.stop * 6)
         part_queries, part_targets = make_targets(y[rows], groups[rows], False)
-        data.append((X[rows], part_targets, part_queries, None, folds[some], 5))
-    model.set_features(reduce(add, [model.spread(x, q) for x, _, q, *_ in data]))
+        data.append((Training(X[rows], part_targets, part_queries), folds[some], 5))
+    model.set_features(reduce(add, [model.spread(part) for part, *_ in data]))
     model.solve(reduce(add, [model.sums(*part) for part in data]))
     assert model.alpha_ == whole.alpha_
     found, wanted = (one.predict(X, queries) for one in (model, whole))
@@ -100,8 +102,8 @@ def test_the_penalty_is_chosen_by_the_folds_of_all_parts():
 def test_a_part_of_weight_zero_adds_nothing():
     X, y, groups, weight = make_data(0)
     queries, targets = make_targets(y, groups, symmetric=False)
-    whole = PairwiseRidge().sums(X, targets, queries, weight * 1e-30)
-    nothing = PairwiseRidge().sums(X, targets, queries, 0.0 * weight)
+    whole = PairwiseRidge().sums(Training(X, targets, queries, weight * 1e-30))
+    nothing = PairwiseRidge().sums(Training(X, targets, queries, 0.0 * weight))
     np.testing.assert_array_equal((nothing + whole).gram, whole.gram)
     np.testing.assert_array_equal((whole + nothing).moment, whole.moment)
     assert (nothing + nothing).pair_mass == 0
@@ -110,12 +112,12 @@ def test_a_part_of_weight_zero_adds_nothing():
 def test_sums_of_different_models_are_refused():
     X, y, groups, _ = make_data(0)
     queries, targets = make_targets(y, groups, symmetric=False)
-    one = PairwiseRidge().sums(X, targets, queries)
+    one = PairwiseRidge().sums(Training(X, targets, queries))
     with pytest.raises(ValueError, match=r"cannot be added: gram has the shapes \(3, 3\) and \(2"):
-        one + PairwiseRidge().sums(X[:, :2], targets, queries)
-    form = BilinearPairs().fit(X, targets, queries)
+        one + PairwiseRidge().sums(Training(X[:, :2], targets, queries))
+    form = BilinearPairs().fit(Training(X, targets, queries))
     with pytest.raises(TypeError):
-        one + form.sums(X, targets, queries)
+        one + form.sums(Training(X, targets, queries))
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)

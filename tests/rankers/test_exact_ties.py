@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, RiskControlledCutoff
 from sklearn_rankcal.cutoffs._cutoff import controlled_threshold
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._training import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.utils._rounding import first_smallest
@@ -71,12 +71,12 @@ def test_scores_tie_within_rounding_of_their_own_query_only():
 
 def test_training_stops_at_the_first_of_equal_values():
     values = iter([0.3, 0.1 + 0.2, 0.3, 0.25])
-    validation = Validation(None, None, lambda scores: next(values), n_iter_no_change=3)
+    validation = Validation(None, lambda scores: next(values), n_iter_no_change=3)
     for _ in range(4):
         validation.record(np.zeros(1))
     assert validation.n_iter == 1 and validation.stops
     losses = iter([-0.4, -0.1 - 0.2, -0.3, -0.2])
-    validation = Validation(None, None, lambda scores: next(losses), n_iter_no_change=3)
+    validation = Validation(None, lambda scores: next(losses), n_iter_no_change=3)
     for _ in range(3):
         validation.record(np.zeros(1))
     assert validation.n_iter == 2  # the last differs from it by rounding only

@@ -23,8 +23,8 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     ResidualProductModel,
     StackedModel,
+    Training,
 )
-from sklearn_rankcal.models._early_stopping import Known
 from sklearn_rankcal.models._member_weights import nonnegative_weights
 from sklearn_rankcal.queries import Queries
 
@@ -84,10 +84,10 @@ def test_a_stack_with_validation_queries():
     held = np.isin(G, ranker.validation_queries_)
     queries, trained = Queries.from_groups(G[held]), Queries.from_groups(G[~held])
     forest = stack.members_["forest"][0]
-    again = clone(forest).fit(X[~held], Y[~held].astype(float), trained)
+    again = clone(forest).fit(Training(X[~held], Y[~held].astype(float), trained))
     np.testing.assert_array_equal(forest.predict(X, QUERIES), again.predict(X, QUERIES))
     scores = [stack.members_[name][0].predict(X[held], queries) for name in ALL]
-    known = Known(ranker.loss_.training_targets(Y[held], queries), queries, Y[held], None)
+    known = Training(None, ranker.loss_.training_targets(Y[held], queries), queries)
     weights, _ = nonnegative_weights(ALL, np.column_stack(scores), known, 30.0)
     assert stack.weights_ == weights
     measure = get_ranking_scorer("ndcg")(ranker, X[held], Y[held], groups=G[held])

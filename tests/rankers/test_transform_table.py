@@ -5,7 +5,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
@@ -14,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import BoostedRanker, CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models import DocumentModel
+from sklearn_rankcal.models import Model
 
 from ..few_trees import few_trees  # noqa: F401
 
@@ -145,12 +144,10 @@ def test_boosted_rankers_add_a_constant(library):
 # -------------------------------------------------------------------- errors
 
 
-class Constant(BaseEstimator):
+class Constant(Model):
     """A model of a user's own that does not say what table it sees."""
 
-    space = DocumentModel.space
-
-    def fit(self, X, targets, queries, sample_weight=None):
+    def fit(self, training):
         return self
 
     def predict(self, X, queries):
@@ -161,8 +158,8 @@ class Constant(BaseEstimator):
     ("ranker", "message"),
     [
         (CalibratedRanker("stacked"), r"a stack of \d models .* distill makes one regressor"),
-        (CalibratedRanker("boosting", loss="pd"), r"loss=PD fits .* ResidualPairModel.*by_scores"),
-        (CalibratedRanker(Ridge(), loss="map"), "loss=MAP fits a model of pairs .* PairModel"),
+        (CalibratedRanker("boosting", loss="pd"), r"loss=PD, fits .* ResidualPairModel.*by_scores"),
+        (CalibratedRanker(Ridge(), loss="map"), "loss=MAP, fits a model of pairs .* PairModel"),
         (CalibratedRanker(Constant()), "has fitted Constant, which does not say what table"),
     ],
 )

@@ -32,9 +32,10 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairwiseRidge,
     ResidualPairModel,
+    Training,
     default_regressor,
 )
-from sklearn_rankcal.models._early_stopping import Validation
+from sklearn_rankcal.models._training import Validation
 from sklearn_rankcal.queries import Queries
 
 DATA = make_ranking(90, (3, 10), 6, random_state=0)
@@ -190,7 +191,8 @@ def test_steps_of_histogram_boosting_share_their_bins(monkeypatch):
 
 def test_of_equal_values_the_first_is_the_best():
     values = iter([0.1, 0.3, 0.3, 0.2, 0.3, 0.4])
-    validation = Validation(X_VAL, Queries.single(len(X_VAL)), lambda u: next(values), 3)
+    held_out = Training(X_VAL, None, Queries.single(len(X_VAL)))
+    validation = Validation(held_out, lambda u: next(values), 3)
     stops = []
     for _ in range(5):
         validation.record(np.zeros(len(X_VAL)))
@@ -208,7 +210,7 @@ def test_of_equal_values_the_first_is_the_best():
 )
 def test_training_goes_on_while_the_measure_or_the_error_improves(measure, steady, n_iter):
     values, steadier = iter(measure), iter(-10.0 + np.array(steady))
-    validation = Validation(None, None, lambda u: next(values), 3, steady=lambda u: next(steadier))
+    validation = Validation(None, lambda u: next(values), 3, steady=lambda u: next(steadier))
     while not validation.stops:
         validation.record(np.zeros(1))
     assert validation.n_iter == n_iter and validation.scores == measure[: n_iter + 3]

@@ -13,7 +13,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal.models import DocumentModel, StackedModel, _folds
+from sklearn_rankcal.models import DocumentModel, StackedModel, Training, _folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _threads
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order, threads_for
@@ -119,7 +119,7 @@ def fit_stack(**parameters):
     rng = np.random.default_rng(0)
     X, queries = rng.normal(size=(200, 3)), Queries.uniform(20, 10)
     members = [("own", None, DocumentModel(Counting()))]
-    StackedModel(members, cv=10, **parameters).fit(X, X[:, 0], queries)
+    StackedModel(members, cv=10, **parameters).fit(Training(X, X[:, 0], queries))
     assert {n_threads for n_threads, _ in Counting.seen} == {1}
     return len({ident for _, ident in Counting.seen})
 

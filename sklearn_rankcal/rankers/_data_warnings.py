@@ -1,81 +1,25 @@
-"""The data that a ranker is trained on, and warnings about data that cannot be learned from."""
+"""Warnings about data that cannot be learned from."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._gains import LINEAR_GAIN
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import all_of, counted, warn
+from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 #: Labels above are taken for amounts. LightGBM has no larger grade than 30, and XGBoost than 31.
 LARGEST_GRADE = 31
 _ROWS_TO_TRY = 2000
-
-
-class TrainingData(NamedTuple):
-    """Checked documents with their labels, queries and weights (None if all are equal)."""
-
-    X: Any
-    labels: Any
-    queries: Queries
-    weight: NDArray[np.float64] | None
-    #: of held-out queries, whether they choose by the error of the targets, and not by the measure
-    by_targets: bool = False
-
-    def without_zero_weights(self) -> TrainingData:
-        """The rows of positive weight."""
-        if self.weight is None or (self.weight > 0).all():
-            return self
-        rows = np.flatnonzero(self.weight)
-        kept = Queries.from_groups(self.queries.codes[rows])
-        return self._take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
-
-    def without_undefined_queries(self, loss: Loss) -> TrainingData:
-        """The queries on which the loss is defined; ValueError if there is none."""
-        defined = loss.defined(self.labels, self.queries)
-        if defined.all():
-            return self
-        if not defined.any():
-            raise undefined_everywhere(loss, len(defined), self.queries.n_rows)
-        return self.take_queries(defined)
-
-    def weighted_by(self, loss: Loss) -> TrainingData:
-        """The same data, with the weights that the loss gives to rows (`Loss.row_weight`)."""
-        factor = loss.row_weight(self.labels, self.queries)
-        if factor is None:
-            return self
-        return self._replace(weight=factor if self.weight is None else self.weight * factor)
-
-    def take_queries(self, keep: NDArray[np.bool_]) -> TrainingData:
-        """The queries of a mask of shape (n_queries,)."""
-        return self._take(*self.queries.select(keep))
-
-    def _take(self, rows: Any, queries: Queries) -> TrainingData:
-        weight = None if self.weight is None else self.weight[rows]
-        X, labels = take_rows(self.X, rows), take_labels(self.labels, rows, queries)
-        return TrainingData(X, labels, queries, weight, self.by_targets)
-
-
-def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
-    """Return the error for a loss that is undefined on all queries."""
-    return ValueError(
-        f"{type(loss).__name__} is undefined on {all_of(n_queries, 'query')} "
-        f"(n_samples={n_rows}), so "
-        "there is nothing to learn from. For most losses a query needs a document of positive "
-        "relevance; for 'auc', 'spearman' and 'pd' it needs two different labels."
-    )
 
 
 def warn_if_rows_are_queries(queries: Queries) -> None:
@@ -88,7 +32,7 @@ def warn_if_rows_are_queries(queries: Queries) -> None:
         )
 
 
-def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
+def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
     """Warn if the fitted ranker ties all documents of each training query, and say why."""
     several = data.queries.sizes > 1
     if not several.any():
@@ -135,7 +79,7 @@ def warn_if_nothing_was_learned(ranker: Any, data: TrainingData) -> None:
     warn(f"{nothing}: {why}. A hash of the features, or the order of the rows, ranks documents.")
 
 
-def _ties_all(ranker: Any, data: TrainingData) -> bool:
+def _ties_all(ranker: Any, data: Training) -> bool:
     """Return whether the predictions leave all documents of each query tied."""
     try:
         scores = sufficient_scores(ranker, data.X, data.queries)
