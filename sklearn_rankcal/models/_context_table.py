@@ -54,7 +54,12 @@ class ContextTableModel(Model):
 
     @property
     def needs_dense(self) -> bool:  # type: ignore[override]
-        """Whether the regressor is one of this package that takes only dense tables of numbers."""
+        """Whether the regressor is the default one, which takes only dense tables."""
+        return self.regressor is None
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether the regressor is the default one, which takes categories of a data frame."""
         return self.regressor is None
 
     def _choose_columns(self, X: Any, queries: Queries) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -175,6 +175,11 @@ class DistilledModel(DocumentModel):
     def needs_dense(self) -> bool:  # type: ignore[override]
         """Whether the teacher takes only dense tables of numbers."""
         return self.teacher is None or self.teacher.needs_dense
+
+    def learners(self) -> Iterator[Any]:
+        """Yield those of the teacher, as scores of a teacher are not random."""
+        if self.teacher is not None:
+            yield from self.teacher.learners()
 
     def _check(self) -> None:
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")

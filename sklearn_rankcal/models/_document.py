@@ -32,7 +32,7 @@ from sklearn_rankcal.utils._features import (
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
-from sklearn_rankcal.utils._sklearn_compat import FlatTrees
+from sklearn_rankcal.utils._sklearn_compat import FlatTrees, tags_of
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -358,6 +358,15 @@ class DocumentModel(ContextTableModel):
         if kept is None or kept[0] is not regressor:
             kept = self._flat = (regressor, FlatTrees(regressor))
         return kept[1].predict(np.ascontiguousarray(table, dtype=np.float64))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = tags_of(default_regressor(1) if self.regressor is None else self.regressor)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.categorical = inner.input_tags.categorical
+        described = self.context not in (None, "auto")  # columns of a sparse table cannot be
+        tags.input_tags.sparse = self.needs_dense or (inner.input_tags.sparse and not described)
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 from sklearn_rankcal.models._training import Training
@@ -83,6 +84,13 @@ class Model(ClonesCatBoost):
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
         """Of a model of pairs: scores whose differences are its predictions, or None."""
         return None
+
+    def learners(self) -> Iterator[Any]:
+        """Yield the model and the estimators in it that learn targets."""
+        yield self
+        for value in self.get_params(deep=True).values():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                yield value
 
     def own_importances(self) -> Floats:
         """Return the importances of the fitted regressor per column of X."""

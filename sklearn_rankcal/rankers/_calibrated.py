@@ -8,15 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import get_tags
 
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import (
-    DocumentModel,
-    StackedModel,
-    Training,
-    default_regressor,
+from sklearn_rankcal.models import Training
+from sklearn_rankcal.rankers._choose_model import (
+    NAMES,
+    is_large,
+    is_named,
+    make_model,
+    model_to_ask,
 )
-from sklearn_rankcal.rankers._choose_model import NAMES, is_large, make_model
 from sklearn_rankcal.rankers._fit import fit_model, read_training
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.rankers._statement import calibrated_over
@@ -28,7 +30,6 @@ from sklearn_rankcal.utils._sklearn_compat import (
     Interval,
     StrOptions,
     _fit_context,
-    tags_of,
 )
 
 
@@ -207,7 +208,7 @@ class CalibratedRanker(QueryRanker):
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
         data, held_out = read_training(self, X, y, groups, sample_weight, validation)
-        if self._has_default() and data.weight is not None:
+        if is_named(self.regressor) and data.weight is not None:
             # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
             data = replace(data, weight=mean_one(data.weight))
         model = make_model(self, self.loss_, data, held_out)
@@ -221,28 +222,14 @@ class CalibratedRanker(QueryRanker):
     # ---------------------------------------------------------------- what the model can take
 
     def _check_table(self, table: Any) -> Any:
-        if not self._needs_dense():
+        model = model_to_ask(self)
+        if not model.needs_dense:
             return table
-        default = self._has_default()
-        who = "the default regressor" if default else type(self.regressor).__name__
-        on_scores = get_loss(self.loss).space == "scores"  # models of pairs take numbers only
-        check_no_text(
-            table,
-            who,
-            takes_categories=default and on_scores,
-            has_ids=self.group_column is not None,
-        )
+        named = is_named(self.regressor)
+        who = "the default regressor" if named else type(self.regressor).__name__
+        has_ids = self.group_column is not None
+        check_no_text(table, who, takes_categories=model.takes_categories, has_ids=has_ids)
         return dense_table(table)
-
-    def _has_default(self) -> bool:
-        """Whether the regressor is one of this package, given by its name or not at all."""
-        return self.regressor is None or isinstance(self.regressor, str)
-
-    def _needs_dense(self) -> bool:
-        """Whether the model is one of this package that takes only dense tables of numbers."""
-        if self._has_default() or get_loss(self.loss).space.is_pairwise:
-            return True
-        return getattr(self.regressor, "needs_dense", False)
 
     def _needs_held_out(self, data: Training) -> bool:
         return self.regressor in (None, "boosting") and is_large(self, data)
@@ -250,21 +237,8 @@ class CalibratedRanker(QueryRanker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            loss = get_loss(self.loss)
+            get_loss(self.loss)
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
-        if loss.space.is_pairwise:  # models of pairs take finite numbers
-            tags.input_tags.sparse = True  # a sparse table is made dense
-            return tags
-        regressor, context = self.regressor, self.context
-        if isinstance(regressor, DocumentModel):
-            regressor, context = regressor.regressor, regressor.context
-        if isinstance(regressor, StackedModel):
-            return tags
-        if regressor is None or isinstance(regressor, str):
-            regressor = default_regressor(1)
-        inner = tags_of(regressor).input_tags
-        tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = self._needs_dense() or (inner.sparse and context in (None, "auto"))
-        tags.input_tags.categorical = inner.categorical
+        tags.input_tags = get_tags(model_to_ask(self)).input_tags
         return tags

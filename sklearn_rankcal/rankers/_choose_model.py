@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sklearn_rankcal.losses import PD, Loss, PDByScores
+from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.models import (
     BoostingCV,
     DocumentModel,
+    Model,
     PairModel,
     StackedModel,
     Training,
@@ -70,7 +71,7 @@ def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | Non
             )
         return clone(regressor)
     check_context(None if ranker.context == "auto" else ranker.context)
-    named = regressor is None or isinstance(regressor, str)
+    named = is_named(regressor)
     if space.is_pairwise and not named:
         refuse_parameters(
             regressor,
@@ -112,6 +113,23 @@ def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | Non
             regressor = default_regressor(data.X.shape[0], stops_early=held_out is not None)
         documents = DocumentModel(clone(regressor), center=ranker.center, context=context)
     return default_model(space, documents)
+
+
+def is_named(regressor: Any) -> bool:
+    """Whether the regressor is one of this package, given by its name or not at all."""
+    return regressor is None or isinstance(regressor, str)
+
+
+def model_to_ask(ranker: Any) -> Model:
+    """Return a model that says what tables can be read, before there are data to choose one."""
+    regressor = ranker.regressor
+    if is_model(regressor):
+        return regressor
+    if get_loss(ranker.loss).space.is_pairwise:
+        return PairModel()
+    if is_named(regressor):
+        return DocumentModel()
+    return DocumentModel(regressor, context=ranker.context)
 
 
 def check_is_no_ranker(regressor: Any) -> None:

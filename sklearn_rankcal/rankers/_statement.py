@@ -7,14 +7,13 @@ and a regressor that estimates medians, for example, the first one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import is_classifier
 
 from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder, Sort
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.models import DistilledModel
+from sklearn_rankcal.models import Model
 
 NOT_LEARNED = (
     "no distributions: neither the model nor a member of it learns the targets of the loss"
@@ -67,11 +66,11 @@ _AFFINE = ("NoneType", "MaxAbsScaler", "MinMaxScaler", "RobustScaler", "Standard
 _LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")
 
 
-def calibrated_over(loss: Loss, decoder: Any, model: Any) -> str:
+def calibrated_over(loss: Loss, decoder: Any, model: Model) -> str:
     """Return the distributions over which a fitted combination is calibrated, or what breaks it."""
     if not model.learns_targets:
         return NOT_LEARNED  # the members of a stack may all have other targets
-    for part in _regressors(model):
+    for part in model.learners():
         if wrong := _estimates_no_mean(part):
             return f"no distributions in general: {wrong} does not estimate expected targets"
     known = _DECODED.get((type(decoder), getattr(decoder, "method", None)))
@@ -80,20 +79,6 @@ def calibrated_over(loss: Loss, decoder: Any, model: Any) -> str:
         return f"{loss.calibrated_over}, if {type(decoder).__name__} finds the best ranking"
     shrunken = getattr(loss, "_as_shrunken", str)
     return sentence.format(loss.calibrated_over) if "{}" in sentence else shrunken(sentence)
-
-
-def _regressors(model: Any) -> Iterator[Any]:
-    """Yield a model and the estimators inside of it from which its scores are computed."""
-    yield model
-    if isinstance(model, DistilledModel):
-        # its student learns the scores of the teacher, which are not random
-        yield from () if model.teacher is None else _regressors(model.teacher)
-        return
-    if not hasattr(model, "get_params"):
-        return
-    for value in model.get_params(deep=True).values():
-        if hasattr(value, "get_params") and not isinstance(value, type):
-            yield value
 
 
 def _estimates_no_mean(regressor: Any) -> str:
