@@ -26,6 +26,7 @@ WINGS = {
     "tiers": ("decoders", ()),
     "consistency": ("decoders", ("surrogates",)),
     "aggregation": ("decoders", ("clicks", "plotting", "tiers")),
+    "pairs": ("models", ()),
     "rules": ("rankers", ()),
     "linear": ("rankers", ("surrogates",)),
     "boosting": ("rankers", ("surrogates",)),

@@ -67,9 +67,11 @@ class LinearModel(Model):
     --------
     >>> import numpy as np
     >>> from sklearn_rankcal.linear import LinearModel
+    >>> from sklearn_rankcal.models import Training
     >>> from sklearn_rankcal.queries import Queries
     >>> X, targets = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
-    >>> model = LinearModel("pairwise_squared", alpha=1e-6).fit(X, targets, Queries.single(3))
+    >>> training = Training(X, targets, Queries.single(3))
+    >>> model = LinearModel("pairwise_squared", alpha=1e-6).fit(training)
     >>> model.coef_.round(3).tolist(), model.intercept_
     ([1.0], 0.0)
     """

@@ -4,20 +4,26 @@
 others predict pairs of documents. A model has no name: pass the object as `regressor`.
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._distilled import DistilledModel, default_student
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._model import Model
-from sklearn_rankcal.models._pairs import PairModel
-from sklearn_rankcal.models._pairwise_ridge import PairwiseRidge
-from sklearn_rankcal.models._residual_pairs import ResidualPairModel, ResidualProductModel
 from sklearn_rankcal.models._stacked import StackedModel, default_members
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
+
+if TYPE_CHECKING:
+    from sklearn_rankcal.pairs import (
+        BilinearPairs,
+        PairModel,
+        PairwiseRidge,
+        ResidualPairModel,
+        ResidualProductModel,
+    )
 
 __all__ = [
     "BilinearPairs",
@@ -39,16 +45,31 @@ __all__ = [
 ]
 
 
+#: Models of pairs stand on those of documents, and are loaded when they are used.
+_OF_PAIRS = (
+    "BilinearPairs",
+    "PairModel",
+    "PairwiseRidge",
+    "ResidualPairModel",
+    "ResidualProductModel",
+)
 #: The default model of each space of pairs. Its first parameter is a model of documents.
-_DEFAULT_PAIR_MODELS: dict[Space, Any] = {
-    PAIRS: ResidualPairModel,
-    SYMMETRIC_PAIRS: ResidualProductModel,
-}
+_DEFAULTS = {PAIRS: "ResidualPairModel", SYMMETRIC_PAIRS: "ResidualProductModel"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_PAIRS:
+        return getattr(import_module("sklearn_rankcal.pairs"), name)
+    raise AttributeError(f"module 'sklearn_rankcal.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def default_model(space: Space, documents: DocumentModel) -> Any:
     """Return the default model of a space: `documents`, or a residual model of pairs around it."""
-    return documents if space == SCORES else _DEFAULT_PAIR_MODELS[space](documents)
+    return documents if space == SCORES else __getattr__(_DEFAULTS[space])(documents)
 
 
 def is_model(regressor: Any) -> bool:

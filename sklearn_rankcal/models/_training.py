@@ -55,7 +55,7 @@ class Training:
     >>> queries = Queries.from_groups(["a", "a", "b", "b"])
     >>> model = DocumentModel(LinearRegression()).fit(Training(X, targets, queries))
     >>> model.regressor_.coef_.round(2).tolist()
-    [1.05]
+    [0.34]
     """
 
     X: Any

@@ -8,23 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sklearn_rankcal import models
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
-from sklearn_rankcal.models import (
-    BoostingCV,
-    DocumentModel,
-    Model,
-    PairModel,
-    StackedModel,
-    Training,
-    default_members,
-    default_model,
-    default_regressor,
-    is_model,
-)
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._member_weights import LABELS, POISSON, POISSON_LABELS
+from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
@@ -56,14 +46,16 @@ _REGRESSORS = {
 }
 
 
-def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | None = None) -> Any:
+def make_model(
+    ranker: Any, loss: Loss, data: models.Training, held_out: models.Training | None = None
+) -> Any:
     """Return the model that a `CalibratedRanker` fits, without seeds; check `regressor` and
     `context`.
     """
     regressor, space = ranker.regressor, loss.space
-    inner = getattr(regressor, "regressor", None) if is_model(regressor) else regressor
+    inner = getattr(regressor, "regressor", None) if models.is_model(regressor) else regressor
     check_is_no_ranker(inner)
-    if is_model(regressor):
+    if models.is_model(regressor):
         if regressor.space != space:
             raise ValueError(
                 f"{type(regressor).__name__} predicts {regressor.space}, but "
@@ -79,14 +71,14 @@ def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | Non
             "columns, and pairs keep no monotone constraint. Pass a loss on scores, such as "
             "'pd_by_scores' or 'map_by_scores'.",
         )
-        return PairModel(clone(regressor), symmetric=space.symmetric)
+        return models.PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
     relevance = isinstance(data.labels, np.ndarray)
     # Scores inside a model of pairs have to be in the unit of targets.
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
     documents: Any
     if named and regressor == "stacked":
-        members = default_members(
+        members = models.default_members(
             relevance=relevance,
             borda=_has_gains(loss),
             few_relevant=few_relevant,
@@ -96,13 +88,13 @@ def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | Non
             n_rows=data.queries.n_rows,
         )
         five = data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS
-        documents = StackedModel(members, cv=5 if five else 3, n_jobs=ranker.n_jobs)
+        documents = models.StackedModel(members, cv=5 if five else 3, n_jobs=ranker.n_jobs)
     elif named and (has_folds(ranker, data) if held_out is None else held_out.by_targets):
         losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
         if regressor is None and relevance:
             borda = ("pd_by_scores",) if _has_gains(loss) else ()
             losses = (None, *borda, *((POISSON, POISSON_LABELS) if few_relevant else (LABELS,)))
-        documents = BoostingCV(
+        documents = models.BoostingCV(
             losses,
             center=ranker.center,
             context=context,
@@ -110,9 +102,9 @@ def make_model(ranker: Any, loss: Loss, data: Training, held_out: Training | Non
         )
     else:
         if named:
-            regressor = default_regressor(data.X.shape[0], stops_early=held_out is not None)
-        documents = DocumentModel(clone(regressor), center=ranker.center, context=context)
-    return default_model(space, documents)
+            regressor = models.default_regressor(data.X.shape[0], stops_early=held_out is not None)
+        documents = models.DocumentModel(clone(regressor), center=ranker.center, context=context)
+    return models.default_model(space, documents)
 
 
 def is_named(regressor: Any) -> bool:
@@ -120,16 +112,16 @@ def is_named(regressor: Any) -> bool:
     return regressor is None or isinstance(regressor, str)
 
 
-def model_to_ask(ranker: Any) -> Model:
+def model_to_ask(ranker: Any) -> models.Model:
     """Return a model that says what tables can be read, before there are data to choose one."""
     regressor = ranker.regressor
-    if is_model(regressor):
+    if models.is_model(regressor):
         return regressor
     if get_loss(ranker.loss).space.is_pairwise:
-        return PairModel()
+        return PairwiseModel()
     if is_named(regressor):
-        return DocumentModel()
-    return DocumentModel(regressor, context=ranker.context)
+        return models.DocumentModel()
+    return models.DocumentModel(regressor, context=ranker.context)
 
 
 def check_is_no_ranker(regressor: Any) -> None:
@@ -176,13 +168,13 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     return context
 
 
-def has_folds(ranker: Any, data: Training) -> bool:
+def has_folds(ranker: Any, data: models.Training) -> bool:
     """Whether there are enough queries to choose the size of boosting by."""
     n_informative = np.count_nonzero(data.queries.sizes > 1)
     return bool(ranker.grouped_ and n_informative >= _MIN_QUERIES)
 
 
-def is_large(ranker: Any, data: Training) -> bool:
+def is_large(ranker: Any, data: models.Training) -> bool:
     """Whether one query of seven says enough about the size of boosting, in the place of folds."""
     queries = data.queries
     if not ranker.grouped_ or queries.n_rows < _ROWS_TO_HOLD_OUT:
@@ -192,7 +184,7 @@ def is_large(ranker: Any, data: Training) -> bool:
     return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
 
 
-def _few_are_relevant(data: Training) -> bool:
+def _few_are_relevant(data: models.Training) -> bool:
     """Whether few documents are relevant, but any.
 
     The Poisson deviance then ranks better than the squared error: purchases, clicks, choices.
@@ -200,7 +192,7 @@ def _few_are_relevant(data: Training) -> bool:
     return 0 < _n_relevant(data) <= _SHARE_OF_FEW * data.queries.n_rows
 
 
-def _n_relevant(data: Training) -> int:
+def _n_relevant(data: models.Training) -> int:
     """Return how many documents have more than the smallest label of their query."""
     labels, queries = data.labels, data.queries
     return int(np.count_nonzero(labels > queries.broadcast(queries.min(labels))))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._model import PairwiseModel
-from sklearn_rankcal.models._sums import PairSums, Sums, solve_ridge
+from sklearn_rankcal.models._sums import Sums
 from sklearn_rankcal.models._training import Training
+from sklearn_rankcal.pairs._pairwise_ridge import PairSums, solve_ridge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._space import Space

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_rankcal.models._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.models._column_parameters import SIGNS, refuse_parameters
 from sklearn_rankcal.models._document import DocumentModel
 from sklearn_rankcal.models._early_stopping import check_stops_early
 from sklearn_rankcal.models._model import PairwiseModel
-from sklearn_rankcal.models._pairwise_ridge import score_differences
 from sklearn_rankcal.models._training import Training, squared_error
+from sklearn_rankcal.pairs._bilinear_pairs import BilinearPairs
+from sklearn_rankcal.pairs._pairwise_ridge import score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._pairs import Residuals
