@@ -24,7 +24,6 @@ from sklearn_rankcal.rankers import (
     RankerMixin,
     RelevanceRegressor,
     ScoreRegressor,
-    distill,
     predict_order,
     predict_scores,
 )
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from sklearn_rankcal.cutoffs import RiskControlledCutoff
     from sklearn_rankcal.label_ranking import CalibratedLabelRanker
     from sklearn_rankcal.linear import LinearRanker
+    from sklearn_rankcal.stacking import distill
 
 __all__ = [
     "Aggregate",
@@ -85,6 +85,7 @@ _LAZY = {
     "RiskControlledCutoff": "cutoffs",
     "CalibratedLabelRanker": "label_ranking",
     "LinearRanker": "linear",
+    "distill": "stacking",
 }
 
 

@@ -14,8 +14,8 @@ def few_trees(monkeypatch):
         n = min(N_TREES, parameters.pop("max_iter", N_TREES))
         return HistGradientBoostingRegressor(max_iter=n, **parameters)
 
-    for module in ("_distilled", "_document"):
-        name = f"sklearn_rankcal.models.{module}.HistGradientBoostingRegressor"
+    for module in ("stacking._distilled", "models._document"):
+        name = f"sklearn_rankcal.{module}.HistGradientBoostingRegressor"
         monkeypatch.setattr(name, make)
     for name in ("_MOST_TREES", "_MOST_OF_MANY_ROWS", "_AT_FIRST"):
         monkeypatch.setattr(f"sklearn_rankcal.models._boosting_cv.{name}", N_TREES)

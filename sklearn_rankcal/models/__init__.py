@@ -8,10 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rankcal.models._boosting_cv import BoostingCV
-from sklearn_rankcal.models._distilled import DistilledModel, default_student
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._model import Model
-from sklearn_rankcal.models._stacked import StackedModel, default_members
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
@@ -23,6 +21,12 @@ if TYPE_CHECKING:
         PairwiseRidge,
         ResidualPairModel,
         ResidualProductModel,
+    )
+    from sklearn_rankcal.stacking import (
+        DistilledModel,
+        StackedModel,
+        default_members,
+        default_student,
     )
 
 __all__ = [
@@ -45,21 +49,25 @@ __all__ = [
 ]
 
 
-#: Models of pairs stand on those of documents, and are loaded when they are used.
-_OF_PAIRS = (
-    "BilinearPairs",
-    "PairModel",
-    "PairwiseRidge",
-    "ResidualPairModel",
-    "ResidualProductModel",
-)
+#: What stands on models of documents is loaded when it is used, from a folder of its own.
+_LAZY = {
+    "BilinearPairs": "pairs",
+    "PairModel": "pairs",
+    "PairwiseRidge": "pairs",
+    "ResidualPairModel": "pairs",
+    "ResidualProductModel": "pairs",
+    "DistilledModel": "stacking",
+    "StackedModel": "stacking",
+    "default_members": "stacking",
+    "default_student": "stacking",
+}
 #: The default model of each space of pairs. Its first parameter is a model of documents.
 _DEFAULTS = {PAIRS: "ResidualPairModel", SYMMETRIC_PAIRS: "ResidualProductModel"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_PAIRS:
-        return getattr(import_module("sklearn_rankcal.pairs"), name)
+    if name in _LAZY:
+        return getattr(import_module(f"sklearn_rankcal.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'sklearn_rankcal.models' has no attribute {name!r}")
 
 

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor
 
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import column_values, is_dataframe
+from sklearn_rankcal.utils._features import is_dataframe
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
@@ -141,34 +140,6 @@ def hash_queries(
 #: scikit-learn's trees read float32, and refuse infinity and numbers above 3e38. They also add up
 # all numbers of a table, and 10^8 numbers up to this limit do not overflow.
 LARGEST = 1e30
-
-
-class ClippedExtraTrees(ExtraTreesRegressor):
-    """Extremely randomised trees that take infinity and numbers that float32 cannot hold.
-
-    Numbers above 1e30 count as 1e30, and numbers below -1e30 as -1e30. Tables may be arrays and
-    data frames of numbers.
-    """
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ClippedExtraTrees:
-        """Fit the trees."""
-        return super().fit(_clipped(X), y, sample_weight)
-
-    def predict(self, X: Any) -> Any:
-        """Predict the mean of the trees; of few rows without scikit-learn's pool of threads."""
-        X = self._validate_X_predict(_clipped(X))
-        if X.shape[0] >= ROWS_FOR_THREADS:
-            return super().predict(X)
-        total = np.zeros(X.shape[0])
-        for tree in self.estimators_:
-            total += tree.tree_.predict(X)[:, 0]
-        return total / len(self.estimators_)
-
-
-def _clipped(X: Any) -> Any:
-    """Return the numbers of X within the limits, and NaN as it is."""
-    values = column_values(X, list(X.columns)) if is_dataframe(X) else X
-    return values if suits_forests(values) else np.clip(values, -LARGEST, LARGEST)
 
 
 def suits_forests(values: Any) -> bool:

@@ -39,27 +39,20 @@ class Model(ClonesCatBoost):
 
     Examples
     --------
-    A model that predicts the mean target of the training documents with the same number:
+    A slope for the first column, by least squares inside queries:
 
-    >>> import numpy as np
     >>> from sklearn_rankcal import CalibratedRanker
     >>> from sklearn_rankcal.models import Model
-    >>> class MeanOfEqual(Model):
+    >>> class FirstColumn(Model):
     ...     def fit(self, training):
-    ...         self.values_, place = np.unique(training.X[:, 0], return_inverse=True)
-    ...         count = np.bincount(place, training.weight)
-    ...         weighted = (
-    ...             training.targets
-    ...             if training.weight is None
-    ...             else (training.targets * training.weight)
-    ...         )
-    ...         self.means_ = np.bincount(place, weighted) / count
+    ...         inside = training.queries.center(training.X[:, 0])
+    ...         self.slope_ = inside @ training.targets / (inside @ inside)
     ...         return self
     ...
     ...     def predict(self, X, queries):
-    ...         return self.means_[np.searchsorted(self.values_, X[:, 0])]
+    ...         return self.slope_ * X[:, 0]
     >>> X, y, groups = [[1.0], [2.0], [1.0], [2.0]], [0, 2, 1, 2], [0, 0, 1, 1]
-    >>> CalibratedRanker(MeanOfEqual()).fit(X, y, groups=groups).predict(X, groups).tolist()
+    >>> CalibratedRanker(FirstColumn()).fit(X, y, groups=groups).predict(X, groups).tolist()
     [2, 1, 2, 1]
     """
 

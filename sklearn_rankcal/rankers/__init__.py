@@ -1,7 +1,6 @@
 """Rankers: estimators that learn to rank documents, or a fixed set of labels."""
 
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
-from sklearn_rankcal.rankers._distill import distill
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
 from sklearn_rankcal.rankers._wrapped_predictions import predict_order, predict_scores
@@ -13,7 +12,6 @@ __all__ = [
     "RankerMixin",
     "RelevanceRegressor",
     "ScoreRegressor",
-    "distill",
     "predict_order",
     "predict_scores",
 ]

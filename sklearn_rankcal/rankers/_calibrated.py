@@ -215,8 +215,8 @@ class CalibratedRanker(QueryRanker):
         data = data.learning(self.loss_)
         pairwise = self.loss_.space.is_pairwise
         check_unit(data.targets.largest() if pairwise else float(np.abs(data.targets).max()))
-        self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, model)
         fit_model(self, model, data, held_out)
+        self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, self.model_)
         return self
 
     # ---------------------------------------------------------------- what the model can take

@@ -22,9 +22,9 @@ from sklearn_rankcal.models._folds import (
     without_sparse_columns,
 )
 from sklearn_rankcal.models._model import Model
-from sklearn_rankcal.models._stacked import StackedModel
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.stacking._stacked import StackedModel
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import (
@@ -174,7 +174,7 @@ class DistilledModel(DocumentModel):
     @property
     def needs_dense(self) -> bool:  # type: ignore[override]
         """Whether the teacher takes only dense tables of numbers."""
-        return self.teacher is None or self.teacher.needs_dense
+        return self.teacher is None or getattr(self.teacher, "needs_dense", False)
 
     def learners(self) -> Iterator[Any]:
         """Yield those of the teacher, as scores of a teacher are not random."""

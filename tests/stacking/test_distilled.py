@@ -36,8 +36,8 @@ from sklearn_rankcal.models import (
     StackedModel,
     default_student,
 )
-from sklearn_rankcal.models._distilled import _Drawing
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.stacking._distilled import _Drawing
 from tests.few_trees import few_trees  # noqa: F401
 
 #: With these columns, the centred scores of linear models of z-scores are linear.
@@ -113,14 +113,14 @@ def test_what_the_student_cannot_express_is_reported(stack):
 
 
 def test_fewer_copies_are_drawn_of_many_rows(monkeypatch, stack):
-    monkeypatch.setattr("sklearn_rankcal.models._distilled._MOST_ROWS", 3 * len(DATA.y))
+    monkeypatch.setattr("sklearn_rankcal.stacking._distilled._MOST_ROWS", 3 * len(DATA.y))
     assert distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_ == 2 * len(DATA.y)
-    monkeypatch.setattr("sklearn_rankcal.models._distilled._MOST_ROWS", 100_000)
+    monkeypatch.setattr("sklearn_rankcal.stacking._distilled._MOST_ROWS", 100_000)
     for n_rows, n_copies in ((20_000, 41), (100, 1), (4_000, 8)):
-        monkeypatch.setattr("sklearn_rankcal.models._distilled._DRAWN_ROWS", n_rows)
+        monkeypatch.setattr("sklearn_rankcal.stacking._distilled._DRAWN_ROWS", n_rows)
         n_drawn = distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_
         assert n_drawn == min(40, n_copies) * len(DATA.y)
-    monkeypatch.setattr("sklearn_rankcal.models._distilled._MOST_ROWS", 1)
+    monkeypatch.setattr("sklearn_rankcal.stacking._distilled._MOST_ROWS", 1)
     assert distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_ == 0
 
 

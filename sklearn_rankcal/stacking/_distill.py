@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import DistilledModel, Training
+from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
+from sklearn_rankcal.stacking._distilled import DistilledModel
 from sklearn_rankcal.utils._features import insert_column, used_categories
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 

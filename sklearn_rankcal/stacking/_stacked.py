@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -20,11 +21,12 @@ from sklearn_rankcal.models._document import (
     learns_counts,
 )
 from sklearn_rankcal.models._folds import (
-    ClippedExtraTrees,
+    LARGEST,
     check_cv,
     divide_queries,
     fits_at_once,
     split_queries,
+    suits_forests,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._member_weights import (
@@ -43,8 +45,10 @@ from sklearn_rankcal.models._training import (
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import column_values, is_dataframe
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS
 from sklearn_rankcal.utils._typing import Floats
 
 Members = Sequence[tuple[str, Any, Any]]
@@ -52,6 +56,34 @@ Members = Sequence[tuple[str, Any, Any]]
 # so many rows they have at most so many leaves, and the stack was seen to rank as well.
 _ROWS_OF_FULL_TREES = 15_000
 _MAX_LEAVES = 1000
+
+
+class ClippedExtraTrees(ExtraTreesRegressor):
+    """Extremely randomised trees that take infinity and numbers that float32 cannot hold.
+
+    Numbers above 1e30 count as 1e30, and numbers below -1e30 as -1e30. Tables may be arrays and
+    data frames of numbers.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ClippedExtraTrees:
+        """Fit the trees."""
+        return super().fit(_clipped(X), y, sample_weight)
+
+    def predict(self, X: Any) -> Any:
+        """Predict the mean of the trees; of few rows without scikit-learn's pool of threads."""
+        X = self._validate_X_predict(_clipped(X))
+        if X.shape[0] >= ROWS_FOR_THREADS:
+            return super().predict(X)
+        total = np.zeros(X.shape[0])
+        for tree in self.estimators_:
+            total += tree.tree_.predict(X)[:, 0]
+        return total / len(self.estimators_)
+
+
+def _clipped(X: Any) -> Any:
+    """Return the numbers of X within the limits, and NaN as it is."""
+    values = column_values(X, list(X.columns)) if is_dataframe(X) else X
+    return values if suits_forests(values) else np.clip(values, -LARGEST, LARGEST)
 
 
 class StackedModel(Model, _BaseComposition):

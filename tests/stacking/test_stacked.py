@@ -26,12 +26,13 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     StackedModel,
     Training,
-    _stacked,
     default_members,
 )
-from sklearn_rankcal.models._folds import ClippedExtraTrees, query_folds
+from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._member_weights import _nonnegative_weights
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.stacking import _stacked
+from sklearn_rankcal.stacking._stacked import ClippedExtraTrees
 
 from ..few_trees import few_trees  # noqa: F401
 
@@ -44,7 +45,7 @@ MEMBERS = [("linear", None, LINEAR), ("forest", "labels", FOREST)]
 
 
 def fit(members=MEMBERS, **parameters):
-    return StackedModel(members, **parameters).fit(X, TARGETS, Q, labels=Y)
+    return StackedModel(members, **parameters).fit(Training(X, TARGETS, Q, labels=Y))
 
 
 class Predicts(RegressorMixin, BaseEstimator):
@@ -120,10 +121,10 @@ def test_a_weight_of_two_counts_as_two_equal_queries():
     twice = np.concatenate([np.arange(len(Y)), rows])
     codes = np.concatenate([Q.codes, Q.codes[rows] + 1000])
     doubled = Queries.from_groups(codes)
-    repeated = StackedModel(members, alpha=0.0).fit(X[twice], TARGETS[twice], doubled)
+    repeated = StackedModel(members, alpha=0.0).fit(Training(X[twice], TARGETS[twice], doubled))
     weight = np.where(Q.codes < 20, 2.0, 1.0)
     free = StackedModel([("a", None, _weighted(0)), ("b", None, _weighted(1))], alpha=0.0)
-    weighted = free.fit(X, TARGETS, Q, weight)
+    weighted = free.fit(Training(X, TARGETS, Q, weight))
     assert list(weighted.weights_.values()) == pytest.approx(list(repeated.weights_.values()))
 
 
@@ -131,7 +132,7 @@ def test_weights_may_differ_inside_a_query():
     """The scores and the targets are centred by the weighted mean of their query."""
     weight = 1.0 + (np.arange(len(Y)) % 3)
     model = StackedModel([(name, None, _weighted(k)) for k, name in enumerate("abc")], alpha=0.0)
-    model.fit(X, TARGETS, Q, weight)
+    model.fit(Training(X, TARGETS, Q, weight))
     root = np.sqrt(weight / Q.broadcast(Q.sizes))
     columns = np.column_stack([root * Q.center(X[:, k], weight) for k in range(3)])
     expected, _ = nnls(columns, root * Q.center(TARGETS, weight))
@@ -158,7 +159,7 @@ def test_members_that_nearly_cancel_each_other_get_no_large_weights():
     table = np.column_stack([X[:, 0], -X[:, 0] + 1e-8 * rng.normal(size=len(X))])
     members = [("a", None, column(0)), ("b", None, column(1))]
     targets = TARGETS + 1e7 * (table[:, 0] + table[:, 1])  # of the size of the targets
-    model = StackedModel(members).fit(table, targets, Q)
+    model = StackedModel(members).fit(Training(table, targets, Q))
     assert max(np.abs(model.predict(table, Q))) < 2 * np.abs(targets).max()
     assert max(model.weights_.values()) < 10
 
@@ -175,18 +176,18 @@ def test_members_that_rank_worse_than_chance_are_weighed_equally():
     """No non-negative weights are better than 0, but a ranking is needed."""
     against = np.column_stack([-TARGETS, -(TARGETS**3)])
     members = [("a", None, column(0)), ("b", None, column(1))]
-    model = StackedModel(members, alpha=0.0).fit(against, TARGETS, Q)
+    model = StackedModel(members, alpha=0.0).fit(Training(against, TARGETS, Q))
     assert model.shares_ == {"a": 0.5, "b": 0.5}
     only_constants = [("a", None, DocumentModel(DummyRegressor()))]
-    model = StackedModel(only_constants).fit(X, TARGETS, Q)
+    model = StackedModel(only_constants).fit(Training(X, TARGETS, Q))
     np.testing.assert_allclose(model.predict(X, Q), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("exponent", [-160, -60, 60, 160])
 def test_the_unit_of_the_targets_changes_no_share(exponent):
     members = [("linear", None, LINEAR), ("column", None, column(0))]
-    usual = StackedModel(members).fit(X, TARGETS, Q)
-    scaled = StackedModel(members).fit(X, np.ldexp(TARGETS, exponent), Q)
+    usual = StackedModel(members).fit(Training(X, TARGETS, Q))
+    scaled = StackedModel(members).fit(Training(X, np.ldexp(TARGETS, exponent), Q))
     assert scaled.shares_ == pytest.approx(usual.shares_)
     np.testing.assert_allclose(
         np.ldexp(scaled.predict(X, Q), -exponent), usual.predict(X, Q), rtol=1e-6, atol=1e-9
@@ -206,7 +207,7 @@ def test_the_penalty_draws_to_equal_shares_and_vanishes():
 
 def test_queries_of_one_document_change_no_weight():
     members = [(name, None, column(k)) for k, name in enumerate("ab")]
-    usual = StackedModel(members).fit(X, TARGETS, Q)
+    usual = StackedModel(members).fit(Training(X, TARGETS, Q))
     rng = np.random.default_rng(0)
     table = np.vstack([X, rng.normal(size=(200, X.shape[1]))])
     queries = Queries.from_groups(np.append(Q.codes, 1000 + np.arange(200)))
@@ -224,7 +225,7 @@ def test_no_member_sees_the_fold_that_it_predicts():
     assert np.bincount(model.fold_of_query_).tolist() == [10, 10, 10, 10]
     for fold, member in enumerate(model.members_["linear"]):
         rows, some = Q.select(model.fold_of_query_ != fold)
-        alone = clone(LINEAR).fit(X[rows], TARGETS[rows], some)
+        alone = clone(LINEAR).fit(Training(X[rows], TARGETS[rows], some))
         np.testing.assert_array_equal(member.regressor_.coef_, alone.regressor_.coef_)
 
 
@@ -236,7 +237,7 @@ def test_the_order_of_rows_does_not_matter():
     usual = fit(members).predict(X, Q)
     rows = np.random.default_rng(0).permutation(len(Y))
     shuffled = Queries.from_groups(DATA.groups[rows])
-    model = StackedModel(members).fit(X[rows], TARGETS[rows], shuffled, labels=Y[rows])
+    model = StackedModel(members).fit(Training(X[rows], TARGETS[rows], shuffled, labels=Y[rows]))
     np.testing.assert_allclose(model.predict(X[rows], shuffled), usual[rows], atol=1e-10)
 
 
@@ -472,7 +473,7 @@ def test_scores_enter_pairs_as_differences():
     loss = get_loss("pd")
     targets = loss.training_targets(Y, Q)
     pairs = BilinearPairs(alpha=1e12)  # so strong a penalty that the pairs add nothing
-    model = ResidualPairModel(StackedModel(MEMBERS), pairs).fit(X, targets, Q, labels=Y)
+    model = ResidualPairModel(StackedModel(MEMBERS), pairs).fit(Training(X, targets, Q, labels=Y))
     scores = model.scores_.predict(X, Q)[Q.codes == 0]
     first = model.predict(X, Q)[: len(scores) * (len(scores) - 1) // 2]
     i, j = np.triu_indices(len(scores), 1)
@@ -490,9 +491,9 @@ def test_the_trees_of_the_forest_are_limited_where_rows_are_many(monkeypatch):
     ]
     assert limits == [None, None, 1000]
     monkeypatch.setattr(_stacked, "_MAX_LEAVES", 10)
-    assert most_leaves(StackedModel().fit(X, TARGETS, Q, labels=Y)) > 10
+    assert most_leaves(StackedModel().fit(Training(X, TARGETS, Q, labels=Y))) > 10
     monkeypatch.setattr(_stacked, "_ROWS_OF_FULL_TREES", len(Y) - 1)
-    assert most_leaves(StackedModel().fit(X, TARGETS, Q, labels=Y)) == 10
+    assert most_leaves(StackedModel().fit(Training(X, TARGETS, Q, labels=Y))) == 10
     ranker = CalibratedRanker("stacked").fit(X, Y, groups=DATA.groups)
     assert most_leaves(ranker.model_) == 10
 
@@ -500,7 +501,7 @@ def test_the_trees_of_the_forest_are_limited_where_rows_are_many(monkeypatch):
 def test_default_members_fit_the_data():
     assert [name for name, _, _ in default_members(relevance=False)] == ["targets", "borda"]
     assert [name for name, _, _ in default_members(forest=False)] == ["targets", "borda", "labels"]
-    model = StackedModel(cv=2).fit(X, TARGETS, Q, labels=Y)
+    model = StackedModel(cv=2).fit(Training(X, TARGETS, Q, labels=Y))
     assert list(model.weights_) == ["targets", "borda", "labels", "forest"]
     assert sum(model.shares_.values()) == pytest.approx(1.0)
 
@@ -558,11 +559,11 @@ def test_a_member_that_fails_or_predicts_nan_is_named():
 
 def test_members_with_losses_need_labels_of_the_right_kind():
     with pytest.raises(ValueError, match="needs the labels"):
-        StackedModel(MEMBERS).fit(X, TARGETS, Q)
+        StackedModel(MEMBERS).fit(Training(X, TARGETS, Q))
     winner = Q.offsets[:-1]
     pairs = Preferences.from_pairs(winner, winner + 1, np.ones(len(winner)), Q)
     with pytest.raises(ValueError, match="cannot learn preferences"):
-        StackedModel(MEMBERS).fit(X, TARGETS, Q, labels=pairs)
+        StackedModel(MEMBERS).fit(Training(X, TARGETS, Q, labels=pairs))
 
 
 def test_few_rows_of_a_forest_are_predicted_as_scikit_learn_does():
