@@ -1,6 +1,6 @@
 """Metrics of rankings, scorers for model selection, and comparisons of rankings.
 
-Labels and rankings come in, and the mean of a measure over the queries comes out.
+The metric functions take labels and a ranking, and return the mean of the metric over queries.
 """
 
 from sklearn_rankcal.metrics._bootstrap import (

@@ -1,9 +1,9 @@
-"""How certain a mean over queries, or the difference of two, is: intervals and p-values.
+"""Intervals and p-values for means over queries and for differences between two rankings.
 
-The bootstrap alone is too certain of few queries. Its interval is therefore joined with Student's
-below 100 queries. P-values come from flipping the signs of the differences: if two rankings are
-equally good, the difference of a query is as likely to be negative as positive. The level of this
-test holds for any number of queries and heavy tails.
+The bootstrap interval is too short if there are few queries. Below 100 queries, it is therefore
+widened to include Student's interval. P-values come from a sign-flip test: if two rankings are
+equally good, the difference on a query is as likely to be negative as positive. The level of this
+test holds for any number of queries, also with heavy tails.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from sklearn_rankcal.utils._typing import Floats
 _CELLS = 1 << 22  # resampled queries in memory at a time
 _MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
 _WARNS = 10  # effective number of queries below which there is a warning
-_AS_ONE = 1.2  # below which Student's quantiles, with a fifth of a degree of freedom, say nothing
-_JOINS = 100  # effective number of queries below which intervals are no shorter than Student's
-_MOST_EXACT = 16  # up to this number of differences that are not 0, all signs are tried
-_BITS = 8  # queries that take their signs from one random byte
+_AS_ONE = 1.2  # effective number of queries below which intervals are infinite
+_JOINS = 100  # effective number of queries below which intervals include Student's
+_MOST_EXACT = 16  # up to this number of nonzero differences, all sign combinations are tried
+_BITS = 8  # number of queries whose signs come from one random byte
 _BYTES = 1 << 24  # random bytes in memory at a time
 
 
@@ -49,12 +49,18 @@ class Comparison:
         Bounds of the interval of the difference. If the p-value is larger than
         1 - confidence_level, the interval contains 0.
     p_value : float
-        Two-sided p-value of the hypothesis that each difference is as likely to be negative as
-        positive, by flipping signs.
+        Two-sided p-value of a sign-flip test. The null hypothesis is that each difference is as
+        likely to be negative as positive.
     n_queries : int
-        Number of queries that were compared.
+        Number of compared queries.
     confidence_level : float
         Confidence level of the interval.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import paired_bootstrap
+    >>> print(paired_bootstrap([0.5, 0.75, 1.0] * 4, [0.25, 0.5, 0.75] * 4))
+    0.7500 - 0.5000 = +0.2500 [+0.2500, +0.2500] (95 % interval, 12 queries)
     """
 
     first: float
@@ -76,14 +82,23 @@ class Comparison:
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """The mean of a metric over queries, with a bootstrap interval, of `evaluate_rankings`.
+    """The mean of a metric over queries, with an interval.
 
     Attributes
     ----------
     mean : float
         Mean of the metric over the queries on which it is defined.
-    low, high, n_queries, confidence_level
-        As in `Comparison`, for the mean.
+    low, high : float
+        Bounds of the interval of the mean.
+    n_queries : int
+        Number of queries on which the metric is defined.
+    confidence_level : float
+        Confidence level of the interval.
+
+    See Also
+    --------
+    evaluate_rankings : Returns such intervals if `confidence_level` is passed.
+    RunEvaluation.intervals : Returns such intervals for retrieval runs.
     """
 
     mean: float
@@ -108,16 +123,20 @@ def paired_bootstrap(
     confidence_level: float = 0.95,
     random_state: Any = 0,
 ) -> Comparison:
-    """Compare the values of a metric on each query, for example gathered over folds.
+    """Compare two rankings by the values of a metric on each query.
 
-    `evaluate_rankings` returns such values with ``return_per_query=True``.
+    `compare_rankings` computes the values and compares them. Call this function if you have the
+    values already, for example from several folds. ``evaluate_rankings(...,
+    return_per_query=True)`` returns such values.
 
-    The interval is the percentile interval of the bootstrap. Below 100 queries it is joined with
-    Student's interval, and it contains 0 if the p-value is larger than ``1 - confidence_level``. It
-    is infinite for one query. The p-value is the share of all ways to give the differences signs
-    that move their mean from 0 at least as far as the mean observed. With more than 16 differences
-    that are not 0, `n_resamples` random ways are drawn, and p is at least
-    1 / (n_resamples + 1). Five queries or fewer have no p-value below 0.0625.
+    The interval is the percentile interval of the bootstrap. Below 100 queries, it is widened to
+    include Student's interval. If the p-value is larger than ``1 - confidence_level``, it is
+    widened to include 0. For a single query, it is infinite.
+
+    The p-value comes from a sign-flip test. It is the share of all sign combinations of the
+    differences whose mean is at least as far from 0 as the observed mean. With more than 16 nonzero
+    differences, `n_resamples` sign combinations are sampled, and the p-value is at least
+    1 / (n_resamples + 1). With five queries or fewer, no p-value is below 0.0625.
 
     Parameters
     ----------
@@ -127,16 +146,16 @@ def paired_bootstrap(
     weight : array-like of shape (n_queries,), default=None
         Weight of each query. By default all weights are equal.
     n_resamples : int, default=10000
-        Number of bootstrap samples, and of random signs, at most 10,000,000.
+        Number of bootstrap samples, and of sampled sign combinations. At most 10,000,000.
     confidence_level : float, default=0.95
         Confidence level of the interval.
     random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples, which are those of `scipy.stats.bootstrap`, and signs.
+        Seed of the bootstrap samples (`scipy.stats.bootstrap`) and of the sampled signs.
 
     Returns
     -------
     comparison : Comparison
-
+        The means, their difference, its interval and its p-value.
     Raises
     ------
     ValueError
@@ -146,20 +165,20 @@ def paired_bootstrap(
     Warns
     -----
     UserWarning
-        If there are fewer than 10 queries, or unequal weights make as few of more.
+        If there are fewer than 10 queries, or if unequal weights reduce their effective number
+        below 10.
 
     References
     ----------
-    Fisher (1935). The design of experiments. Section 21, on the test by flipping signs.
+    Fisher (1935). The design of experiments. Section 21, on the sign-flip test.
 
     Phipson and Smyth (2010). Permutation p-values should never be zero. Statistical Applications in
     Genetics and Molecular Biology 9(1).
 
     Examples
     --------
-    The first ranking is better on ten of twelve queries, and equally good on two. Each of the
-    2 ** 10 ways to give the ten differences signs is as likely:
-
+    The first ranking is better on nine of twelve queries and equally good on three. Only two of the
+    2 ** 9 sign combinations are as extreme as the observed one:
     >>> from sklearn_rankcal.metrics import paired_bootstrap
     >>> comparison = paired_bootstrap([0.5, 0.75, 1.0, 0.25] * 3, [0.25, 0.5, 0.75, 0.25] * 3)
     >>> comparison.difference, comparison.p_value
@@ -196,7 +215,7 @@ def compare(
     random = check_random_state(random_state)
     low, high = _interval(a - b, weights, n_resamples, confidence_level, random)
     p_value = sign_flip_p_value(a, b, weights, n_resamples, random)
-    if p_value > 1 - confidence_level:  # of few differences that are not 0, the interval is short
+    if p_value > 1 - confidence_level:  # with few nonzero differences, the interval is too short
         low, high = min(low, 0.0), max(high, 0.0)
     mean_a, mean_b = np.average(a, weights=weights), np.average(b, weights=weights)
     return Comparison(
@@ -218,7 +237,7 @@ def interval_of_mean(
     confidence_level: float,
     random_state: Any = 0,
 ) -> MeanInterval:
-    """Return the mean of the values of queries, NaN where undefined, with its interval."""
+    """Return the mean over queries with its interval; NaN marks undefined values."""
     check_resampling(n_resamples, confidence_level)
     values, _, weights = _of_defined(values, values, weight)
     random = check_random_state(random_state)
@@ -228,18 +247,18 @@ def interval_of_mean(
 
 
 def check_resampling(n_resamples: int, confidence_level: float) -> None:
-    """Raise an error unless the number of samples and the confidence level are valid."""
+    """Check the number of samples and the confidence level."""
     check_number(confidence_level, "confidence_level", "(0, 1)")
     check_count(n_resamples, "n_resamples", most=_MOST_RESAMPLES)
 
 
 def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Keep the queries of positive weight on which both values are defined."""
+    """Keep the queries with positive weight on which both values are defined."""
     weights = np.ones_like(a) if weight is None else weight
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
     if not kept.any():
         raise ValueError(
-            "No query of positive weight has a defined value. NDCG, for example, is undefined if "
+            "No query with positive weight has a defined value. NDCG, for example, is undefined if "
             "all labels of a query are 0."
         )
     return a[kept], b[kept], weights[kept] / weights[kept].max()  # only ratios count
@@ -248,20 +267,21 @@ def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Fl
 def _interval(
     values: Floats, weights: Floats, n_resamples: int, level: float, random: Any
 ) -> tuple[float, float]:
-    """Return an interval of the weighted mean, no shorter than Student's if queries are few.
+    """Return an interval of the weighted mean, which includes Student's if there are few queries.
 
-    The bootstrap of n queries has (n - 1) / n of the variance, and tails that are too light.
-    Queries of unequal weight count as 1 / (the sum of their squared shares) queries (Kish, 1965).
+    The bootstrap of n queries underestimates the variance by the factor (n - 1) / n, and its tails
+    are too light. The effective number of queries with unequal weights is 1 / (the sum of the
+    squared shares of the weights) (Kish, 1965).
     """
     share = weights / weights.sum()
     n_effective = float(1 / (share @ share))
     if exceeds(_WARNS, n_effective, _WARNS):
         n = counted(len(values), "query")
         if round(n_effective) < len(values):
-            n += f", which by their weights count as {n_effective:.1f}"
+            n += f" (by their weights only {n_effective:.1f})"
         warn(
-            f"An interval of {n}: it is right only if their values are normally distributed, and "
-            "no difference of 5 queries or fewer has a p-value below 0.05. Evaluate on at least "
+            f"The interval is based on {n}. It is valid only if the values are normally "
+            "distributed. With 5 queries or fewer, no p-value is below 0.05. Evaluate on at least "
             f"{_WARNS} queries."
         )
     if n_effective < _AS_ONE:
@@ -292,28 +312,29 @@ def _resampled_means(values: Floats, weights: Floats, n_resamples: int, random: 
     return result.bootstrap_distribution[:n_resamples]
 
 
-# ---------------------------------------------------------------- the test by flipping signs
+# ---------------------------------------------------------------- the sign-flip test
 
 
 def sign_flip_p_value(
     first: Floats, second: Floats, weights: Floats, n_draws: int, random: Any
 ) -> float:
-    """Return the share of all signs that move the weighted mean difference at least as far from 0.
+    """Return the share of sign combinations with a weighted mean at least as far from 0.
 
-    With more than 16 differences that are not 0, `n_draws` signs of each are drawn. The observed
+    With more than 16 nonzero differences, `n_draws` sign combinations are sampled. The observed
     signs count as one more draw, which keeps the level for any number of draws (Phipson and Smyth,
     2010). The arrays have the shape (n_queries,).
     """
-    # Step 1: leave out the differences that are 0 up to rounding, which have no sign.
+    # Step 1: drop differences that are 0 up to rounding. They have no sign.
     sizes = np.abs(first) + np.abs(second)
     differs = exceeds(np.abs(first - second), 0.0, sizes)
     flipped, sizes = ((first - second) * weights)[differs], (sizes * weights)[differs]
-    # Step 2: sort by size. The order of the queries, and which ranking is first, must not matter.
+    # Step 2: sort by size, because the result must not depend on the order of the queries or of
+    # the two rankings.
     observed, size = abs(flipped.sum()), sizes.sum()
     flipped = np.sort(np.abs(flipped))
-    # Step 3: count the sums that are as far from 0. Equal sums come out with different rounding.
+    # Step 3: count the sums that are as far from 0. Equal sums may differ by rounding.
     if len(flipped) <= _MOST_EXACT:
-        # all signs of the first difference are those of the others, reversed
+        # by symmetry, the first difference can keep its sign
         sums = flipped[:1].sum() + _signed_sums(flipped[1:])
         return float(np.mean(~exceeds(observed, np.abs(sums), size)))
     count = np.count_nonzero(
@@ -323,7 +344,7 @@ def sign_flip_p_value(
 
 
 def _signed_sums(values: Floats) -> Floats:
-    """Return the sums of values with all signs, of shape (..., 2 ** n_values)."""
+    """Return the sums of the values for all sign combinations, shape (..., 2 ** n_values)."""
     sums = np.zeros((*values.shape[:-1], 1))
     for column in range(values.shape[-1]):
         value = values[..., column, np.newaxis]
@@ -332,9 +353,9 @@ def _signed_sums(values: Floats) -> Floats:
 
 
 def _drawn_sums(values: Floats, n_draws: int, random: Any) -> Floats:
-    """Return sums of values with random signs, of shape (n_draws,).
+    """Return sums of the values with random signs, shape (n_draws,).
 
-    A random byte looks up the sum of eight values, which takes an eighth of the additions.
+    Each random byte selects one of the 256 signed sums of eight values.
     """
     padded = np.pad(values, (0, -len(values) % _BITS)).reshape(-1, _BITS)
     sums = np.zeros(n_draws)
@@ -351,9 +372,18 @@ def _drawn_sums(values: Floats, n_draws: int, random: Any) -> Floats:
 
 
 class ComparisonTable(dict[str, NDArray[Any]]):
-    """A dict from the name of each column to an array, printed as a table.
+    """A dict of columns (name to array) that prints as a table.
 
-    ``pandas.DataFrame(table)`` makes a data frame of it.
+    ``pandas.DataFrame(table)`` converts it to a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.metrics import ComparisonTable
+    >>> ComparisonTable(first=np.array(["ours", "theirs"]), p_value=np.array([0.01, 0.5]))
+    first   p_value
+    ours     0.0100
+    theirs   0.5000
     """
 
     def __str__(self) -> str:
@@ -385,7 +415,7 @@ def compare_values(
     confidence_level: float,
     random_state: Any,
 ) -> ComparisonTable:
-    """Compare systems by their values on each query, which `values` maps by system and metric."""
+    """Compare systems pairwise; `values[system][metric]` holds one value per query."""
     if len(values) < 2:
         raise ValueError(f"There must be at least two rankings; got {len(values)}.")
     if baseline is None:

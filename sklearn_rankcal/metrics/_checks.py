@@ -1,4 +1,4 @@
-"""Parameters that all metrics share: their checks and their documentation."""
+"""Checks and documentation of the parameters that all metrics share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RankingData:
         return measure.per_query(self.ranking, self.relevance)
 
     def query_weight(self) -> NDArray[np.float64] | None:
-        """The weight of each query, the mean of the weights of its rows."""
+        """The weight of each query: the mean weight of its rows."""
         return None if self.weight is None else self.ranking.queries.mean(self.weight)
 
 
@@ -58,7 +58,7 @@ def read_ranking(
 ) -> RankingData:
     """Check the arguments that all metrics share.
 
-    `positions_as` is what a user writes to pass positions, for a warning.
+    `positions_as` tells a user in a warning how to pass positions.
     """
     if (y_score is None) == (ranks is None):
         raise ValueError(
@@ -99,15 +99,15 @@ def read_ranking(
 
 @contextmanager
 def _naming_evaluate_run() -> Iterator[None]:
-    """Add to an error about NaN where runs and qrels, whose outer merge has NaN, are evaluated."""
+    """Mention `evaluate_run` in errors about NaN; an outer merge of run and qrels contains NaN."""
     try:
         yield
     except ValueError as error:
         if "NaN" not in str(error):
             raise
         raise ValueError(
-            f"{error} If some documents were not judged, or judged ones were not found, call "
-            "evaluate_run(qrels, run)."
+            f"{error} If some documents were not judged, or some judged documents were not found, "
+            "call evaluate_run(qrels, run)."
         ) from None
 
 
@@ -119,13 +119,13 @@ def read_compared(
     ties: str,
     sample_weight: ArrayLike | None,
 ) -> RankingData:
-    """Check one of several rankings, which are all scores or, with `as_ranks`, all positions."""
+    """Check one of several rankings; with `as_ranks` they are positions, otherwise scores."""
     score, ranks = (None, given) if as_ranks else (given, None)
     kind = "rankings with as_ranks=True"
     return read_ranking(y_true, score, ranks, groups, ties, sample_weight, positions_as=kind)
 
 
-# From this number of documents on, scores 1 .. r of a single query are hardly a coincidence.
+# With at least this many documents, scores 1 .. r of a single query are hardly a coincidence.
 LONG_QUERY = 10
 
 
@@ -134,9 +134,12 @@ def looks_like_positions(
 ) -> bool:
     """Whether scores are probably positions, 1 = top, which would reverse the ranking.
 
-    In every query they are a permutation of 1 .. r; at least two queries have more than one
-    document, or one has at least `LONG_QUERY`; and they agree with the labels no better than the
-    reversed scores do, which accepts the scores r + 1 - position of a useful ranking.
+    This holds under three conditions:
+
+    1. In every query, the scores are a permutation of 1 .. r.
+    2. At least two queries have more than one document, or one has at least `LONG_QUERY`.
+    3. The scores agree with the labels no better than the reversed scores do. Scores
+       r + 1 - position of a useful ranking do not meet this condition.
     """
     if not has_positions(scores, queries):
         return False
@@ -147,7 +150,7 @@ def looks_like_positions(
 def contradicted_shares(
     scores: NDArray[np.float64], relevance: NDArray[np.float64], queries: Queries
 ) -> NDArray[np.float64]:
-    """The share of pairs of unequal relevance that the scores contradict, in queries with pairs."""
+    """The share of pairs that the scores order wrongly, for each query with pairs."""
     share = PairwiseAgreement().share(Ranking.from_scores(scores, queries), relevance)
     return share[~np.isnan(share)]
 
@@ -155,10 +158,10 @@ def contradicted_shares(
 def warn_of_positions(positions_as: str) -> None:
     """Warn that scores look like positions; see `looks_like_positions`."""
     warn(
-        "The scores look like positions: in every query they are the numbers 1 to r, and the "
-        "documents with more relevance do not have the larger ones. A score is larger for a better "
-        "document. Pass positions (1 = top), such as a ranker's predict, as "
-        f"{positions_as}; scores are what its decision_function returns.",
+        "The scores look like positions: in every query they are the numbers 1 to r, and larger "
+        "scores do not go with more relevance. Better documents must have larger scores. Pass "
+        f"positions (1 = top), such as the result of a ranker's predict, as {positions_as}; its "
+        "decision_function returns scores.",
         PositionsAsScoresWarning,
     )
 
@@ -181,9 +184,9 @@ def has_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
 def _flatten(
     y_true: Any, y_score: Any, ranks: Any, groups: Any, sample_weight: Any
 ) -> tuple[Any, Any, Any, Any, Queries | None]:
-    """Flatten arrays of shape (n_queries, n_documents), as scikit-learn's metrics take them.
+    """Flatten arrays of shape (n_queries, n_documents), the input of scikit-learn's metrics.
 
-    The last result is their partition into queries, or None if the arrays are not of this kind.
+    The last result holds the queries, or is None if the arrays do not have this shape.
     """
     if groups is not None or y_true is None or is_structured(y_true):
         return y_true, y_score, ranks, sample_weight, None
@@ -193,12 +196,12 @@ def _flatten(
         return y_true, y_score, ranks, sample_weight, None
     if shape[1] == 1 and shape[0] > 1:
         of_rows = y_score if y_score is not None else ranks
-        if np.shape(of_rows) != shape:  # a column of labels beside a 1-D array
+        if np.shape(of_rows) != shape:  # a column of labels with a 1-D array
             return y_true, y_score, ranks, sample_weight, None
         warn(
-            f"y_true has shape {shape}, and is read as {shape[0]:,} queries of one document each. "
-            "If it is a column of the documents, pass the column and the scores as 1-D arrays, by "
-            "y_true.ravel() or frame['relevance'], and groups=<query id of each row>."
+            f"y_true has shape {shape} and is read as {shape[0]:,} queries with one document each. "
+            "If the rows are documents, pass 1-D arrays, such as y_true.ravel() or "
+            "frame['relevance'], and groups=<query id of each row>."
         )
     flat: list[Any] = []
     for name, values in (("y_score", y_score), ("ranks", ranks), ("sample_weight", sample_weight)):
@@ -210,7 +213,7 @@ def _flatten(
 
 
 def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> NDArray[np.float64]:
-    """Replace undefined values, which are NaN, by `zero_division`, or keep them if it is "skip"."""
+    """Replace undefined values (NaN) by `zero_division`, or keep them if it is "skip"."""
     if isinstance(zero_division, str):
         if zero_division == "skip":
             return values
@@ -221,38 +224,43 @@ def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> N
 
 _SHARED = {
     "{shared}": """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
-        Relevance, where larger is better, or the structured array of `relevance_labels`.
-    y_score : array-like of the shape of `y_true`, default=None
-        Scores, where larger is better. Pass either `y_score` or `ranks`.
-    ranks : array-like of the shape of `y_true`, default=None
-        Position of each row inside its query, 1 = top, without ties.
+        Relevance, larger is better, or the structured array of `relevance_labels`.
+    y_score : array-like with the shape of `y_true`, default=None
+        Scores, larger is better. Pass either `y_score` or `ranks`.
+    ranks : array-like with the shape of `y_true`, default=None
+        Position of each row in its query, 1 = top, without ties.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. If None, the queries are those of structured labels, or the rows of a
-        2-D `y_true`. Otherwise all rows are one query, with a warning unless there is a single
-        row. To score a single query without a warning, pass ``numpy.zeros(n_documents)``, or
-        `y_true` of shape (1, n_documents).
+        Query id of each row. If None, the queries are read from structured labels or from the rows
+        of a 2-D `y_true`. Otherwise all rows are treated as one query, with a warning if there is
+        more than one row. To score a single query without a warning, pass
+        ``numpy.zeros(n_documents)``, or `y_true` of shape (1, n_documents).
     ties : {"average", "first", "worst", "best"}, default="average"
-        How equal scores are ranked. ``"average"`` is the mean of the metric over all orders of the
-        tied documents, in closed form; ``"first"`` is the order of the rows; ``"worst"`` and
-        ``"best"`` are the least and the most favourable order.
+        How equal scores are ranked. ``"average"`` takes the mean of the metric over all orders of
+        the tied documents, in closed form. ``"first"`` keeps the order of the rows. ``"worst"`` and
+        ``"best"`` take the least and the most favourable order.
     zero_division : {"skip", 0, 1}, default="skip"
-        The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
-        these queries out of the mean.
-    sample_weight : array-like of the shape of `y_true`, default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.""",
+        Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
+    sample_weight : array-like with the shape of `y_true`, default=None
+        Weight of each row. The weight of a query is the mean weight of its rows.""",
     "{k}": """k : int, default=None
-        Number of places that count. If None, every place counts.""",
+        Cutoff: only the first k places count. If None, every place counts.""",
     "{threshold}": """threshold : float, default=None
         A label of at least `threshold` is relevant. If None, labels must be 0 or 1.""",
     "{returns}": """Returns
     -------
     score : float
-        The mean over queries, where larger is better.""",
+        The mean over queries, larger is better. NaN, with a warning, if the metric is undefined on
+        all queries.
+    {raises}""",
+    "{raises}": """Raises
+    ------
+    ValueError, TypeError
+        If labels, scores, positions or a parameter are not valid, or if their lengths differ.""",
 }
 
 
 def documented_metric(function: _Function) -> _Function:
-    """Insert what the docstrings of metrics share, and check keywords."""
+    """Insert the shared parts of the docstring, and check keywords."""
     if function.__doc__:  # absent under python -OO
         for name, text in _SHARED.items():
             function.__doc__ = function.__doc__.replace(name, text)

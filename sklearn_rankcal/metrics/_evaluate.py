@@ -1,4 +1,4 @@
-"""Several metrics of one ranking, and comparisons of rankings over queries."""
+"""Evaluate a ranking by several metrics, and compare rankings."""
 
 from __future__ import annotations
 
@@ -45,39 +45,44 @@ def evaluate_rankings(
     random_state: Any = 0,
     **parameters: Any,
 ) -> dict[str, Any]:
-    """Compute several metrics of one ranking, which is sorted only once.
+    """Compute several metrics of one ranking.
 
+    The ranking is sorted once for all metrics.
     Parameters
     ----------
     {shared}
     metrics : str or sequence of str, default=("ndcg@10", "mrr")
         Names of metrics with their cutoffs, for example ``"map"`` or ``"precision@5"``.
     return_per_query : bool, default=False
-        Whether to return one value per query instead of their mean, and the ids of the queries.
-        The queries are in order of first appearance. The value is NaN for a query on which the
-        metric is undefined, unless `zero_division` replaces it.
+        Whether to return the value of each query instead of the mean. The queries are in order of
+        first appearance. The value is NaN if the metric is undefined on the query, unless
+        `zero_division` replaces it.
     confidence_level : float, default=None
-        Confidence level of an interval for each mean, for example 0.95, as in `paired_bootstrap`;
-        it does not include the randomness of the training. None computes no intervals.
+        If given, return an interval for each mean with this confidence level, for example 0.95.
+        The intervals are computed as in `paired_bootstrap`. They do not include the randomness of
+        training.
     n_resamples : int, default=10000
         Number of bootstrap samples.
     random_state : int, RandomState instance or None, default=0
-        Determines the bootstrap samples.
+        Seed of the bootstrap samples.
     **parameters
-        Parameters of the metrics, such as ``threshold``. Each is passed to those that have it.
+        Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
+        it.
 
     Returns
     -------
     values : dict
-        It maps the name of each metric to the mean over queries; with `return_per_query` to an
-        array with one value per query, and ``"query"`` to their ids; with `confidence_level` to a
-        `MeanInterval`. Smaller is better only for ``"pairwise_disagreement"``.
+        The mean over queries of each metric, by name. With `confidence_level`, each entry is a
+        `MeanInterval`. With `return_per_query`, each entry is an array with one value per query,
+        and the entry ``"query"`` holds the query ids. Larger is better, except for
+        ``"pairwise_disagreement"``.
 
     Raises
     ------
     ValueError, TypeError
-        If the input, a metric, a cutoff or a parameter is not valid, if `return_per_query` and
-        `confidence_level` are both given, or if a metric with an interval is undefined everywhere.
+        If the input, a metric, a cutoff or a parameter is not valid; if both `return_per_query` and
+        `confidence_level` are given; or if an interval is requested for a metric that is undefined
+        on all queries.
 
     Examples
     --------
@@ -95,9 +100,7 @@ def evaluate_rankings(
     0.7500 [0.5615, 0.9385] (95 % interval, 10 queries)
     """
     if return_per_query and confidence_level is not None:
-        raise ValueError(
-            "Pass either return_per_query=True or confidence_level=. An interval belongs to a mean."
-        )
+        raise ValueError("Pass either return_per_query=True or confidence_level=, not both.")
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     built = get_measures(names, parameters)
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
@@ -164,30 +167,30 @@ def compare_rankings(
     random_state: Any = 0,
     **parameters: Any,
 ) -> Comparison | dict[str, Comparison]:
-    """Compare two rankings of the same queries by an interval and a p-value over queries.
+    """Compare two rankings of the same queries, with an interval and a p-value.
 
-    `paired_bootstrap` says how they are computed, and what few queries can show.
-
+    `paired_bootstrap` describes how both are computed.
     Parameters
     ----------
     y_true, groups, ties, sample_weight
         As in the metric functions, such as `ndcg_score`.
     first, second : array-like of shape (n_documents,)
-        Scores, where larger is better. With ``as_ranks=True``, positions.
+        Scores, larger is better, or positions if ``as_ranks=True``.
     metric : str or sequence of str, default="ndcg@10"
-        The name of a metric, or several names, as in `evaluate_rankings`.
+        Name of a metric, or several names, as in `evaluate_rankings`.
     as_ranks : bool, default=False
         Whether `first` and `second` are positions, 1 = top, instead of scores.
     n_resamples, confidence_level, random_state
         As in `paired_bootstrap`.
     **parameters
-        Parameters of the metrics, such as ``threshold``. Each is passed to those that have it.
+        Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
+        it.
 
     Returns
     -------
     comparison : Comparison, or dict of str to Comparison
-        If `metric` is a sequence, a dict from each name to its comparison. Queries on which the
-        metric is undefined are left out.
+        The comparison, or a dict of comparisons by metric if `metric` is a sequence. Queries on
+        which the metric is undefined are left out.
 
     Raises
     ------
@@ -237,40 +240,42 @@ def compare_systems(
     random_state: Any = 0,
     **parameters: Any,
 ) -> ComparisonTable:
-    """Compare several rankings by several metrics, and correct for the number of comparisons.
+    """Compare several rankings by several metrics, and correct for multiple comparisons.
 
     Parameters
     ----------
     y_true, as_ranks, groups, ties, sample_weight, n_resamples, confidence_level, random_state
-        As in `compare_rankings`. If p-values are drawn, each is at least 1 / (n_resamples + 1), and
-        the smallest adjusted p-value is at least the number of comparisons times that. Eight
-        queries cannot show more than 0.0078, so that seven comparisons of them show nothing.
+        As in `compare_rankings`.
     systems : mapping of str to array-like of shape (n_documents,)
-        It maps the name of each of at least two systems to its scores, where larger is better,
-        or to its positions with ``as_ranks=True``.
+        Scores of at least two systems by name, larger is better, or positions if
+        ``as_ranks=True``.
     baseline : str, default=None
-        Name of the system with which each of the others is compared. If None, all pairs of systems
-        are compared.
+        Name of the system to compare all other systems with. If None, all pairs of systems are
+        compared.
     metrics : str or sequence of str, default="ndcg@10"
         Names of metrics, as in `evaluate_rankings`.
     **parameters
-        Parameters of the metrics. Each is passed to those metrics that have it.
+        Parameters of the metrics. Each is passed to the metrics that have it.
 
     Returns
     -------
     table : ComparisonTable
-        A dict of columns, arrays of shape (n_comparisons,), that prints as a table with one row for
-        each comparison. The columns are ``"metric"``, ``"first"`` and ``"second"``
-        (the names of the systems), ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first
-        minus second), ``"low"``, ``"high"``, ``"p_value"``, ``"adjusted_p_value"`` and
-        ``"n_queries"``. The interval from ``"low"`` to ``"high"`` is not corrected.
+        One row per metric and pair of systems. It is a dict of arrays of shape (n_comparisons,)
+        with the keys ``"metric"``, ``"first"`` and ``"second"`` (names of the systems),
+        ``"first_mean"``, ``"second_mean"``, ``"difference"`` (first minus second), ``"low"``,
+        ``"high"``, ``"p_value"``, ``"adjusted_p_value"`` and ``"n_queries"``. The p-values are
+        adjusted by Holm's method. The intervals from ``"low"`` to ``"high"`` are not corrected.
 
     Raises
     ------
     ValueError, TypeError
-        If the systems or the baseline are not valid, and in the cases of
-        `compare_rankings`.
+        If the systems or the baseline are not valid, and in the cases of `compare_rankings`.
 
+    Notes
+    -----
+    The smallest adjusted p-value is at least the number of comparisons times the smallest possible
+    p-value. The latter is 1 / (n_resamples + 1) if sign combinations are sampled. With eight
+    queries it is 0.0078: seven comparisons cannot reach the level 0.05.
     Examples
     --------
     >>> import numpy as np
@@ -306,7 +311,7 @@ def _values(
     ties: Ties,
     sample_weight: ArrayLike | None,
 ) -> tuple[dict[str, dict[str, Floats]], Floats | None]:
-    """The values of each system and metric for each query, and the weights of the queries."""
+    """Return values[system][metric], one value per query, and the weights of the queries."""
     built = get_measures(metrics, parameters)
     values: dict[str, dict[str, Floats]] = {}
     for system, ranking in systems.items():

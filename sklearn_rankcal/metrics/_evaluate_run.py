@@ -1,4 +1,4 @@
-"""Metrics of runs against qrels, as trec_eval computes them: `evaluate_run` and `compare_runs`."""
+"""Evaluate retrieval runs against qrels, as trec_eval does: `evaluate_run` and `compare_runs`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Bools, Ints
 
-#: The metrics of a list that need not contain all documents. The others compare whole orders.
+#: Metrics of a list that may lack documents. All other metrics compare complete orders.
 _OF_LISTS = ("dcg", "err", "eru", "map", "mrr", "ndcg", "precision", "recall")
-_SHOWN = 10  # first places, whose share of judged documents is reported
+_SHOWN = 10  # the share of judged documents is reported for this number of first places
 
 Unjudged = Literal["irrelevant", "skip"]
 Missing = Literal["zero", "skip"]
@@ -51,18 +51,27 @@ Missing = Literal["zero", "skip"]
 class RunEvaluation(dict[str, float]):
     """The metrics of a run: a dict from the name of each metric to its mean over queries.
 
-    ``pandas.DataFrame({name: evaluation, ...}).T`` is a table of several runs.
+    `evaluate_run` returns it. ``pandas.DataFrame({name: evaluation, ...}).T`` is a table of several
+    runs.
 
     Attributes
     ----------
     per_query : dict of str to ndarray of shape (n_queries,)
-        The values of each metric, NaN for queries that are left out, and the ids under ``"query"``.
+        The values of each metric by name, NaN for queries that are left out. The entry ``"query"``
+        holds the query ids.
     missing : list of str
-        Judged queries that the run lacks.
+        Judged queries that are missing from the run.
     n_unknown : int
         Number of queries of the run that are not in the qrels. They are left out.
     judged_share : float
         The share of judged documents among the first ten places of the run, in judged queries.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import evaluate_run
+    >>> evaluation = evaluate_run({"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": {"b": 2.0, "a": 1.0}})
+    >>> evaluation["mrr"], evaluation.per_query["mrr"].tolist(), evaluation.missing
+    (0.25, [0.5, 0.0], ['q2'])
     """
 
     def __init__(
@@ -105,7 +114,15 @@ class RunEvaluation(dict[str, float]):
         Returns
         -------
         intervals : dict of str to MeanInterval
-            It maps the name of each metric to its mean with the interval.
+            The mean of each metric with its interval, by name.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal.metrics import evaluate_run
+        >>> qrels = {f"q{q}": {"a": 1, "b": 0} for q in range(12)}
+        >>> run = {f"q{q}": {"a": q % 4, "b": 0.5} for q in range(12)}
+        >>> print(evaluate_run(qrels, run, metrics="mrr").intervals()["mrr"])
+        0.8750 [0.7313, 1.0187] (95 % interval, 12 queries)
         """
         return {
             name: interval_of_mean(values, None, n_resamples, confidence_level, random_state)
@@ -144,55 +161,57 @@ def evaluate_run(
     threshold: float = 1,
     **parameters: Any,
 ) -> RunEvaluation | dict[str, RunEvaluation]:
-    """Compute metrics of a retrieval run, the documents that a system found, against qrels.
+    """Evaluate a retrieval run (the documents that a system found) against qrels (judgements).
 
-    The ideal ranking of NDCG, and the number of relevant documents of recall and of average
-    precision, are those of the qrels: a relevant document that was not found counts. A merge of
-    both tables cannot say this, and metrics of its rows are too high.
+    Relevant documents that the run did not find count: they are part of the ideal ranking of NDCG
+    and of the number of relevant documents in recall and average precision. An inner merge of both
+    tables loses these documents, and metrics of its rows are too high.
 
     Parameters
     ----------
     qrels : data frame, dict of dicts, or path
         The judged documents: a data frame with the columns ``query_id``, ``doc_id`` and
-        ``relevance``, a dict such as ``{"q1": {"d1": 2}}``, or a file of TREC, also ``.gz``. Ids
-        are compared as text. Negative relevance, such as spam of TREC's web tracks, counts as 0.
+        ``relevance``, a dict such as ``{"q1": {"d1": 2}}``, or the path of a TREC file, also
+        ``.gz``. Ids are compared as text. Negative relevance, as for spam in TREC's web tracks,
+        counts as 0.
     run : data frame, dict of dicts, path, or dict of several of these by name
-        The documents that were found: a data frame with the columns ``query_id``, ``doc_id`` and
-        ``score``, where larger is better, or ``rank``, 1 = top; a dict such as
-        ``{"q1": {"d1": 0.7}}``; or a file. The order of the rows does not count.
+        The retrieved documents: a data frame with the columns ``query_id``, ``doc_id`` and
+        ``score`` (larger is better) or ``rank`` (1 = top), a dict such as
+        ``{"q1": {"d1": 0.7}}``, or the path of a TREC file. The order of the rows does not matter.
     metrics : str or sequence of str, default=("ndcg@10", "map", "mrr")
         Names of metrics: ``"dcg"``, ``"err"``, ``"eru"``, ``"map"``, ``"mrr"``, ``"ndcg"``,
         ``"precision"`` and ``"recall"``, with cutoffs, for example ``"recall@100"``.
     unjudged : {"irrelevant", "skip"}, default="irrelevant"
-        How to count documents of the run that are not in the qrels. ``"skip"`` removes them before
+        How to treat retrieved documents that are not in the qrels. ``"skip"`` removes them before
         the places are counted.
     missing : {"zero", "skip"}, default="zero"
-        How to count queries of the qrels that the run lacks. Queries of the run that are not in the
-        qrels are always left out.
+        How to count queries of the qrels that are missing from the run. Queries of the run that are
+        not in the qrels are always left out.
     ties : {"average", "trec_eval", "first", "worst", "best"}, default="average"
-        How equal scores are ranked, as in the metrics such as `ndcg_score`. ``"trec_eval"`` rounds
-        scores to float32, and sorts equal ones by descending document id.
+        How equal scores are ranked, as in `ndcg_score`. ``"trec_eval"`` rounds scores to float32,
+        and sorts equal scores by descending document id.
     zero_division : {"skip", 0, 1}, default=0
-        The value of a metric for a query without a relevant document. trec_eval takes 0.
+        Value of queries on which the metric is undefined, because no document is relevant.
+        ``"skip"`` leaves them out of the mean. trec_eval uses 0.
     threshold : float, default=1
-        Documents with at least this relevance are relevant to the metrics of binary relevance.
+        For metrics of binary relevance: documents with at least this relevance are relevant.
     **parameters
-        Parameters of the metrics. Each is passed to those that have it. The NDCG of trec_eval has
-        ``gain="linear"``.
+        Parameters of the metrics. Each is passed to the metrics that have it. Pass
+        ``gain="linear"`` for the NDCG of trec_eval.
 
     Returns
     -------
     evaluation : RunEvaluation, or dict of str to RunEvaluation
-        A dict from each metric to its mean over queries, with the values of each query, intervals,
-        and the numbers of missing queries and unjudged documents. For several runs, a dict of
-        these.
+        The mean over queries of each metric, a dict by name. Its attributes and methods give the
+        value of each query, intervals, missing queries and the share of judged documents. For
+        several runs, a dict of evaluations by run.
 
     Raises
     ------
     ValueError, TypeError
-        If a table lacks a column, has a document twice in a query or a number that is not finite,
-        if a line of a file has other fields, if no query of a run is in the qrels, or if a metric
-        or a parameter is not valid.
+        If a table lacks a column, contains a document twice in a query, or contains a number that
+        is not finite; if a line of a file does not have the fields of its format; if no query of a
+        run is in the qrels; or if a metric or a parameter is not valid.
 
     Warns
     -----
@@ -203,11 +222,11 @@ def evaluate_run(
 
     Notes
     -----
-    For n rows in the run and m in the qrels, the cost is O(n log n + m log m).
+    The cost is O(n log n + m log m) for n rows in the run and m rows in the qrels.
 
     Examples
     --------
-    The query q1 has two relevant documents, and the run found one of them:
+    The query q1 has two relevant documents. The run found one of them:
 
     >>> from sklearn_rankcal.metrics import evaluate_run
     >>> qrels = {"q1": {"a": 1, "b": 1, "c": 0}, "q2": {"a": 1}}
@@ -256,8 +275,8 @@ def compare_runs(
     Returns
     -------
     table : ComparisonTable
-        As that of `compare_systems`: one row for each metric and pair of runs, with the difference,
-        its interval over queries, and its p-value, which is also adjusted for the number of rows.
+        As in `compare_systems`: one row for each metric and pair of runs, with the difference, its
+        interval, its p-value and its adjusted p-value.
 
     Raises
     ------
@@ -307,7 +326,7 @@ def _evaluate(
     threshold: float,
     parameters: dict[str, Any],
 ) -> dict[str, RunEvaluation]:
-    """The evaluation of each run by its name; a single run is called "run"."""
+    """Return the evaluation of each run by name; a single run is called "run"."""
     check_choice(unjudged, "unjudged", ("irrelevant", "skip"))
     check_choice(missing, "missing", ("zero", "skip"))
     check_choice(ties, "ties", (*TIES, "trec_eval"))
@@ -343,9 +362,9 @@ def _measures(names: list[str], threshold: float, parameters: dict[str, Any]) ->
     for name, kind in zip(names, kinds, strict=True):
         if kind not in [MEASURES[known] for known in _OF_LISTS]:
             raise ValueError(
-                f"{name!r} compares the orders of all documents, and a run has only those that "
-                "were found. Pass the documents that both have to evaluate_rankings. Metrics of "
-                f"runs: {', '.join(_OF_LISTS)}."
+                f"{name!r} compares the orders of all documents, but a run contains only retrieved "
+                "documents. Pass the documents that are in both tables to evaluate_rankings. "
+                f"Metrics of runs: {', '.join(_OF_LISTS)}."
             )
     if any("threshold" in parameters_of(kind) for kind in kinds):
         parameters = {"threshold": threshold, **parameters}
@@ -353,7 +372,7 @@ def _measures(names: list[str], threshold: float, parameters: dict[str, Any]) ->
 
 
 class _Judged:
-    """Qrels that are ready to be looked up; `relevance` is in the order of the sorted `keys`."""
+    """Qrels as a lookup table; `relevance` is in the order of the sorted `keys`."""
 
     def __init__(self, listed: Listed) -> None:
         self.listed = listed
@@ -367,15 +386,15 @@ class _Judged:
         self.relevance = np.maximum(listed.values, 0.0)[order]
 
     def keys_of(self, query: Ints, document: Ints) -> Ints:
-        """One number for each query and document, -1 for documents that are not known."""
+        """Return one number for each query and document, -1 for unknown documents."""
         return np.where(document >= 0, query * len(self.documents) + document, -1)
 
 
 class _FoundDocuments:
-    """The documents of a run in the judged queries, and behind them the judged ones that it lacks.
+    """The retrieved documents of judged queries, followed by judged documents that were not found.
 
-    `relevance` and the rows of `queries` are in this order. `missing` (n_queries,) says which
-    judged queries the run does not have.
+    `relevance` and the rows of `queries` are in this order. `missing` (n_queries,) tells which
+    judged queries are missing from the run.
     """
 
     def __init__(self, judged: _Judged, listed: Listed, name: str) -> None:
@@ -385,8 +404,8 @@ class _FoundDocuments:
             raise no_query_in_common(judged.listed.queries, listed.queries, name)
         if to_document.max() < 0:
             warn(
-                f"No document of {name} is in the qrels: its ids are such as "
-                f"{few(listed.documents)}, and those of the qrels such as "
+                f"No document of {name} is in the qrels: its ids look like "
+                f"{few(listed.documents)}, the ids of the qrels look like "
                 f"{few(judged.listed.documents)}. All metrics are 0."
             )
         self.n_unknown = int((to_query < 0).sum())
@@ -409,7 +428,7 @@ class _FoundDocuments:
 
     def warn_of_positions(self) -> None:
         """Warn if the scores look like positions, 1 = top, which would reverse the ranking."""
-        if len(self._rows) < LONG_QUERY:  # by chance
+        if len(self._rows) < LONG_QUERY:  # may be a coincidence
             return
         _, codes = np.unique(self._listed.query[self._rows], return_inverse=True)
         queries = Queries.from_codes(codes)
@@ -417,15 +436,14 @@ class _FoundDocuments:
         if looks_like_positions(scores, relevance, queries):
             warn(
                 f"The scores of {self._name} look like positions: in every query they are the "
-                "numbers 1 to r, and the documents with more relevance do not have the larger "
-                "ones. A score is larger for a better document. Name the column of positions "
-                "'rank', and drop the column 'score'. In a file of TREC, the fifth field is the "
-                "score.",
+                "numbers 1 to r, and larger scores do not go with more relevance. Better documents "
+                "must have larger scores. Name the column of positions 'rank', and drop the column "
+                "'score'. In a TREC file, the fifth field is the score.",
                 PositionsAsScoresWarning,
             )
 
     def ranking(self, ties: str, skip_unjudged: bool) -> Ranking:
-        """Rank the documents that were found, or those of them that were judged."""
+        """Rank the retrieved documents; with `skip_unjudged`, only the judged ones."""
         scores = self._scores
         if ties == "trec_eval":
             largest = np.finfo(np.float32).max
@@ -439,7 +457,7 @@ class _FoundDocuments:
         return ranking.break_ties(-self.relevance if ties == "best" else self.relevance)
 
     def _text_places(self, ranking: Ranking) -> Ints:
-        """The place of the id of each tied document among them, in descending order of texts."""
+        """Number the tied documents by descending id (as text)."""
         assert ranking.start is not None and ranking.stop is not None
         tied = ranking.order[ranking.stop - ranking.start > 1]
         different, code = np.unique(self._listed.document[self._rows[tied]], return_inverse=True)
@@ -449,6 +467,6 @@ class _FoundDocuments:
         return places
 
     def judged_share(self, ranking: Ranking) -> float:
-        """The share of judged documents at the first places of a ranking with the unjudged ones."""
+        """The share of judged documents at the first places; `ranking` contains unjudged ones."""
         first = ranking.order[ranking.queries.place < _SHOWN]
         return float(self._known[first[self._listed_rows[first]]].mean())

@@ -1,6 +1,6 @@
-"""The metric functions: each checks its input and returns the mean of a measure over queries.
+"""Metric functions: each checks its input and returns the mean of a measure over queries.
 
-The parameters and defaults of a function are those of the measure, a class of `losses.MEASURES`.
+A function takes its parameters and defaults from the measure, a class of `losses.MEASURES`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Scores = ArrayLike | None
 
 
 class _Options(TypedDict, total=False):
-    """The keyword parameters that all metrics share; type checkers know them by this class."""
+    """The keyword parameters that all metrics share, for type checkers."""
 
     ranks: ArrayLike | None
     groups: ArrayLike | None
@@ -82,7 +82,7 @@ def _mean(
     sample_weight: ArrayLike | None = None,
     **parameters: Any,
 ) -> float:
-    """The mean over queries of the measure with a name and parameters."""
+    """Return the mean over queries of a measure, given its name and parameters."""
     measure = MEASURES[name](**parameters)
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
     values = fill_undefined(data.values(measure), zero_division)
@@ -93,7 +93,7 @@ _SHARED = [each for each in inspect.signature(_mean).parameters.values() if each
 
 
 def _metric(name: str) -> Callable[[_Function], _Function]:
-    """Spell out the options of a metric in its signature and docstring, from the measure `name`."""
+    """Write the options of the measure `name` into the signature and docstring of a metric."""
     kind = MEASURES[name]
     of_kind = inspect.signature(kind).parameters
     own = [
@@ -112,14 +112,14 @@ def _metric(name: str) -> Callable[[_Function], _Function]:
 
 @_metric("precision")
 def precision_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
-    """Precision@k: the share of relevant documents among the first k.
+    """Compute precision@k: the share of relevant documents among the first k.
 
     Parameters
     ----------
     {shared}
     k : int, default=10
-        Number of places that count. The number of relevant documents is divided by k even if the
-        query has fewer documents.
+        Cutoff: only the first k places count. The number of relevant documents is divided by k even
+        if the query has fewer documents.
     {threshold}
 
     {returns}
@@ -135,13 +135,13 @@ def precision_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack
 
 @_metric("recall")
 def recall_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
-    """Recall@k: the share of the relevant documents that stand among the first k.
+    """Compute recall@k: the share of the relevant documents that are among the first k.
 
     Parameters
     ----------
     {shared}
     k : int, default=10
-        Number of places that count.
+        Cutoff: only the first k places count.
     {threshold}
 
     {returns}
@@ -159,14 +159,17 @@ def recall_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_B
 
 @_metric("map")
 def map_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
-    """Mean average precision: the mean of the precision at the places of the relevant documents.
+    """Compute mean average precision (MAP).
+
+    The average precision of a query is the mean of the precision at the places of its relevant
+    documents.
 
     Parameters
     ----------
     {shared}
     k : int, default=None
-        Number of places that count; a relevant document below place k counts as precision 0, as in
-        trec_eval's map_cut. If None, every place counts.
+        Cutoff: a relevant document below place k counts as precision 0, as in trec_eval's map_cut.
+        If None, every place counts.
     {threshold}
 
     {returns}
@@ -182,13 +185,14 @@ def map_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) 
 
 @_metric("mrr")
 def mrr_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
-    """Mean reciprocal rank (MRR): 1 / position of the first relevant document of a query.
+    """Compute mean reciprocal rank (MRR): 1 / position of the first relevant document of a query.
 
     Parameters
     ----------
     {shared}
     k : int, default=None
-        Number of places that count; 0 if none of them is relevant. If None, every place counts.
+        Cutoff: the value is 0 if none of the first k documents is relevant. If None, every place
+        counts.
     {threshold}
 
     {returns}
@@ -204,10 +208,10 @@ def mrr_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) 
 
 @_metric("auc")
 def auc_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Threshold]) -> float:
-    """Area under the ROC curve (AUC) of each query.
+    """Compute the area under the ROC curve (AUC) of each query.
 
-    It is the share of pairs of a relevant and an irrelevant document in which the relevant document
-    stands above the other. A pair whose scores tie counts half.
+    AUC is the share of pairs of a relevant and an irrelevant document that are ranked in the right
+    order. A tied pair counts half.
 
     Parameters
     ----------
@@ -227,15 +231,16 @@ def auc_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Threshold
 
 @_metric("dcg")
 def dcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -> float:
-    """Discounted cumulative gain: DCG@k, the sum over the first k places j of gain / log2(1 + j).
+    """Compute discounted cumulative gain (DCG): the sum over places j of gain / log2(1 + j).
 
     Parameters
     ----------
     {shared}
     {k}
     gain : {"exp2", "linear"} or callable, default="exp2"
-        The gain of a document with relevance y: ``2**y - 1``, as in LightGBM and XGBoost; ``y``, as
-        in scikit-learn and trec_eval; or a function from arrays of relevance to gains >= 0.
+        Gain of a document with relevance y. ``"exp2"`` is ``2**y - 1``, as in LightGBM and XGBoost.
+        ``"linear"`` is ``y``, as in scikit-learn and trec_eval. A function maps an array of
+        relevance to gains >= 0.
 
     {returns}
 
@@ -250,23 +255,24 @@ def dcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -
 
 @_metric("ndcg")
 def ndcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -> float:
-    """NDCG@k, by default with the gain 2^y - 1, where scikit-learn's `ndcg_score` has the gain y.
+    """Compute normalised discounted cumulative gain (NDCG).
 
-    It is DCG@k over the largest DCG@k that the labels allow. scikit-learn also counts a query
-    without gain as 0: ``gain="linear", zero_division=0`` gives its value.
+    NDCG@k is DCG@k divided by the DCG@k of the best ranking. The default differs from
+    scikit-learn's `ndcg_score`, which uses the gain y instead of 2^y - 1 and counts a query without
+    gain as 0. Pass ``gain="linear", zero_division=0`` to get the same value.
 
     Parameters
     ----------
     {shared}
     {k}
     gain : {"exp2", "linear"} or callable, default="exp2"
-        The gain of a document, as in `dcg_score`.
+        Gain of a document, as in `dcg_score`.
 
     {returns}
 
     Examples
     --------
-    If scores tie, the metric is averaged over all orders of the tied documents. The order of the
+    With tied scores, the metric is averaged over all orders of the tied documents. The order of the
     rows does not matter:
 
     >>> from sklearn_rankcal.metrics import ndcg_score
@@ -278,15 +284,17 @@ def ndcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) 
 
 @_metric("eru")
 def eru_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Utility]) -> float:
-    """Expected rank utility: sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
+    """Compute expected rank utility (ERU).
+
+    ERU is sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
 
     Parameters
     ----------
     {shared}
     neutral : float, default=0
-        Neutral relevance. A document adds to the metric only if its relevance is larger.
+        Neutral relevance. A document counts only if its relevance is larger.
     half_life : float, default=5
-        The place whose discount is one half. It must be larger than 1.
+        The place at which the discount is one half. It must be larger than 1.
 
     {returns}
 
@@ -301,23 +309,24 @@ def eru_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Utility])
 
 @_metric("err")
 def err_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Cascade]) -> float:
-    """Expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
+    """Compute expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
 
-    R_j = G(y) is the probability that the document at place j, of relevance y, satisfies the user.
+    R_j = G(y) is the probability that the document at place j, with relevance y, satisfies the
+    user.
 
     Parameters
     ----------
     {shared}
     {k}
     max_relevance : float, default=None
-        The highest relevance of the whole collection. If None, it is the largest label of
-        `y_true`, which may lack the highest relevance. It must be None if `gain` is a function.
+        The highest grade of the relevance scale. If None, the largest label of `y_true` is used;
+        set it if `y_true` may lack the highest grade. It must be None if `gain` is a function.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
-        array of relevance to an array of probabilities, numbers in [0, 1].
+        The function G. ``"exp2"`` is ``(2**y - 1) / 2**max_relevance``, and ``"linear"`` is
+        ``y / max_relevance``. A function maps an array of relevance to probabilities in [0, 1].
     discount : callable, default=None
-        F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
-        decrease. None is the place itself.
+        The function F. It maps the array of places 1, 2, ... to non-decreasing numbers >= 1. If
+        None, F(j) = j.
 
     {returns}
 
@@ -332,7 +341,7 @@ def err_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Cascade])
 
 @_metric("spearman")
 def spearman_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Options]) -> float:
-    """Spearman's rank correlation between the ranking and the order of the labels.
+    """Compute Spearman's rank correlation between the ranking and the labels.
 
     Parameters
     ----------
@@ -342,8 +351,8 @@ def spearman_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Opti
 
     Examples
     --------
-    If scores tie, the mean over all orders of the tied documents is smaller than Pearson's
-    correlation of the midranks of both:
+    With tied scores, the mean over all orders of the tied documents is smaller than Pearson's
+    correlation of the midranks:
 
     >>> from sklearn_rankcal.metrics import spearman_score
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
@@ -354,11 +363,11 @@ def spearman_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Opti
 
 @_metric("kendall_tau")
 def kendall_tau_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Pairs]) -> float:
-    """Kendall's tau: (concordant - discordant pairs) / pairs whose labels differ.
+    """Compute Kendall's tau: (concordant - discordant pairs) / pairs with different labels.
 
-    A pair whose labels differ is discordant if the document with the larger label stands below the
-    other. A pair whose scores tie is neither. If labels tie, the metric is Somers' D given the
-    labels, so that the best ranking still reaches 1.
+    A pair is discordant if the document with the larger label is ranked lower. A pair with tied
+    scores is neither concordant nor discordant. With tied labels, the metric is Somers' D given the
+    labels, and the best ranking still reaches 1.
 
     Parameters
     ----------
@@ -383,10 +392,10 @@ def kendall_tau_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_P
 def pairwise_disagreement_loss(
     y_true: Any, y_score: _Scores = None, **options: Unpack[_NormalizedPairs]
 ) -> float:
-    """Pairwise disagreement: the share of pairs that are ranked in the wrong order.
+    """Compute pairwise disagreement: the share of pairs that are ranked in the wrong order.
 
-    The pairs are those of documents i and j of a query whose labels differ, y_i > y_j. The order is
-    wrong if document j stands above document i.
+    A pair consists of two documents i and j of a query with labels y_i > y_j. The order is wrong if
+    document j is ranked above document i.
 
     Parameters
     ----------
@@ -399,11 +408,13 @@ def pairwise_disagreement_loss(
     Returns
     -------
     loss : float
-        The mean over queries, where smaller is better.
+        The mean over queries, smaller is better. NaN, with a warning, if the loss is undefined on
+        all queries.
+    {raises}
 
     Examples
     --------
-    A pair whose scores tie counts half:
+    A pair with tied scores counts half:
 
     >>> from sklearn_rankcal.metrics import pairwise_disagreement_loss
     >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)

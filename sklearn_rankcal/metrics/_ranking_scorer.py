@@ -1,4 +1,4 @@
-"""Scorers for `GridSearchCV(scoring=...)`: each measure has one, so that none is registered."""
+"""Scorers for `GridSearchCV(scoring=...)`, one for each measure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sklearn_rankcal.utils._wrapped import (
     refuse_hidden_ranker,
 )
 
-#: The measures of losses that have another name.
+#: The measures of losses that have a different name.
 _OF_LOSSES = {
     "map_by_scores": "map",
     "pd": "pairwise_disagreement",
@@ -41,23 +41,26 @@ _OF_LOSSES = {
 class RankingScorer:
     """A scorer: ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns a float.
 
-    `get_ranking_scorer` builds one and describes the parameters. The scorer passes the queries to
-    ``estimator.predict``, which the scorers of `sklearn.metrics.make_scorer` never do. They come
-    from `groups`, which scikit-learn passes if metadata routing is enabled, from structured labels,
-    or from the ranker's `group_column`; without queries it raises an error. In label ranking, where
-    y has two or three dimensions, every row is a query. The name of a scorer of a loss begins with
-    ``neg_``.
+    Build scorers with `get_ranking_scorer`, which describes the parameters.
+
+    The scorer passes the queries to ``estimator.predict``; scorers of `sklearn.metrics.make_scorer`
+    do not. It reads the queries from `groups` (scikit-learn passes it if metadata routing is
+    enabled), from structured labels, or from the ranker's `group_column`. Without queries, it
+    raises an error. In label ranking, where y has two or three dimensions, every row is a query.
+
+    If smaller values of the metric are better, the scorer returns the negative mean, and its name
+    starts with ``neg_``.
 
     Notes
     -----
-    A ranker of this package is scored by the positions that it predicts. For any other estimator,
-    `predict` is expected to return scores, and ties are averaged. In label ranking, `predict`
-    returns positions of shape (n_samples, r), or relevance if `y_type` is "relevance".
+    A ranker of this package is scored by the positions that it predicts. Any other estimator must
+    return scores from `predict`, and ties are averaged. In label ranking, `predict` returns
+    positions of shape (n_samples, r), or relevance if `y_type` is "relevance".
 
     A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
-    other wrapper it is refused, because its positions would be read as scores; put a
-    `ScoreRegressor` there instead. A ranker in another process, or behind an object without
-    `predict`, cannot be detected.
+    other wrapper, the scorer raises an error, because the positions would be read as scores. Put a
+    `ScoreRegressor` there instead. The scorer cannot detect a ranker in another process, or behind
+    an object without `predict`.
     """
 
     def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
@@ -93,17 +96,17 @@ class RankingScorer:
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair. In label ranking, one row per sample.
         y : array-like of shape (n_documents,), (n_samples, r) or (n_samples, r, r)
-            Relevance, or the structured array of `relevance_labels`, or for some metrics that of
-            `preference_labels`. In label ranking, what `CalibratedLabelRanker` takes.
+            Relevance, or the structured array of `relevance_labels`. Some metrics also take the
+            array of `preference_labels`. In label ranking, the labels of `CalibratedLabelRanker`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean of the weights of its rows.
+            Weight of each row. The weight of a query is the mean weight of its rows.
 
         Returns
         -------
         score : float
-            Mean over queries, where larger is better.
+            Mean over queries, larger is better.
 
         Raises
         ------
@@ -123,7 +126,13 @@ class RankingScorer:
     # ---------------------------------------------------------------- scikit-learn's protocol
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Request `groups` and `sample_weight`; see "Metadata Routing" in scikit-learn's guide."""
+        """Get the metadata routing of this object, which requests `groups` and `sample_weight`.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            See "Metadata Routing" in scikit-learn's user guide.
+        """
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
         request.score.add_request(param="sample_weight", alias=True)
@@ -149,8 +158,8 @@ def predicted_ranking(
 ) -> tuple[Labels, Ranking, Queries]:
     """Return the labels, the ranking that an estimator predicts, and the queries of the rows of y.
 
-    In label ranking, every row of y is a query of its own. Otherwise the queries are those of the
-    ranking. `measure` is what the labels are for, and `who` begins the messages of errors.
+    In label ranking, every row of y is a query. Otherwise, `ranking.queries` is returned. `measure`
+    determines how labels are read. Error messages start with `who`.
     """
     final = innermost_estimator(estimator)
     if _ranks_labels(final, y):
@@ -169,14 +178,14 @@ def predicted_ranking(
     if isinstance(labels, Preferences) and not measure.takes_preferences:
         others = [repr(name) for name, kind in MEASURES.items() if kind.takes_preferences]
         raise ValueError(
-            f"{who} needs a relevance of every row, or a rank of every label. If the labels are "
-            f"preferences, or if entries are missing, use {' or '.join(others)}."
+            f"{who} needs a relevance of every row, or a rank of every label. For preferences or "
+            f"missing entries, use {' or '.join(others)}."
         )
     return labels, ranking, rows
 
 
 def rank_rows(estimator: Any, X: Any, ids: Any, rows: Queries, who: str) -> Ranking:
-    """Return the ranking of the documents of each query that an estimator predicts."""
+    """Return the ranking that an estimator predicts for the documents of each query."""
     final = innermost_estimator(estimator)
     if predicts_positions(final):
         return Ranking.from_ranks(call_with_groups(estimator, "predict", X, ids), rows)
@@ -198,7 +207,7 @@ def _ranks_labels(final: Any, y: Any) -> bool:
 
 
 def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tuple[Labels, Ranking]:
-    """Labels and predicted rankings, with one query per row.
+    """Return the labels and the predicted rankings, with one query per row.
 
     The labels are preferences if entries of y are missing, and relevance otherwise.
     """
@@ -207,11 +216,11 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(
-            f"predict(X) has shape {ranks.shape}, but it must return the positions of the labels, "
-            f"an array of shape {shape}, because every row of y ranks {shape[1]} labels."
+            f"predict(X) has shape {ranks.shape}, but y has {shape[0]} rows that rank {shape[1]} "
+            f"labels. It must return the positions of the labels, shape {shape}."
         )
     scores = check_scores(ranks.ravel(), ranks.size, "predict(X)")
-    if kind != "relevance":  # of positions, smaller is better
+    if kind != "relevance":  # smaller positions are better
         scores = -scores
     labels, _ = labels_of_rankings(kind, Y, pair_weight, "The metric")
     return labels, Ranking.from_scores(scores, Queries.uniform(*shape))
@@ -220,25 +229,24 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
 def get_ranking_scorer(
     name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any
 ) -> RankingScorer:
-    """Build a scorer for `GridSearchCV`, `cross_validate` and the like.
+    """Make a scorer for `GridSearchCV`, `cross_validate` and similar tools.
 
     Parameters
     ----------
     name : str
-        A name of `get_ranking_scorer_names`, with its cutoff after ``@``, such as ``"ndcg@10"`` or
-        ``"neg_pairwise_disagreement"``. The prefix ``neg_`` may be left out. The name of a loss,
-        such as ``"pd"``, stands for its measure.
+        A name from `get_ranking_scorer_names`, optionally with a cutoff, such as ``"ndcg@10"`` or
+        ``"neg_pairwise_disagreement"``. The prefix ``neg_`` can be left out. The name of a loss,
+        such as ``"pd"``, selects its measure.
     zero_division : {"skip", 0, 1}, default="skip"
-        The value that is used for queries on which the metric is undefined. ``"skip"`` leaves
-        these queries out of the mean.
+        Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
     **parameters
-        Parameters of the metric, such as ``threshold`` (which metrics of binary relevance need if
-        labels are graded) or ``gain``.
+        Parameters of the metric, such as ``gain``, or ``threshold``. With graded labels, metrics of
+        binary relevance need a ``threshold``.
 
     Returns
     -------
     scorer : RankingScorer
-
+        A callable with the parameters ``(estimator, X, y, groups=None, sample_weight=None)``.
     Raises
     ------
     ValueError, TypeError
@@ -262,18 +270,18 @@ def get_ranking_scorer(
 
 
 def get_ranking_scorer_names() -> list[str]:
-    """List the names that `get_ranking_scorer` accepts, without cutoffs, in alphabetical order.
+    """Get the names that `get_ranking_scorer` accepts, without cutoffs.
 
-    ``"precision"`` and ``"recall"`` need a cutoff. All scorers take relevance and complete rankings
-    of labels. ``"kendall_tau"`` and ``"neg_pairwise_disagreement"`` also take preferences, which
-    have weights of their own: `preference_labels` and, in label ranking, weights of preferences and
-    rankings with missing entries. They are means over queries, while the loss ``"pd"`` counts
-    queries by the weight of their preferences unless it is ``PD(equal_queries=True)``.
+    ``"precision"`` and ``"recall"`` need a cutoff, as in ``"precision@10"``. All scorers take
+    relevance and complete rankings of labels. ``"kendall_tau"`` and ``"neg_pairwise_disagreement"``
+    also take preferences: `preference_labels` and, in label ranking, weights of preferences and
+    rankings with missing entries. These two scorers weight all queries equally. The loss ``"pd"``
+    weights a query by its total preference weight, unless it is ``PD(equal_queries=True)``.
 
     Returns
     -------
     names : list of str
-
+        The names in alphabetical order.
     Examples
     --------
     >>> from sklearn_rankcal.metrics import get_ranking_scorer_names

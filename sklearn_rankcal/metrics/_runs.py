@@ -1,4 +1,4 @@
-"""Read runs and qrels: data frames, dicts of dicts and files of TREC, with ids as text."""
+"""Read runs and qrels from data frames, dicts of dicts and TREC files, with ids as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._text_files import LineReader
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The columns of a table, each with the names that ir_measures, PyTerrier and ir_datasets give it.
+#: The names of each column, including the names of ir_measures, PyTerrier and ir_datasets.
 QUERY = ("query_id", "qid", "q_id", "query-id", "topic")
 DOCUMENT = ("doc_id", "docno", "docid", "document_id", "corpus-id")
 RELEVANCE = ("relevance", "rel", "label")
@@ -32,10 +32,10 @@ _LINES = {
 
 @dataclass
 class Listed:
-    """Documents that are listed for queries, one row each, with a number for each row.
+    """The documents of each query, one per row, with a number for each row.
 
-    `query` (n_rows,) and `document` (n_rows,) are places in the lists of texts `queries` and
-    `documents`. The texts of queries are different, and so are those of the documents of a query.
+    `query` (n_rows,) and `document` (n_rows,) are indices into the lists of texts `queries` and
+    `documents`. The query texts are distinct, and so are the document texts of a query.
     """
 
     query: Ints
@@ -54,12 +54,12 @@ def read_qrels(given: Any) -> Listed:
 
 
 def read_run(given: Any, name: str = "run") -> Listed:
-    """Read documents that a system found with their scores; `name` is for errors."""
+    """Read retrieved documents with their scores; `name` is used in error messages."""
     return _read(given, "run", name)
 
 
 def is_several(given: Any) -> bool:
-    """Whether a mapping holds several runs by name, and not the queries of a single one."""
+    """Whether a mapping holds several runs by name, and not the queries of a single run."""
     if not isinstance(given, Mapping) or _columns(given) is not None:
         return False
     return any(
@@ -80,7 +80,7 @@ def _read(given: Any, kind: str, name: str = "") -> Listed:
     else:
         raise TypeError(
             f"{name} must be a data frame with the columns {_COLUMNS[kind]}, a dict of dicts as in "
-            "{'query': {'document': 1.0}}, or the path of a file of TREC; got "
+            "{'query': {'document': 1.0}}, or the path of a TREC file; got "
             f"{type(given).__name__}."
         )
     numbers = _numbers(values, kind, name)
@@ -101,7 +101,7 @@ def _numbers(values: Any, kind: str, name: str) -> Floats:
         row = int(np.argmin(np.isfinite(numbers)))
         raise ValueError(
             f"{name} has a {what} that is NaN or infinite in row {row}. Drop the rows of documents "
-            + ("that were not judged." if kind == "qrels" else "that were not found.")
+            + ("that were not judged." if kind == "qrels" else "that were not retrieved.")
         )
     return numbers
 
@@ -126,7 +126,7 @@ def _of_columns(columns: Mapping[str, Any], kind: str, name: str) -> list[Any]:
                 f"{name} has no column {' or '.join(map(repr, names))}. Its columns are "
                 f"{', '.join(map(repr, columns))}. Rename them."
             )
-        places = known in RANK  # the top has the smallest
+        places = known in RANK  # smaller is better, so the sign is changed
         found.append(
             -read_numbers(columns[known], f"the rank of {name}") if places else columns[known]
         )
@@ -138,9 +138,9 @@ def _of_dict(given: Mapping[Any, Any], kind: str, name: str) -> Listed:
     for query, found in given.items():
         if not isinstance(found, Mapping):
             raise TypeError(
-                f"{name} is a dict. It must map each query to a dict of its documents, as in "
-                f"{{'query': {{'document': 1.0}}}}; for {show_id(query)} it has "
-                f"{type(found).__name__}."
+                f"{name} must map each query to a dict of its documents, as in "
+                f"{{'query': {{'document': 1.0}}}}; got {type(found).__name__} for "
+                f"{show_id(query)}."
             )
     lists = [found for found in given.values() if found]
     numbers = _numbers([value for found in lists for value in found.values()], kind, name)
@@ -166,16 +166,16 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
         fields = line.split()
         if len(fields) != n_fields:
             raise reader.error(
-                f"{len(fields)} fields where a line has {n_fields}: {form!r}. Read another table "
-                f"with pandas.read_csv, and name its columns {_COLUMNS[kind]}."
+                f"{len(fields)} fields, expected {n_fields}: {form!r}. For other formats, read the "
+                f"table with pandas.read_csv, and name its columns {_COLUMNS[kind]}."
             )
         query, document, number = (fields[place] for place in places)
         try:
             values.append(float(number))
         except ValueError:
-            header = ", and there is no header" if not values else ""
+            header = " and no header" if not values else ""
             raise reader.error(
-                f"{number!r} is not a number. A line has the fields {form!r}{header}."
+                f"{number!r} is not a number. The file must have the fields {form!r}{header}."
             ) from None
         queries.append(query)
         documents.append(document)
@@ -187,10 +187,10 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
 def _number(ids: Any, name: str, n_rows: int | None = None) -> tuple[Ints, list[str]]:
     """Number ids by their texts; 7, 7.0 and "7" are the same id."""
     if str(getattr(ids, "dtype", "")) == "object" and set(map(type, ids)) == {str}:
-        ids = ids.astype("str")  # which pandas numbers faster
+        ids = ids.astype("str")  # pandas numbers this dtype faster
     codes, different = number_column(ids, name)
     if n_rows is not None and len(codes) != n_rows:
-        raise ValueError(f"{name} are {len(codes)}, but there are {n_rows} numbers.")
+        raise ValueError(f"{name} have {len(codes)} entries, but there are {n_rows} numbers.")
     texts = [text_of(one) for one in different]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     if len(numbers) < len(texts):
@@ -199,7 +199,7 @@ def _number(ids: Any, name: str, n_rows: int | None = None) -> tuple[Ints, list[
 
 
 def text_of(one: Any) -> str:
-    """The text of an id. A column of integers with gaps is of floats: 7.0 is 7."""
+    """Return an id as text; 7.0 becomes "7", because integer columns with gaps are floats."""
     if isinstance(one, bytes):
         return one.decode(errors="backslashreplace")
     if isinstance(one, (float, np.floating)) and float(one).is_integer():
@@ -220,15 +220,15 @@ def _check_unique(listed: Listed, name: str) -> None:
 
 
 def places_of(texts: Sequence[str], known: Mapping[str, int]) -> Ints:
-    """The place of each text in a list, and -1 for those that are not in it."""
+    """Return the place of each text in a list, or -1 if the list does not contain it."""
     return np.fromiter(map(known.get, texts, repeat(-1)), np.int64, len(texts))
 
 
 def no_query_in_common(judged: Sequence[str], of_run: Sequence[str], name: str) -> ValueError:
-    """The error about a run and qrels with different queries, given their ids."""
+    """Make the error for a run and qrels without a common query."""
     return ValueError(
-        f"No query of {name} is in the qrels: its ids are such as {few(of_run)}, and those of the "
-        f"qrels such as {few(judged)}."
+        f"No query of {name} is in the qrels: its ids look like {few(of_run)}, the ids of the "
+        f"qrels look like {few(judged)}."
     )
 
 
@@ -237,7 +237,7 @@ def few(texts: Sequence[str]) -> str:
 
 
 def found_rows(values: NDArray[Any], keys: Ints, wanted: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-    """Look up keys in sorted `keys`: the value of each, 0 where it is absent, and whether it is."""
+    """Look up keys in sorted `keys`: return their values (0 if absent), and whether they exist."""
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     known = keys[at] == wanted
     return np.where(known, values[at], 0.0), known

@@ -1,6 +1,6 @@
-"""Rankings and labels as data frames for tools of TREC (Text REtrieval Conference), and back.
+"""Convert between rankings or labels and the tables of TREC (Text REtrieval Conference) tools.
 
-`to_run` and `to_qrels` make tables for such tools. `runs_table` makes features of several runs.
+`to_run` and `to_qrels` make tables for such tools. `runs_table` makes features from several runs.
 """
 
 from __future__ import annotations
@@ -44,38 +44,38 @@ def to_run(
     document_ids: ArrayLike | None = None,
     ranks: ArrayLike | None = None,
 ) -> Any:
-    """Convert scores or positions to a run, the table of rankings that tools of TREC take.
+    """Convert scores or positions to a run, the ranking format of TREC tools.
 
-    Tools such as ir_measures and ranx compute measures from a run and from qrels (`to_qrels`).
-    PyTerrier calls the columns of ids ``qid`` and ``docno``.
+    Tools such as ir_measures and ranx compute metrics from a run and qrels (`to_qrels`). For
+    PyTerrier, rename the id columns to ``qid`` and ``docno``.
 
     Parameters
     ----------
     y_score : array-like of shape (n_documents,), default=None
-        Scores, where larger is better. Pass either `y_score` or `ranks`.
+        Scores, larger is better. Pass either `y_score` or `ranks`.
     groups : array-like of shape (n_documents,)
         Query id of each row.
     document_ids : array-like of shape (n_documents,), default=None
         Document id of each row, such as the ``document_ids`` of `load_letor`. A document can occur
-        once in each query. None means the row numbers, from 0.
+        once in each query. If None, the row numbers, from 0.
     ranks : array-like of shape (n_documents,), default=None
-        Position of each row in its query, 1 = top, without ties, such as those of
-        ``ranker.predict``. They preserve the order of documents with equal scores.
+        Position of each row in its query, 1 = top, without ties, such as the result of
+        ``ranker.predict``. Positions preserve the order of documents with equal scores.
 
     Returns
     -------
     run : pandas.DataFrame of shape (n_documents, 4)
-        One row for each document, the best first in each query. The columns ``query_id`` and
-        ``doc_id`` are text, ``score`` is float64 and ``rank`` is the position, 1 = top. Positions
-        in a query of r documents become the scores r + 1 - position, because tools sort by scores
-        alone. Equal scores are sorted by ``doc_id`` in descending order, as trec_eval does.
+        One row for each document, best first in each query. The columns ``query_id`` and ``doc_id``
+        are text, ``score`` is float64 and ``rank`` is the position, 1 = top. Positions in a query
+        of r documents become the scores r + 1 - position, because tools sort by scores alone. Equal
+        scores are sorted by descending ``doc_id``, as in trec_eval.
 
     Raises
     ------
     ValueError
-        If both or neither of `y_score` and `ranks` are given, if lengths, scores or positions are
-        not valid, if an id is missing, empty or contains white space, if two different ids have
-        the same text, or if a document occurs twice in a query.
+        If both or neither of `y_score` and `ranks` are given; if lengths, scores or positions are
+        not valid; if an id is missing, empty or contains white space; if two different ids have
+        the same text; or if a document occurs twice in a query.
     ImportError
         If pandas is not installed.
 
@@ -104,9 +104,10 @@ def to_run(
         checked = check_scores(y_score, queries.n_rows, "y_score")  # type: ignore[arg-type]
         if np.asarray(y_score).dtype.kind in "iu" and has_positions(checked, queries):
             warn(
-                "y_score looks like positions: in every query its values are the numbers 1 to r. A "
-                "score is larger for a better document. Pass positions (1 = top), such as those of "
-                "a ranker's predict, as ranks=. If these are scores, pass them as floats.",
+                "y_score looks like positions: in every query its values are the numbers 1 to r. "
+                "Better documents must have larger scores. Pass positions (1 = top), such as the "
+                "result of a ranker's predict, as ranks=. If these are scores, pass them as "
+                "floats.",
                 PositionsAsScoresWarning,
             )
         scores = checked.astype(np.float64)
@@ -118,15 +119,15 @@ def to_run(
 def to_qrels(
     y: Any, *, groups: ArrayLike | None = None, document_ids: ArrayLike | None = None
 ) -> Any:
-    """Convert relevance to qrels, the table of judged documents that tools of TREC take.
+    """Convert relevance to qrels, the format of TREC tools for judged documents.
 
     Parameters
     ----------
     y : array-like of shape (n_documents,)
-        Relevance, which must be whole numbers, or the structured array of `relevance_labels`.
+        Relevance in whole numbers, or the structured array of `relevance_labels`.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. Structured labels need none; the ids are then the numbers of the
-        queries, from 0.
+        Query id of each row. Not needed for structured labels; the query ids are then the numbers
+        of the queries, from 0.
     document_ids : array-like of shape (n_documents,), default=None
         Document id of each row, as in `to_run`.
 
@@ -139,15 +140,15 @@ def to_qrels(
     Raises
     ------
     ValueError
-        If a relevance is not a whole number, if neither `groups` nor `y` gives the queries, if
+        If a relevance is not a whole number, if neither `groups` nor `y` contains the queries, if
         lengths differ, or if ids are not valid, as in `to_run`.
     ImportError
         If pandas is not installed.
 
     Notes
     -----
-    Tools count documents that are in a run and not in the qrels as irrelevant. The NDCG of
-    ir_measures, ranx and trec_eval has the gain y, which is ``ndcg_score(..., gain="linear")``.
+    Most tools count documents of a run that are not in the qrels as irrelevant. The NDCG of
+    ir_measures, ranx and trec_eval uses the gain y, like ``ndcg_score(..., gain="linear")``.
 
     Examples
     --------
@@ -170,8 +171,8 @@ def to_qrels(
     if not whole.all():
         row = int(np.argmin(whole))
         raise ValueError(
-            "y must be whole numbers, which is what tools of TREC take; row "
-            f"{row} is {relevance[row].item()!r}."
+            "y must be whole numbers, because TREC tools take no others; got "
+            f"{relevance[row].item()!r} in row {row}."
         )
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     levels = relevance[rows].astype(np.int64)
@@ -180,26 +181,27 @@ def to_qrels(
 
 @checks_keywords
 def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
-    """Make a feature table of several retrieval runs, one row for each document that any run found.
+    """Make a feature table from several retrieval runs.
 
-    A ranker that is fitted to the table learns how to combine the runs, such as those of a text
-    index and of a vector index (hybrid search). `to_run` turns its scores into a run again.
+    A ranker fitted to the table learns how to combine the runs, for example a text index and a
+    vector index (hybrid search). `to_run` converts the scores of the ranker to a run.
 
     Parameters
     ----------
     runs : dict of str to run
-        At least one run by name, each as `evaluate_run` takes it.
+        At least one run by name, in any format of `evaluate_run`.
     qrels : data frame, dict of dicts, or path, default=None
-        The judged documents, as `evaluate_run` takes them. If None, the table has no column
+        The judged documents, in any format of `evaluate_run`. If None, the table has no column
         ``relevance``.
 
     Returns
     -------
     table : pandas.DataFrame of shape (n_documents, 2 + 2 * n_runs) or one column more
-        The columns ``query_id`` and ``doc_id`` are text. ``score_<run>`` and ``rank_<run>``, 1 =
-        top, are NaN where the run does not have the document; equal scores share their mean rank.
-        ``relevance`` is 0 for documents that were not judged, and queries that are not in the qrels
-        are left out. The rows are sorted by the texts of their ids.
+        One row for each query and document that any run contains, sorted by their ids as text. The
+        columns ``query_id`` and ``doc_id`` are text. The columns ``score_<run>`` and ``rank_<run>``
+        (1 = top) are NaN if the run does not contain the document; equal scores share their mean
+        rank. With `qrels`, the column ``relevance`` is 0 for unjudged documents, and queries that
+        are not in the qrels are left out.
 
     Raises
     ------
@@ -211,8 +213,8 @@ def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
 
     Notes
     -----
-    Judged documents that no run found have no row. Pass the fused run to `evaluate_run`, which
-    counts them.
+    Judged documents that no run found have no row. To count them, evaluate the fused run with
+    `evaluate_run`.
 
     Examples
     --------
@@ -226,7 +228,7 @@ def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
          b         11.0         2.0           0.75           1.0        1.0
          c          NaN         NaN           0.50           2.0        0.0
 
-    The sum of the inverse places, each plus 60, is reciprocal rank fusion:
+    Reciprocal rank fusion is the sum of 1 / (60 + rank):
 
     >>> (1 / (60 + table.filter(like="rank_"))).sum(axis=1).round(4).tolist()
     [0.0164, 0.0325, 0.0161]
@@ -238,7 +240,7 @@ def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
     names = [str(name) for name in runs]
     if len(set(names)) < len(names):
         name = next(one for k, one in enumerate(names) if one in names[:k])
-        raise ValueError(f"Two runs have the name {name!r}, but columns need different ones.")
+        raise ValueError(f"Two runs have the name {name!r}. Their columns need different names.")
     table = None
     for name, given in runs.items():
         frame = _listed_frame(read_run(given, f"the run {name!r}"), f"score_{name}")
@@ -262,7 +264,7 @@ def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
 
 
 def _listed_frame(listed: Listed, column: str) -> Any:
-    """A data frame of listed documents, with their numbers in a column."""
+    """Make a data frame of listed documents, with their numbers in a column."""
     queries, documents = listed.queries, listed.documents
     return _frame(queries, listed.query, documents, listed.document, {column: listed.values})
 
@@ -274,12 +276,12 @@ def _frame(
     document: Ints,
     columns: dict[str, NDArray[Any]],
 ) -> Any:
-    """A data frame of ids, given as texts and the place of each row in them, and of columns."""
+    """Make a data frame of columns and ids; `query` and `document` index the texts of the ids."""
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("Runs and qrels are pandas data frames (pip install pandas).") from error
-    # dtype object: pandas 3 would infer str, which ranx refuses
+    # dtype object: pandas 3 would infer str, and ranx does not accept it
     ids = {
         "query_id": pd.Series(np.array(queries, dtype=object)[query], dtype=object),
         "doc_id": pd.Series(np.array(documents, dtype=object)[document], dtype=object),
@@ -288,7 +290,7 @@ def _frame(
 
 
 class _Ids:
-    """The ids of queries and documents as text; `places` has those of the sorted document ids."""
+    """The ids of queries and documents as text; `places` ranks the document ids in sorted order."""
 
     def __init__(self, queries: Queries, document_ids: Any) -> None:
         self._queries = queries
@@ -317,19 +319,19 @@ class _Ids:
         self._codes, self._document_texts, self.places = codes, texts, places
 
     def frame(self, rows: Ints, columns: dict[str, NDArray[Any]]) -> Any:
-        """Return a data frame of the ids of some rows, with the columns added on the right."""
+        """Return a data frame of the ids of some rows, followed by the columns."""
         query, document = self._queries.codes[rows], self._codes[rows]
         return _frame(self._query_texts, query, self._document_texts, document, columns)
 
 
 def _texts(ids: Sequence[Any], name: str) -> list[str]:
-    """Return different ids as text; two of them may not have the same text."""
+    """Return distinct ids as distinct texts."""
     texts = [text_of(one) for one in ids]
     for text in texts:
         if text.split() != [text]:
             raise ValueError(
                 f"{name} contains the id {text!r}. An id must not be empty or contain white "
-                "space, which separates the fields of a line of a run or of qrels."
+                "space, because white space separates the fields of a line."
             )
     first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
     if len(first) < len(texts):

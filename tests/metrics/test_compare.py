@@ -23,7 +23,7 @@ def test_the_bootstrap_interval_is_close_to_the_normal_interval():
     assert "400 queries" in str(result)
 
 
-@pytest.mark.filterwarnings("ignore:An interval of:UserWarning")  # of three queries
+@pytest.mark.filterwarnings("ignore:The interval is based on:UserWarning")  # of three queries
 def test_compare_rankings_uses_weights_and_only_defined_queries():
     y, groups = [1, 0, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]
     first, second = [1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 1, 0]

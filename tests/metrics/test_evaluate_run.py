@@ -260,7 +260,7 @@ def test_what_the_result_says():
     skipped = evaluate_run(qrels, run, missing="skip", zero_division="skip")
     assert skipped["mrr"] == 0.5 and "1 of them not in the run: left out" in str(skipped)
     assert np.isnan(skipped.per_query["mrr"]).tolist() == [False, True, True]
-    with pytest.warns(UserWarning, match="interval of 3 queries"):
+    with pytest.warns(UserWarning, match="interval is based on 3 queries"):
         interval = evaluation.intervals()["mrr"]
     assert interval.low < interval.mean == evaluation["mrr"] < interval.high
 
@@ -339,13 +339,13 @@ def test_other_ids_of_documents_warn():
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "run.tsv"
     path.write_text("1\t7\t1\n")
-    with pytest.raises(ValueError, match=r"line 1: 3 fields where a line has 6: .*read_csv"):
+    with pytest.raises(ValueError, match=r"line 1: 3 fields, expected 6: .*read_csv"):
         evaluate_run(Q, path)
     path.write_text("q Q0 a 1 1.0 x\nq Q0 b 1 high x\n")
     with pytest.raises(ValueError, match="line 2: 'high' is not a number"):
         evaluate_run(Q, path)
     path.write_text("query Q0 doc rank score tag\nq Q0 b 1 1.0 x\n")
-    with pytest.raises(ValueError, match=r"line 1: 'score' is not a number.*there is no header"):
+    with pytest.raises(ValueError, match=r"line 1: 'score' is not a number.*no header"):
         evaluate_run(Q, path)
     path.write_text("")
     with pytest.raises(ValueError, match="has no rows"):

@@ -193,7 +193,7 @@ def fitted_ranker(loss="ndcg"):
             "'ndcg' and 'spearman' have no parameter 'gian'.* 'spearman' has no parameters",
         ),
         (lambda **q: m.get_ranking_scorer("ndcg", shrinkage=0), "no parameter 'shrinkage'"),
-        (lambda **q: m.get_ranking_scorer("ndcg@10", k=5), "cutoff in its name; k=5 contradicts"),
+        (lambda **q: m.get_ranking_scorer("ndcg@10", k=5), "contains a cutoff, but k=5 was passed"),
         (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, nothing=1, **q), "Its parameters: y_true"),
         (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, gains="x", **q), "Did you mean 'gain'"),
         (lambda **q: m.compare_systems(QUERIES.y, [QUERIES.y], **q), "map the name of each system"),

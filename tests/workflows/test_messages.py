@@ -45,7 +45,7 @@ def test_one_document_in_two_dimensions():
 
 def test_a_column_is_queries_of_one_document():
     """The shape is (n_queries, n_documents) for one document, too; a column is told how to."""
-    with pytest.warns(UserWarning, match=r"2 queries of one document each.*ravel\(\)"):
+    with pytest.warns(UserWarning, match=r"2 queries with one document each.*ravel\(\)"):
         assert precision_at_k_score([[1], [0]], [[0.3], [0.9]], k=1) == 0.5
 
 
@@ -246,7 +246,9 @@ def test_a_misspelt_label_is_named():
     orders = [" > ".join(rng.permutation(names)) for _ in range(40)]
     orders[7] = orders[7].replace("Water", "Watr")
     ranker = CalibratedLabelRanker(Ridge(), unlisted="ignore")
-    with pytest.warns(UserWarning, match="'Watr' is in 1 row of y, and never beside 'Water'"):
+    with pytest.warns(
+        UserWarning, match="'Watr' is in 1 row of y, never in the same row as 'Water'"
+    ):
         ranker.fit(X, orders)
 
 
