@@ -1,7 +1,7 @@
-"""Learning to rank, done right statistically, as ordinary scikit-learn.
+"""Learning to rank with scikit-learn's API and statistical guarantees.
 
-"Calibrated" is surrogate consistency, not probability calibration: least squares on the right
-targets, decoded, converges to the best ranking for the measure you chose.
+"Calibrated" refers to surrogate consistency, not to probability calibration: least squares on the
+targets of a loss, followed by decoding, converges to the best ranking for the chosen measure.
 """
 
 from importlib import import_module
@@ -73,7 +73,7 @@ __all__ = [
     "sizes_to_groups",
 ]
 
-# What stands on the ranker of tables is imported when it is used, which halves the time of import.
+# These names are imported on first use, which halves the import time.
 _LAZY = {
     "Aggregate": "aggregation",
     "Judgements": "aggregation",

@@ -4,37 +4,37 @@ import numpy as np
 
 
 class MissingGroupsWarning(UserWarning):
-    """A ranker or a metric received no query ids, and treats all rows as one query."""
+    """Warning used if a ranker or a metric gets no query ids and treats all rows as one query."""
 
 
 class CutQueriesWarning(UserWarning):
-    """Queries are scored that were fitted with other rows, as a split by rows makes them."""
+    """Warning used if training and test data share queries, which happens if rows are split."""
 
 
 class PositionsAsScoresWarning(UserWarning):
-    """Numbers that were passed as scores look like positions, which would reverse the ranking."""
+    """Warning used if scores look like positions, which would reverse the ranking."""
 
 
 class UncompiledKernelsWarning(RuntimeWarning):
-    """The decoders run without compiled kernels, and will take seconds for the input."""
+    """Warning used if a decoder will take seconds, because it runs without compiled kernels."""
 
 
 class DisconnectedComparisonsWarning(UserWarning):
-    """The comparisons of a query do not connect all of its items.
+    """Warning used if the comparisons of a query do not connect all of its items.
 
-    Scores of items that no chain of comparisons connects cannot be compared.
+    The scores of two items are only comparable if a chain of comparisons connects the items.
     """
 
 
 class ContradictoryRulesError(ValueError):
-    """No ranking of a query keeps all rules.
+    """Error raised if no ranking of a query keeps all rules.
 
     Attributes
     ----------
     query : object
         The id of the query.
     rules : list of str
-        Rules that contradict each other, none of which can be left out.
+        Rules that contradict each other. Without any one of them, the rest can be kept.
     """
 
     def __init__(self, query: object, rules: list[str]) -> None:
@@ -45,5 +45,5 @@ class ContradictoryRulesError(ValueError):
     def __str__(self) -> str:
         return (
             f"No ranking of query {self.query!r} keeps these rules: {'; '.join(self.rules)}. "
-            "Pass Rules(..., soft=<cost>) to bend them where they contradict each other."
+            "Pass Rules(..., soft=<cost>) to allow violations at a cost."
         )

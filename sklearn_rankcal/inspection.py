@@ -1,4 +1,4 @@
-"""Inspection of fitted rankers: the importance of each column, and the columns to serve."""
+"""Inspect fitted rankers: the importance of each column, and the columns that serving needs."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def permutation_importance(
     random_state: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> Bunch:
-    """Measure how much worse a ranking gets if a column is shuffled inside every query.
+    """Compute permutation importance: how much worse the ranking gets if a column is shuffled.
 
-    Values are shuffled between documents of the same query only, which a ranking compares. The
-    values of a column that is constant inside every query, such as the length of the query, are
-    shuffled between queries, and ``between_queries`` says so: such a column can change which other
-    columns count. Columns with the same information share their importance. Use queries that the
-    ranker was not fitted on.
+    The values of a column are shuffled within each query, because a ranking only compares documents
+    of the same query. If a column is constant within every query, such as the length of the query,
+    its values are shuffled between queries instead. ``between_queries`` reports these columns.
+    Columns with the same information share their importance. Use queries that the ranker was not
+    fitted on.
 
     Parameters
     ----------
     ranker : estimator
-        A fitted ranker such as `CalibratedRanker`, whose `predict` takes `groups`. Or any fitted
-        regressor, whose predictions are used as scores.
+        A fitted ranker such as `CalibratedRanker`, or any fitted regressor. The predictions of a
+        regressor are used as scores.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     y : array-like of shape (n_documents,)
@@ -52,42 +52,43 @@ def permutation_importance(
     groups : array-like of shape (n_documents,), default=None
         Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
     metric : str, default="ndcg@10"
-        A key of `losses.MEASURES`, with its cutoff.
+        Name of a metric, a key of `losses.MEASURES`, optionally with a cutoff.
     threshold : float, default=None
-        The smallest relevance of a relevant document, for metrics of binary relevance.
+        For metrics of binary relevance: a label of at least `threshold` is relevant.
     n_repeats : int, default=5
         Number of times each column is shuffled.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffles.
     sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row. The weight of a query is the mean of the weights of its rows.
+        Weight of each row. The weight of a query is the mean weight of its rows.
 
     Returns
     -------
     result : Bunch
-        A dictionary-like object. Importances are in units of the metric, and positive if the
-        ranking gets worse. The `group_column` is not shuffled and has importance 0. The entries are
+        Dictionary-like object. Importances are differences of the metric, positive if shuffling
+        makes the ranking worse. The `group_column` is not shuffled and has importance 0. The
+        attributes are:
 
         - ``importances_mean`` and ``importances_std``, of shape (n_features,): mean and standard
           deviation over the repeats.
         - ``importances``, of shape (n_features, n_repeats): means over queries.
         - ``per_query``, of shape (n_features, n_queries): means over repeats, NaN for queries on
           which the metric is undefined.
-        - ``queries``: the id of each query.
-        - ``feature_names``: the name or number of each column.
-        - ``between_queries``: whether each column is constant inside every query, and its values
-          were shuffled between queries.
-        - ``baseline``: the metric of the ranking without shuffling.
+        - ``queries``, of shape (n_queries,): the id of each query.
+        - ``feature_names``, of shape (n_features,): the name or number of each column.
+        - ``between_queries``, of shape (n_features,): whether the column is constant within every
+          query, and was therefore shuffled between queries.
+        - ``baseline``, a float: the metric without shuffling.
 
     Raises
     ------
     ValueError
-        If there are no query ids; if the metric is unknown, or needs relevance although `y`
-        contains preferences; if `n_repeats` is below 1; or if `predict` or the metric raises it.
+        If there are no query ids; if the metric is unknown; if it needs relevance but `y` contains
+        preferences; if `n_repeats` is below 1; or if `predict` or the metric raises it.
 
     Notes
     -----
-    The cost is that of ``n_features * n_repeats`` calls of `predict`, each with a copy of X.
+    The function calls `predict` ``n_features * n_repeats`` times, each time with a copy of X.
 
     Examples
     --------
@@ -123,8 +124,8 @@ def permutation_importance(
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
-            f"{metric} is undefined on {all_of(queries.n_queries, 'query')}, so that no column "
-            "can change it. Most metrics need a document of positive relevance in the query."
+            f"{metric} is undefined on {all_of(queries.n_queries, 'query')}. Most metrics need a "
+            "document with positive relevance in the query."
         )
     n_rows, codes = queries.n_rows, queries.codes
     weight = check_weight(sample_weight, n_rows)
@@ -141,7 +142,6 @@ def permutation_importance(
     first = queries.offsets[:-1]  # a row of each query
     if queries.order is not None:
         first = queries.order[first]
-    # a loop over columns and repeats, with a call of predict in each step
     for number, column in enumerate(columns):
         if column == group_column:
             continue
@@ -150,7 +150,7 @@ def permutation_importance(
         for repeat in range(n_repeats):
             if between[number]:
                 shuffled = first[random.permutation(queries.n_queries)][codes]
-            else:  # pair the rows in order of (query, row) with those of (query, random number)
+            else:  # match rows sorted by (query, row) with rows sorted by (query, random number)
                 shuffled = np.empty(n_rows, dtype=np.int64)
                 noise = random.random_sample(n_rows)
                 shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort((noise, codes))
@@ -171,10 +171,10 @@ def permutation_importance(
 
 
 def served_columns(ranker: Any) -> list[str]:
-    """Return the columns that an engine has to supply, in their order, to score rows one by one.
+    """Get the columns that a search engine must supply to score rows one by one.
 
-    Search engines load the regressor of a ranker and score each candidate by itself. They do not
-    know the other candidates, and cannot compute context columns.
+    A search engine loads the regressor of a ranker and scores each candidate on its own. It does
+    not know the other candidates, and therefore cannot compute context columns.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def served_columns(ranker: Any) -> list[str]:
     Returns
     -------
     columns : list of str
-        The names of the columns, ``x0``, ``x1`` and so on if X had none.
+        The names of the columns in their order. They are ``x0``, ``x1``, ... if X had no names.
 
     Raises
     ------
@@ -211,8 +211,8 @@ def served_columns(ranker: Any) -> list[str]:
         shown = ", ".join(context[:3]) + (", ..." if n_context > 3 else "")
         raise ValueError(
             f"The regressor needs {counted(n_context, 'column')} that compare a candidate with the "
-            f"others of its query ({shown}), which an engine that scores rows one by one cannot "
-            "compute. distill(ranker, X, groups, context=None) makes a ranker without them; "
-            "transform_table computes them where all candidates are at hand."
+            f"rest of its query ({shown}). An engine that scores rows one by one cannot compute "
+            "them. Call distill(ranker, X, groups, context=None) to get a ranker without them, or "
+            "transform_table to compute them if all candidates of a query are available."
         )
     return names

@@ -32,13 +32,14 @@ __all__ = ["QueryKFold", "query_cross_val_predict"]
 
 
 class QueryKFold(BaseCrossValidator):
-    """K-fold splitter over queries: every fold contains whole queries.
+    """K-fold cross-validator over queries: every fold contains whole queries.
 
-    The splitter differs from `sklearn.model_selection.GroupKFold` in two ways. First, `GroupKFold`
-    balances the numbers of rows of the folds, while `QueryKFold` balances the numbers of queries,
-    which differ by at most one, because ranking measures are means over queries. Second, if
-    `groups` are not passed, `QueryKFold` reads the queries from the labels of `relevance_labels` or
-    `preference_labels`. It therefore also works in nested searches with metadata routing off.
+    It differs from `sklearn.model_selection.GroupKFold` in two ways:
+
+    - It balances the number of queries per fold instead of the number of rows, because ranking
+      metrics are means over queries. The numbers differ by at most one.
+    - Without `groups`, it reads the queries from the labels of `relevance_labels` or
+      `preference_labels`. It therefore also works in nested searches without metadata routing.
 
     Parameters
     ----------
@@ -70,28 +71,41 @@ class QueryKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: ArrayLike | None = None) -> int:
-        """Return the number of folds. The arguments are not used."""
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored, present for API consistency.
+
+        Returns
+        -------
+        n_splits : int
+            The number of folds.
+        """
         return self.n_splits
 
     def split(
         self, X: Any, y: Any = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the rows of the training queries and of the test queries of each fold.
+        """Generate indices to split data into training and test queries.
 
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features)
             Only its length is used.
         y : array-like of shape (n_documents,), default=None
-            Used if `groups` is None. It must then be the structured array of `relevance_labels` or
-            `preference_labels`.
+            Only used if `groups` is None. It must then be the structured array of
+            `relevance_labels` or `preference_labels`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row.
 
         Yields
         ------
-        train, test : ndarray
-            Row indices in ascending order.
+        train : ndarray
+            Row indices of the training queries, in ascending order.
+        test : ndarray
+            Row indices of the test queries, in ascending order.
 
         Raises
         ------
@@ -106,8 +120,8 @@ class QueryKFold(BaseCrossValidator):
             groups = groups_of_labels(y)
         if groups is None:
             raise ValueError(
-                "QueryKFold needs the query of each row. Pass groups=, or pass labels that contain "
-                "the queries as y: relevance_labels(y, groups)."
+                "QueryKFold needs the query of each row. Pass groups=, or pass "
+                "y=relevance_labels(y, groups), which contains the queries."
             )
         queries = Queries.from_groups(groups, n_rows)
         if queries.n_queries < n_splits:
@@ -133,30 +147,30 @@ def query_cross_val_predict(
     method: str = "decision_function",
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """Compute out-of-fold scores or positions, by rankers that were not fitted on the query.
+    """Compute out-of-fold scores or positions: no query is scored by a model fitted on it.
 
-    `sklearn.model_selection.cross_val_predict` does not pass groups to `predict`, and it treats an
-    estimator with `decision_function` as a classifier. This function takes its place for rankers,
-    and works with metadata routing off or on. Out-of-fold scores can be used to train a second
-    model (stacking).
+    Use this function for rankers instead of `sklearn.model_selection.cross_val_predict`, which does
+    not pass groups to `predict` and treats an estimator with `decision_function` as a classifier.
+    It works with metadata routing enabled or disabled. Out-of-fold scores can train a second model
+    (stacking).
 
     Parameters
     ----------
     estimator : estimator
-        A ranker, or a pipeline or search that ends in one. A regressor is accepted too: it is
-        fitted on the relevance, and its predictions are returned.
+        A ranker, or a pipeline or search that ends in one. A regressor is fitted on the relevance,
+        and its predictions are returned.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     y : array-like of shape (n_documents,)
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     groups : array-like of shape (n_documents,), default=None
         Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
-    cv : int or splitter, default=5
-        The splitter. An int is the number of folds of a `QueryKFold`.
+    cv : int or cross-validator, default=5
+        A cross-validator, or the number of folds of a `QueryKFold`.
     method : {"decision_function", "predict"}, default="decision_function"
         Whether to return scores (larger is better) or positions (1 = top).
     n_jobs : int, default=None
-        Number of folds that joblib computes in parallel.
+        Number of folds to fit in parallel.
 
     Returns
     -------
@@ -170,7 +184,7 @@ def query_cross_val_predict(
         If the query ids are missing, if a fold splits a query, or if the folds do not test every
         row exactly once.
     TypeError
-        If scores are requested from a ranker that has none, because its loss is on pairs of
+        If scores are requested from a ranker that has none, because it is fitted to pairs of
         documents.
 
     Examples
@@ -226,7 +240,7 @@ def _fit_and_rank(
 
 
 def _check_folds(splits: list[Any], queries: Queries) -> None:
-    """Check that the folds test every row once and do not split any query."""
+    """Check that the folds test every row once and split no query."""
     tested = np.zeros(queries.n_rows, dtype=np.int64)
     for train, test in splits:
         np.add.at(tested, test, 1)
@@ -235,9 +249,9 @@ def _check_folds(splits: list[Any], queries: Queries) -> None:
         cut = (count > 0) & ((count != queries.sizes) | (trained > 0))
         if cut.any():
             raise ValueError(
-                f"A fold splits {cut.sum()} of {counted(queries.n_queries, 'query')}: it tests "
-                "only a part of such a query, or also trains on rows of it. Use a splitter that "
-                "keeps queries whole: cv=QueryKFold(), or GroupKFold()."
+                f"A fold splits {cut.sum()} of {counted(queries.n_queries, 'query')}: some rows of "
+                "such a query are tested and other rows are not, or are used for training. Keep "
+                "queries whole by cv=QueryKFold() or GroupKFold()."
             )
     if (tested != 1).any():
         raise ValueError(
