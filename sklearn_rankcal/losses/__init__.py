@@ -1,13 +1,12 @@
-"""Measures of rankings, and losses: measures with the targets that a regressor learns for them.
-
-Convex functions of scores are in `surrogates`.
+"""Measures of rankings, and losses. A loss is a measure with targets that a regressor can learn.
 
 labels -> **targets** -> model -> prediction -> decoder -> ranking -> **measure** -> metric
 
-A measure tells what a `Ranking` of the documents of each query is worth, given their labels;
-`get_measure` makes one from a name such as ``"ndcg@10"``. Least squares on the targets of a loss,
-followed by the decoder, leads to the best ranking for its measure under the distributions that
-`Loss.calibrated_over` describes.
+A measure assigns a value to a `Ranking` of the documents of each query, given their labels.
+`get_measure` makes a measure from a name such as ``"ndcg@10"``. Least squares on the targets of a
+loss, followed by the decoder, converges to the best ranking for the measure.
+`Loss.calibrated_over` names the distributions for which this holds. Convex functions of scores are
+in `surrogates`.
 """
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores

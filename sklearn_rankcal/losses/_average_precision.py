@@ -1,6 +1,7 @@
-"""Average precision and reciprocal rank, and the losses whose measure is average precision.
+"""Average precision, reciprocal rank, and the losses for average precision.
 
-The targets of `MAP` are products of the labels of pairs, and those of `MAPByScores` one score each.
+`MAP` has one target per pair of documents (the product of their labels), `MAPByScores` has one
+target per document.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class _FirstPlaces(BinaryMeasure):
-    """Base class of measures to which relevant documents below place k add 0.
+    """Base class of measures in which relevant documents below place k add 0.
 
     They are undefined for a query without a relevant document.
     """
@@ -36,7 +37,7 @@ class _FirstPlaces(BinaryMeasure):
         super().check(labels)
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
-        """Number of relevant documents of each query; 0 where the measure is undefined."""
+        """Return the number of relevant documents of each query, 0 if the measure is undefined."""
         return queries.sum(gains)
 
     def defined(self, labels: Floats, queries: Queries) -> Bools:
@@ -44,19 +45,18 @@ class _FirstPlaces(BinaryMeasure):
 
 
 class AveragePrecision(_FirstPlaces):
-    """Average precision: the sum of the precision at the places of relevant documents <= k.
+    """Average precision: the mean of the precision at the places of all relevant documents.
 
-    It is divided by the number of all relevant documents of the query. Its mean over queries is
-    called MAP.
+    A relevant document below place k counts as precision 0. The mean over queries is called MAP.
     """
 
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
-        # Ties are averaged in closed form. Let a block have m rows, n of them relevant, and let k0
-        # rows stand above it, c0 of them relevant. Then the t-th place of the block contributes on
-        # average
+        # Ties are averaged in closed form. Let a block of ties have m rows, n of them relevant, and
+        # let k0 rows be above it, c0 of them relevant. On average, the t-th place of the block
+        # contributes
         #     (n / m) (c0 + 1 + (t - 1) (n - 1) / (m - 1)) / (k0 + t).
-        # Here n / m is the probability that the t-th row is relevant. Given that it is, each of the
-        # t - 1 rows of the block above it is relevant with probability (n - 1) / (m - 1).
+        # The t-th row is relevant with probability n / m. If it is, each of the t - 1 rows of the
+        # block above it is relevant with probability (n - 1) / (m - 1).
         queries = ranking.queries
         relevant = self.relevant(labels)
         hits = ranking.take(relevant).astype(np.int64)
@@ -73,20 +73,19 @@ class AveragePrecision(_FirstPlaces):
 
 
 class ReciprocalRank(_FirstPlaces):
-    """Reciprocal rank: 1 / place of the first relevant document, 0 if that is beyond k.
+    """Reciprocal rank: 1 / place of the first relevant document, 0 if it is below place k.
 
-    Its mean over queries is called MRR.
+    The mean over queries is called MRR.
     """
 
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
-        # Ties: let the block that holds the first relevant row have m rows, n of them relevant.
-        # Then the first relevant row is the t-th of the block with probability
-        # C(m - t, n - 1) / C(m, n).
+        # Ties: let the block of the first relevant row have m rows, n of them relevant. The first
+        # relevant row is the t-th row of the block with probability C(m - t, n - 1) / C(m, n).
         queries = ranking.queries
         relevant = self.relevant(labels)
         hits = ranking.take(relevant).astype(np.int64)
         position = queries.place + 1
-        # chance: the probability that the first relevant row of the query stands at this place
+        # chance: the probability that the first relevant row of the query is at this place
         if ranking.start is None:
             chance = ((hits == 1) & (queries.cumsum(hits) == 1)).astype(np.float64)
         else:
@@ -103,9 +102,9 @@ class ReciprocalRank(_FirstPlaces):
 
 
 def _tied_counts(ranking: Ranking, relevant: Ints) -> tuple[Ints, Ints, Ints]:
-    """Count rows at each place: relevant ones above and in the block of ties, and all in it.
+    """Return for each place the relevant rows above its block, in its block, and the block size.
 
-    A row that is not tied is a block of one row.
+    A row without ties is a block of one row.
     """
     assert ranking.start is not None and ranking.stop is not None
     base = ranking.queries.repeat(ranking.queries.offsets[:-1])
@@ -121,13 +120,13 @@ def _log_binomial(n: NDArray[Any], k: NDArray[Any]) -> Floats:
 
 
 class _AveragePrecisionLoss(AveragePrecision, NormalizedLoss):
-    """Base class of the losses whose measure is average precision."""
+    """Base class of the losses for average precision."""
 
     _half = 1000
 
 
 class MAP(_AveragePrecisionLoss):
-    """Mean average precision, learned from the products of the labels of all pairs of documents.
+    """Mean average precision, learned from all pairs of documents.
 
     Parameters
     ----------
@@ -138,16 +137,24 @@ class MAP(_AveragePrecisionLoss):
 
     Notes
     -----
-    The targets of a query of r documents are the r (r + 1) / 2 products y_i y_j / sum(y), i <= j,
-    because average precision is their sum with the weights 1 / max(sigma(i), sigma(j)), where
-    sigma(i) is the place of document i. Least squares on these targets, decoded exactly, is
-    calibrated for every distribution (Ramaswamy et al., 2013, theorem 3). Decoded by
-    ``"diagonal"``, it is calibrated under P_reinforce (theorem 4), under which `MAPByScores` is
-    the cheaper choice. The measure is undefined for a query without a relevant document.
+    The targets of a query with r documents are the r (r + 1) / 2 products y_i y_j / sum(y), i <= j.
+    Average precision is the sum of these products with the weights 1 / max(sigma(i), sigma(j)),
+    where sigma(i) is the place of document i.
+
+    Least squares on these targets is calibrated for every distribution if it is decoded exactly
+    (Ramaswamy et al., 2013, theorem 3). The decoder ``"diagonal"`` is calibrated under P_reinforce
+    (theorem 4); in this case, `MAPByScores` is cheaper. The measure is undefined for a query
+    without a relevant document.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import MAP
+    >>> ranker = CalibratedRanker(loss=MAP(threshold=2))
     """
 
     space = SYMMETRIC_PAIRS
-    k = None  # every place counts, so that the measure is a sum over pairs
+    k = None  # the measure is a sum over pairs only if every place counts
 
     @property
     def calibrated_over(self) -> str:
@@ -169,12 +176,12 @@ class MAP(_AveragePrecisionLoss):
     def regret_constant(self, n_documents: int) -> float:
         """Return sqrt(2 (H_r - sum_i (H_r - H_{r - i}) / i)), where H_r is a harmonic number.
 
-        It is the distance between the vectors 1 / max(sigma(i), sigma(j)), i <= j, of a ranking and
-        its reverse, the largest of all. Proof: every vector has the squared norm H_r. With
-        1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)), the inner product is a sum of n (n + 1) / 2
-        over k and l, with positive weights, where n is the number of documents that one ranking
-        has in its first k places and the other in its first l. Always n >= max(0, k + l - r), with
-        equality for a ranking and its reverse.
+        This is the distance between the vectors 1 / max(sigma(i), sigma(j)), i <= j, of a ranking
+        and its reverse. No two rankings have a larger distance. Proof: every vector has the squared
+        norm H_r. With 1 / m = sum_{k >= m} (1 / k - 1 / (k + 1)), the inner product is a sum over k
+        and l of n (n + 1) / 2 with positive weights. Here n is the number of documents that are
+        among the first k places of one ranking and among the first l places of the other. Always
+        n >= max(0, k + l - r), with equality for a ranking and its reverse.
         """
         harmonic = np.cumsum(np.append(0.0, 1.0 / np.arange(1, n_documents + 1)))
         i = np.arange(1, n_documents + 1)
@@ -188,8 +195,8 @@ class MAPByScores(_AveragePrecisionLoss):
     Parameters
     ----------
     k : int, default=None
-        Number of places that count in the measure. If None, every place counts. The targets do not
-        depend on it.
+        Cutoff of the measure: only the first k places count. If None, every place counts. The
+        targets do not depend on k.
     threshold : float, default=None
         A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
@@ -198,10 +205,16 @@ class MAPByScores(_AveragePrecisionLoss):
     Notes
     -----
     The targets are y_i / sum(y). They are calibrated under the condition P_reinforce of Ramaswamy
-    et al. (2013), and no scores are for every distribution (Calauzènes et al., 2013, theorem 3.3).
-    For example, let the labels be (0, 0, 1, 0) with probability .3 and (1, 1, 0, 1) with
+    et al. (2013). No scores are calibrated for every distribution (Calauzènes et al., 2013, theorem
+    3.3). For example, let the labels be (0, 0, 1, 0) with probability .3 and (1, 1, 0, 1) with
     probability .7. Sorting by expected targets puts document 3 first (E[AP] = .7472), but the best
     ranking puts it last (.775). The measure is undefined for a query without a relevant document.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import MAPByScores
+    >>> ranker = CalibratedRanker(loss=MAPByScores(threshold=2))
     """
 
     calibrated_everywhere = False

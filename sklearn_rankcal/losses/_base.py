@@ -1,4 +1,4 @@
-"""The base class of losses. Labels come in, and the targets that a model learns come out."""
+"""The base class of losses, which convert labels to the targets that a model learns."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class LabelSums(NamedTuple):
-    """Sums over queries on which targets can depend: relative normalizers, and those above 0."""
+    """Sums over queries: their number, and the sum and number of positive relative normalizers."""
 
     n_queries: int = 0
     relative_normalizer: float = 0.0
     n_normalizers: int = 0
 
     def plus(self, other: LabelSums) -> LabelSums:
-        """Return the sums over the queries of both."""
+        """Return the sums over both sets of queries."""
         return LabelSums._make(one + more for one, more in zip(self, other, strict=True))
 
 
 class Loss(Measure):
     """Base class of ranking losses: a measure, and targets that are calibrated for it.
 
-    To add a loss, write a subclass with the methods of a `Measure` and `encode`, which computes the
-    targets. `sklearn_rankcal.estimator_checks.check_loss` tests both by enumerating all rankings of
-    small queries.
+    To add a loss, write a subclass with the methods of a `Measure` and with `encode`, which
+    computes the targets. Test it with `sklearn_rankcal.estimator_checks.check_loss`. `GainLoss` has
+    an example of a subclass. `Positional` makes a loss from two functions, without a subclass.
 
     Attributes
     ----------
     space : Space
-        The space of the targets and of the predictions: `targets.SCORES`, one number per document;
-        `targets.PAIRS`, an antisymmetric difference for each pair of documents; or
-        `targets.SYMMETRIC_PAIRS`, a symmetric number for each pair and each document.
+        The space of the targets and of the predictions: `targets.SCORES` (one number per document),
+        `targets.PAIRS` (an antisymmetric difference for each pair of documents) or
+        `targets.SYMMETRIC_PAIRS` (a symmetric number for each pair and each document).
     calibrated_over : str
-        The distributions of the labels over which least squares on the targets, followed by the
-        decoder, leads to the best ranking, and the theorem.
+        The distributions of the labels for which least squares on the targets, followed by the
+        decoder, converges to the best ranking. The text names the theorem.
     calibrated_everywhere : bool
-        Whether these are all distributions.
+        Whether the loss is calibrated over all distributions.
     graded_targets : bool
-        Whether the target of each document depends on its own label alone, so that a classifier
-        can learn its values as classes.
+        Whether the target of a document depends on its own label alone. A classifier can then learn
+        the target values as classes.
     takes_judgements : bool
-        Whether labels are judgements that the loss aggregates (`aggregation.AggregatedLoss`), and
-        not relevance or preferences.
+        Whether labels are judgements that the loss aggregates (`aggregation.AggregatedLoss`),
+        instead of relevance or preferences.
     averages_targets : bool
-        Whether targets are means over several labels of a query, so that surrogates have to be
-        affine in them.
+        Whether targets are means over several labels of a query. Surrogates must then be affine in
+        the targets.
     """
 
     space: Space = SCORES
@@ -65,11 +65,10 @@ class Loss(Measure):
 
     # ---------------------------------------------------------------- to be defined by a subclass
 
-    # These are properties, so that a subclass can make them depend on its parameters. It can also
-    # overwrite them with plain attributes.
+    # A subclass can compute these properties from its parameters, or replace them by attributes.
     @property
     def calibrated_over(self) -> str:
-        """The distributions of the labels over which the loss is calibrated, and the theorem."""
+        """The distributions of the labels over which the loss is calibrated, with the theorem."""
         return ""
 
     @property
@@ -79,7 +78,7 @@ class Loss(Measure):
 
     @property
     def needs_threshold(self) -> bool:
-        """Whether labels must be 0 and 1, because there is no threshold of relevance."""
+        """Whether labels must be 0 or 1, because no threshold of relevance is set."""
         return isinstance(self, BinaryMeasure) and self.threshold is None
 
     @property
@@ -88,30 +87,32 @@ class Loss(Measure):
         return False
 
     def encode(self, relevance: Any, queries: Queries) -> Any:
-        """Compute the regression targets of all rows. They are 0 if the loss is undefined.
+        """Compute the regression targets of all rows.
 
         Parameters
         ----------
         relevance : ndarray of shape (n_documents,) or Preferences
             Labels that `check` accepts.
         queries : Queries
-            The partition of the rows into queries.
+            The queries of the rows.
 
         Returns
         -------
         targets : ndarray of shape (n_documents,) or PairTargets
+            The targets, 0 in queries on which the loss is undefined.
         """
         raise self._lacks("a method encode(relevance, queries), which returns the targets")
 
     def training_targets(self, relevance: Any, queries: Queries) -> Any:
-        """Compute the targets that `fit` uses, which by default are those of `encode`.
+        """Compute the targets that `fit` uses, by default the result of `encode`.
 
-        The loss stays calibrated if they tend to those of `encode` as the number of queries grows.
+        The loss stays calibrated if they converge to the result of `encode` as the number of
+        queries grows.
         """
         return self.encode(relevance, queries)
 
     def label_sums(self, relevance: Any, queries: Queries) -> LabelSums:
-        """Return the sums over these queries on which the targets of other queries depend."""
+        """Return sums over these queries, if the targets of other queries depend on them."""
         return LabelSums(n_queries=queries.n_queries)
 
     def targets_of_part(self, relevance: Any, queries: Queries, sums: LabelSums) -> Any:
@@ -119,13 +120,14 @@ class Loss(Measure):
         return self.training_targets(relevance, queries)
 
     def draws(self, labels: Any) -> RedrawnTargets | None:
-        """Return targets that a stochastic gradient method can draw anew, or None."""
+        """Return targets that a stochastic gradient method can resample, or None."""
         return None
 
     def calibrated_measure(self, ranking: Ranking, labels: Any) -> Floats:
-        """Compute for each query the value for which the targets are calibrated; larger is better.
+        """Compute the value of each query for which the targets are calibrated; larger is better.
 
-        This is the measure, unless the targets do not contain its denominator. NaN is undefined.
+        This is the measure, unless the targets do not contain its denominator. Undefined values are
+        NaN.
         """
         return self.per_query(ranking, labels)
 
@@ -133,7 +135,7 @@ class Loss(Measure):
         """Return the constant c of the bound regret <= c * sqrt(surrogate regret), or None.
 
         The surrogate regret is the squared Euclidean distance between the predictions for a query
-        of so many documents and the conditional expectation of its targets.
+        with `n_documents` documents and the conditional expectation of its targets.
         """
         return None
 
@@ -144,25 +146,27 @@ class Loss(Measure):
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
         """Return the weight of each query in the mean that rankers report, or None if it is 1.
 
-        The best rankings of the targets must be the best ones for this mean (`calibrated_measure`).
-        The weights of the user are multiplied by it.
+        A ranking that is best for the targets must also be best for this mean (see
+        `calibrated_measure`). The weights of the user are multiplied by this weight.
         """
         return None
 
     def read(self, y: Any, n_rows: int | None = None) -> tuple[Any, Queries | None]:
-        """Read the labels that a user passes, and the queries that they name, or None.
+        """Read the labels that a user passes.
 
         Parameters
         ----------
         y : array-like of shape (n_documents,)
-            Relevance, or the labels of `preference_labels`, which name the query of each row.
+            Relevance, or the array of `relevance_labels` or `preference_labels`.
         n_rows : int, default=None
-            Number of rows that there must be. None does not check it.
+            Expected number of rows. If None, the number is not checked.
 
         Returns
         -------
         labels : ndarray of shape (n_documents,) or Preferences
+            The labels in the form that the methods of the loss take.
         queries : Queries or None
+            The queries, if the labels contain them.
         """
         return read_labels(y, n_rows)
 
@@ -173,56 +177,58 @@ class Loss(Measure):
         if isinstance(labels, Preferences) and not self.takes_preferences:
             raise ValueError(
                 f"{type(self).__name__} needs a relevance of every row, but the labels are "
-                "preferences. loss='pd' and loss='pd_by_scores' learn from them as they are. "
-                "AggregatedLoss('ndcg') of sklearn_rankcal.aggregation, or with another loss on "
-                "scores in it, first aggregates them to one gain for each row."
+                "preferences. Use loss='pd' or loss='pd_by_scores', which learn from preferences. "
+                "Or use AggregatedLoss('ndcg') of sklearn_rankcal.aggregation, or another loss on "
+                "scores in it, which aggregates the preferences to one gain for each row."
             )
         super().check(labels)
 
     def resolve(self, relevance: Any) -> Loss:
-        """Return a copy of the loss, with parameters that depend on data set from these labels."""
+        """Return a copy of the loss, with data-dependent parameters set from these labels."""
         self.check(relevance)
         resolved = self.for_labels(relevance)
         return clone(self) if resolved is self else resolved
 
     def metric(self, relevance: Any, ranks: Ints, queries: Queries) -> Floats:
-        """Compute the measure of each query for a ranking that is given as positions, 1 = top."""
+        """Compute the measure of each query for a ranking given as positions, 1 = top."""
         self.check(relevance)
         return self.per_query(Ranking.from_ranks(ranks, queries), relevance)
 
 
 class NormalizedLoss(Loss):
-    """Base class of losses whose targets are gains divided by a normalizer of the query.
+    """Base class of losses with gains as targets, divided by a normalizer of the query.
 
-    The normalizer is a number that depends on all labels of the query. For NDCG it is the largest
-    DCG that the labels allow.
+    The normalizer is a number that depends on all labels of the query. For NDCG, it is the DCG of
+    the best ranking.
 
     Notes
     -----
-    The normalizer makes the targets calibrated, but also noisy, because a query with few relevant
-    documents has large targets. The *relative normalizer*, normalizer / largest gain, measures how
-    many they are. With the parameter `shrinkage`, called a here, `fit` regresses on
-    gain / ((1 - a) normalizer + a m largest gain), where m is the mean of the relative normalizers
-    over queries. The bias is proportional to a, and the variance decreases with the number n of
-    training queries, so that ``"auto"`` is n0 / (n0 + n), with n0 = 300, or n0 = 1000 for losses
-    that count relevant documents (recall, AUC, average precision). It tends to 0, which is all that
-    consistency requires. With a fixed number above 0 the limit is the best ranking only if the
-    normalizer and the largest gain of a query are certain.
+    The normalizer makes the targets calibrated, but also noisy: a query with few relevant documents
+    has large targets. The *relative normalizer*, normalizer / largest gain, measures the number of
+    relevant documents. The parameter `shrinkage`, called a here, reduces the noise: `fit` regresses
+    on gain / ((1 - a) normalizer + a m largest gain), where m is the mean of the relative
+    normalizers over queries.
 
-    The probabilities of the labels of a single document do not contain the normalizer. So a
-    classifier learns the targets as weights of two classes (`models.DocumentModel`).
+    The bias is proportional to a, and the variance decreases with the number n of training queries.
+    ``"auto"`` is therefore n0 / (n0 + n), with n0 = 300, or n0 = 1000 for losses that count
+    relevant documents (recall, AUC, average precision). It tends to 0, as consistency requires.
+    With a fixed number above 0, the limit is the best ranking only if the normalizer and the
+    largest gain of each query are certain.
+
+    A classifier learns the targets as weights of two classes (`models.DocumentModel`), because the
+    probabilities of the labels of a single document do not contain the normalizer.
     """
 
     shrinkage: str | float
     _of_targets = ("shrinkage",)
-    _half = 300  # n0: with so many training queries, "auto" is 1/2
+    _half = 300  # n0: the number of training queries with which "auto" is 1/2
 
     def gains(self, relevance: Floats) -> Floats:
-        """Return the gain of every row, which the normalizer of its query divides."""
+        """Return the gain of every row, before it is divided by the normalizer of its query."""
         raise self._lacks("a method gains(relevance), which returns a number per row")
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
-        """Return the normalizer of each query, 0 where the measure is undefined."""
+        """Return the normalizer of each query, 0 if the measure is undefined."""
         raise self._lacks("a method normalizer(gains, queries), which returns a number per query")
 
     def encode(self, relevance: Floats, queries: Queries) -> Any:
@@ -230,23 +236,23 @@ class NormalizedLoss(Loss):
         return self.shrunken_targets(relevance, queries, 0.0)
 
     def training_targets(self, relevance: Floats, queries: Queries) -> Any:
-        """Compute the targets with the relative normalizers moved to their mean by `shrinkage`."""
+        """Compute the targets, with relative normalizers shrunk towards their mean."""
         return self.shrunken_targets(relevance, queries, self.share(queries.n_queries))
 
     def label_sums(self, relevance: Floats, queries: Queries) -> LabelSums:
-        """Return the sum of the relative normalizers, and how many of them are above 0."""
+        """Return the sum and the number of the relative normalizers above 0."""
         gains = self.gains(relevance)
         relative = relative_normalizer(gains, self.normalizer(gains, queries), queries)
         some = relative[relative > 0]
         return LabelSums(queries.n_queries, float(some.sum()), len(some))
 
     def targets_of_part(self, relevance: Floats, queries: Queries, sums: LabelSums) -> Any:
-        """Compute the targets of some queries, with the mean relative normalizer of all."""
+        """Compute the targets of some queries, with the mean relative normalizer of all queries."""
         mean = sums.relative_normalizer / max(sums.n_normalizers, 1)
         return self.shrunken_targets(relevance, queries, self.share(sums.n_queries), mean)
 
     def share(self, n_queries: int) -> float:
-        """Return how far normalizers are moved if there are so many training queries."""
+        """Return the value of `shrinkage` for a number of training queries."""
         if isinstance(self.shrinkage, str):
             return self._half / (self._half + n_queries)
         return self.shrinkage
@@ -254,7 +260,7 @@ class NormalizedLoss(Loss):
     def shrunken_targets(
         self, relevance: Floats, queries: Queries, share: float, mean: float | None = None
     ) -> Any:
-        """Compute targets whose relative normalizers are moved by `share` towards `mean`."""
+        """Compute the targets, with relative normalizers shrunk by `share` towards `mean`."""
         gains = self.gains(relevance)
         normalizer = self.shrunken_normalizer(gains, queries, share, mean)
         return gains * queries.broadcast(inverse(normalizer))
@@ -262,9 +268,9 @@ class NormalizedLoss(Loss):
     def shrunken_normalizer(
         self, gains: Floats, queries: Queries, share: float, mean: float | None = None
     ) -> Floats:
-        """Compute the normalizers of `shrunken_targets`, of shape (n_queries,).
+        """Compute the normalizers of `shrunken_targets`, shape (n_queries,).
 
-        A normalizer of 0, for which the loss is undefined, stays 0 and does not enter the mean.
+        A normalizer of 0 means that the loss is undefined. It stays 0 and does not enter the mean.
         """
         normalizer: Floats = self.normalizer(gains, queries)
         defined = normalizer > 0
@@ -283,11 +289,11 @@ class NormalizedLoss(Loss):
         super().check(labels)
 
     def _shrinks(self) -> bool:
-        """Whether `shrinkage` is a fixed number above 0, which more data do not lower."""
+        """Whether `shrinkage` is a fixed number above 0."""
         return isinstance(self.shrinkage, Real) and float(self.shrinkage) > 0
 
     def _as_shrunken(self, over: str) -> str:
-        """Return `calibrated_over`, where `over` is its value for targets without shrinkage."""
+        """Return `calibrated_over`, given its value `over` for targets without shrinkage."""
         if not self._shrinks():
             return over
         return (
@@ -302,7 +308,7 @@ class NormalizedLoss(Loss):
 
 
 def relative_normalizer(gains: Floats, normalizer: Floats, queries: Queries) -> Floats:
-    """Compute normalizer / largest gain of each query, or 0 where no gain is above 0."""
+    """Compute normalizer / largest gain of each query, or 0 if no gain is above 0."""
     return normalizer * inverse(queries.max(gains))
 
 

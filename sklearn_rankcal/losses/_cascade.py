@@ -1,4 +1,4 @@
-"""Expected reciprocal rank, of the cascade model: a user stops at the first good document."""
+"""Expected reciprocal rank, from the cascade model: a user stops at the first good document."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Discount = Callable[[Floats], Floats] | None
 class ERR(Loss):
     """Expected reciprocal rank: sum_j (1 / F(j)) R_(j) prod_{l < j} (1 - R_(l)).
 
-    R_(j) = G(y) is the probability that the document at place j, whose label is y, satisfies the
-    user.
+    R_(j) = G(y) is the probability that the document at place j, with label y, satisfies the user.
 
     Parameters
     ----------
     k : int, default=None
-        Number of places that count in the measure. If None, every place counts.
+        Cutoff of the measure: only the first k places count. If None, every place counts.
     max_relevance : float, default=None
-        The top grade of the whole collection. If None, it is the largest label that is passed to
-        `fit` or to a metric, which may lack the top grade. It must be None if `gain` is a function.
+        The highest grade of the relevance scale. If None, the largest label passed to `fit` or to a
+        metric is used; set it if the data may lack the highest grade. It must be None if `gain` is
+        a function.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``(2**y - 1) / 2**max_relevance``, ``y / max_relevance``, or a function that maps an
-        array of labels to an array of probabilities.
+        The function G. ``"exp2"`` is ``(2**y - 1) / 2**max_relevance``, and ``"linear"`` is
+        ``y / max_relevance``. A function maps an array of labels to probabilities in [0, 1].
     discount : callable, default=None
-        F, a function that maps the array of places 1, 2, ... to numbers of at least 1 which do not
-        decrease. None is the place itself. The targets do not depend on it.
+        The function F. It maps the array of places 1, 2, ... to non-decreasing numbers >= 1. If
+        None, F(j) = j. The targets do not depend on it.
 
     Notes
     -----
@@ -52,6 +52,12 @@ class ERR(Loss):
     example, let the labels be (1, 1, 0, 0) or (0, 0, 1, 1) with probability one half each. The
     expected scores tie, but the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than
     1, 2, 3, 4 (41/96).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import ERR
+    >>> ranker = CalibratedRanker(loss=ERR(k=10, max_relevance=4))
     """
 
     calibrated_everywhere = False
@@ -90,8 +96,8 @@ class ERR(Loss):
         if callable(self.gain):
             if self.max_relevance is not None:
                 raise ValueError(
-                    f"max_relevance={self.max_relevance!r} has no effect on a gain that is a "
-                    "function. Leave it out."
+                    f"max_relevance={self.max_relevance!r} has no effect if gain is a function. "
+                    "Leave it out."
                 )
             super().check(labels)
             self.satisfaction(labels)
@@ -107,9 +113,8 @@ class ERR(Loss):
                 )
         elif top > self.max_relevance:
             raise ValueError(
-                f"Relevance {top:g} exceeds max_relevance={self.max_relevance:g}. Pass the top "
-                "grade of the whole collection, ERR(max_relevance=...), because training data may "
-                "lack it."
+                f"Relevance {top:g} exceeds max_relevance={self.max_relevance:g}. Pass the highest "
+                "grade of the relevance scale as ERR(max_relevance=...)."
             )
 
     def for_labels(self, labels: Floats) -> ERR:
@@ -119,7 +124,7 @@ class ERR(Loss):
         return clone(self).set_params(max_relevance=float(labels.max()))
 
     def satisfaction(self, relevance: Floats) -> Floats:
-        """R: the probability that each document satisfies the user."""
+        """Return R, the probability that each document satisfies the user."""
         if callable(self.gain):
             chances = apply_gain(relevance, self.gain)
             if (chances > 1).any():
@@ -134,7 +139,7 @@ class ERR(Loss):
         return exp2_minus_1(relevance) / np.exp2(top)
 
     def divisors(self, n_places: int) -> Floats:
-        """F of the places 1 .. n_places."""
+        """Return F(1) .. F(n_places)."""
         places = np.arange(1.0, n_places + 1)
         if self.discount is None:
             return places
@@ -148,19 +153,18 @@ class ERR(Loss):
             )
         if not np.isfinite(values).all() or values[0] < 1 or (np.diff(values) < 0).any():
             raise ValueError(
-                "discount of ERR divides, so that it must be finite, at least 1 at the first "
-                "place, and must not decrease with the place. It starts with "
-                f"{values[:5].tolist()}."
+                "discount of ERR is a divisor. It must be finite, at least 1 at the first place, "
+                f"and must not decrease; got {values[:5].tolist()} for the first places."
             )
         return values
 
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
-        """The sum over places j <= k; tied rows are averaged over their orders (`_tied_cascade`).
+        """Return the sum over places j <= k, averaged over the orders of tied rows.
 
-        The cost is O(n) without ties. A block of m tied rows costs O(m^2) up to `LONG_BLOCK` rows,
-        and O(m) times a constant beyond. If the cutoff k ends inside a longer block, the block
-        costs O(m k) at most. With a discount, it costs O(m t), where t is the number of its places
-        that users can reach with a probability that is not negligible.
+        See `_tied_cascade` for ties. The cost is O(n) without ties. A block of m tied rows costs
+        O(m^2) if it has at most `LONG_BLOCK` rows. A longer block costs O(m) times a constant, at
+        most O(m k) if the cutoff k is inside the block, and O(m t) with a discount, where t is the
+        number of places of the block that users reach with a non-negligible probability.
         """
         satisfaction = self.satisfaction(labels)
         ranking = ranking.head(self.k)
@@ -173,7 +177,7 @@ class ERR(Loss):
             np.cumprod(passing[inside[:, :-1]], axis=1, out=product[:, 1:])
             reach[inside[valid]] = product[valid]
         if ranking.start is None or ranking.stop is None:
-            # the same order of operations as with ties, so that both give the same bits
+            # the same order of operations as with ties gives the same bits
             divisor = self.divisors(int(queries.sizes.max()))[queries.place]
             value = reach * ((1.0 - passing) / divisor)
         else:
@@ -184,10 +188,10 @@ class ERR(Loss):
         return ranking.sum(value)
 
     def _tied_values(self, passing: Floats, ranking: Ranking) -> Floats:
-        """(E_(t-1) - E_t) / F(k0 + t) at the t-th place of each block, if the user reaches it.
+        """Return (E_(t-1) - E_t) / F(k0 + t) at the t-th place of each block.
 
-        See `_tied_cascade` for the symbols. The whole value of a long block is at its first place,
-        and its other places have 0.
+        See `_tied_cascade` for the symbols. A long block has its whole value at its first place,
+        and 0 at all other places.
         """
         assert ranking.start is not None and ranking.stop is not None
         drop = 1.0 - passing

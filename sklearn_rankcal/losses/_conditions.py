@@ -1,4 +1,4 @@
-"""Which pairs of documents violate the conditions under which sorting by scores is optimal."""
+"""Find pairs of documents that violate the conditions for sorting by scores to be optimal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def reinforce_violations(
 ) -> Bools:
     """Return which pairs (i, j) violate P_reinforce, for symmetric matrices (n, r, r).
 
-    The slacks of its two inequalities broadcast to the same shape. One pass for each i keeps the
-    memory at O(n r^2).
+    The slacks of the two inequalities broadcast to this shape. One pass for each i limits the
+    memory to O(n r^2).
     """
     n, r, _ = u.shape
     lead_slack = np.broadcast_to(lead_slack, u.shape)

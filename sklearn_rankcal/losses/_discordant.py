@@ -1,7 +1,7 @@
-"""Weights of the pairs that a ranking puts in the wrong order, without forming the pairs.
+"""Compute the weight of the pairs that a ranking puts in the wrong order, without forming pairs.
 
-A pair of rows of a query with y_i > y_j is discordant if row i is not above row j. It weighs 1, or
-y_i - y_j if `graded`.
+A pair of rows of a query with y_i > y_j is discordant if row i is not above row j. Its weight is 1,
+or y_i - y_j if `graded`.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from numpy.typing import NDArray
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.queries._ranking import blocks, equal_neighbours
 
-#: Up to this number of distinct labels one pass per label is faster than a radix partition.
+#: Up to this number of distinct labels, one pass per label is faster than a radix partition.
 _FEW_LEVELS = 32
 
 
 def discordant_weight(
     ranking: Ranking, relevance: NDArray[np.float64], graded: bool = False
 ) -> NDArray[np.float64]:
-    """Total weight of the discordant pairs of every query. A pair that is tied counts half.
+    """Return the total weight of the discordant pairs of every query; a tied pair counts half.
 
-    Pairs are counted in integers and never formed, with one pass over the rows for each of at most
-    `_FEW_LEVELS` distinct labels, or else by a radix partition in O(n log(number of labels)). If
-    `graded`, the weight is the sum over the gaps between neighbouring labels of a query of the gap
-    times the number of discordant pairs across it, in ascending order. So it does not depend on
-    other queries by a single bit, and never exceeds `preference_weight`.
+    Pairs are counted in integers and never formed: with one pass over the rows per label if there
+    are at most `_FEW_LEVELS` distinct labels, otherwise by a radix partition in
+    O(n log(number of labels)).
+
+    If `graded`, each gap between neighbouring labels of a query is multiplied by the number of
+    discordant pairs across it, and the products are added in ascending order. The result is
+    therefore bitwise independent of other queries, and never exceeds `preference_weight`.
     """
     levels = np.unique(relevance)
     if len(levels) <= _FEW_LEVELS:
@@ -41,10 +43,11 @@ def discordant_weight(
 def _discordant_by_level(
     ranking: Ranking, value: NDArray[np.float64], levels: NDArray[np.float64], graded: bool
 ) -> NDArray[np.float64]:
-    """`discordant_weight` with one pass per level.
+    """Compute `discordant_weight` with one pass per level.
 
-    The pass counts the pairs of a lower label that stands above this level or, if `graded`, above
-    any label from this level on: the pairs across the gap below it.
+    A pass counts the pairs in which a lower label is ranked above this level. If `graded`, it
+    counts the pairs across the gap below this level: a lower label is ranked above this or a higher
+    level.
     """
     queries = ranking.queries
     total = np.zeros(queries.n_queries)
@@ -80,7 +83,7 @@ class _Gaps:
     def up_to(
         self, level: float, present: NDArray[np.bool_], count: NDArray[Any]
     ) -> NDArray[np.float64]:
-        """The gap times the count; 0 in a query without this label or without a label below it."""
+        """Return gap * count; 0 in a query without this label or without a lower label."""
         counted = present & self.started
         term = np.zeros(len(present))
         term[counted] = (level - self.below[counted]) * count[counted]
@@ -92,10 +95,10 @@ class _Gaps:
 def _sum_of_gaps(
     queries: Queries, ascending: NDArray[np.float64], across: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """The sum over the gaps of each query of the gap times the number of pairs across it.
+    """Return the sum over the gaps of each query of gap * number of pairs across it.
 
-    `ascending` has the labels of each query in ascending order, and `across` the number of pairs
-    across the gap that follows each. Terms are added in the order of `_Gaps`, for the same bits.
+    `ascending` holds the labels of each query in ascending order, and `across` the number of pairs
+    across the gap after each label. Terms are added in the order of `_Gaps`, for the same bits.
     """
     gap = np.zeros(len(ascending))
     inner = np.ones(len(ascending), dtype=bool)  # no gap follows the last label of a query
@@ -107,7 +110,7 @@ def _sum_of_gaps(
 
 
 def _discordant_by_radix(ranking: Ranking, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The number of discordant pairs of each query, by a radix partition."""
+    """Return the number of discordant pairs of each query, by a radix partition."""
     if ranking.start is not None:  # a tied pair counts 0 in one of these orders and 1 in the other
         best = _discordant_by_radix(ranking.break_ties(-relevance), relevance)
         worst = _discordant_by_radix(ranking.break_ties(relevance), relevance)
@@ -119,27 +122,27 @@ def _discordant_by_radix(ranking: Ranking, relevance: NDArray[np.float64]) -> ND
 def _discordant_across(
     ranking: Ranking, relevance: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Labels of each query in ascending order, and the discordant pairs across each gap."""
+    """Return the sorted labels of each query, and the discordant pairs across each gap."""
     if ranking.start is not None:  # a tied pair counts 0 in one of these orders and 1 in the other
         grouped, best = _discordant_across(ranking.break_ties(-relevance), relevance)
         _, worst = _discordant_across(ranking.break_ties(relevance), relevance)
         return grouped, (best + worst) / 2
     grouped, low_above, high_below = _partition(ranking, relevance)
-    # Going up the labels, a pair is across the current gap from its lower label, where it is added,
-    # to its higher label, where it is subtracted.
+    # Going up the labels, a pair is added at its lower label and subtracted at its higher label. In
+    # between, it is across the current gap.
     return grouped, ranking.queries.cumsum(high_below - low_above)
 
 
 def _partition(
     ranking: Ranking, relevance: NDArray[np.float64], both_sides: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Labels of each query in ascending order, and the discordant pairs of each row, without ties.
+    """Return the labels of each query in ascending order, and the discordant pairs of each row.
 
-    For each row it returns the number of lower labels above it and, with `both_sides`, the number
-    of higher labels below it (otherwise 0). Rows are partitioned by the bits of the numbers of
-    their labels, from the highest bit to the lowest. Invariant: the rows whose higher bits are
-    equal form a group, in the order of the ranking. A discordant pair is counted at the one bit
-    where its rows fall into different parts.
+    The ranking must have no ties. For each row, the function returns the number of lower labels
+    above it and, with `both_sides`, the number of higher labels below it (otherwise 0). Distinct
+    labels are numbered, and rows are partitioned by the bits of these numbers, from the highest bit
+    to the lowest. Invariant: rows with equal higher bits form a group, in the order of the ranking.
+    A discordant pair is counted once, at the bit that separates its rows.
     """
     queries = ranking.queries
     levels, codes = np.unique(relevance, return_inverse=True)
@@ -150,7 +153,7 @@ def _partition(
     for bit in reversed(range((len(levels) - 1).bit_length())):
         high = (code >> bit) & 1
         low = 1 - high
-        # of each row: the rows of its group with bit 0 that stand above it
+        # for each row: the rows of its group with bit 0 that are above it
         low_before = _exclusive(np.cumsum(low), low, group)
         is_first = group == np.arange(len(group))
         number = np.cumsum(is_first) - 1
@@ -158,7 +161,7 @@ def _partition(
         n_low = np.add.reduceat(low, starts)[number]
         place = np.arange(len(group)) - group
         low_above += high * low_before
-        if both_sides:  # rows with bit 1 below a row with bit 0: all of them but those above it
+        if both_sides:  # rows with bit 1 below a row with bit 0: all, less the rows above it
             size = np.diff(np.append(starts, len(group)))[number]
             high_below += low * ((size - n_low) - (place - low_before))
         # stable partition of every group: rows with bit 0 first, then those with bit 1
@@ -175,14 +178,14 @@ def _partition(
 def _exclusive(
     running: NDArray[np.int64], counts: NDArray[np.int64], group: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The sum of the counts before each place in its group, from the running sum over all rows."""
+    """Return the sum of the counts before each place in its group, given their running sum."""
     return running - counts - (running - counts)[group]
 
 
 def preference_weight(
     queries: Queries, relevance: NDArray[np.float64], graded: bool = False
 ) -> NDArray[np.float64]:
-    """Total weight of all pairs with y_i > y_j of each query, discordant or not."""
+    """Return the total weight of all pairs with y_i > y_j of each query."""
     levels = np.unique(relevance)
     if len(levels) <= _FEW_LEVELS:
         grouped, total = queries.gather(relevance), np.zeros(queries.n_queries)
@@ -198,7 +201,7 @@ def preference_weight(
         return total
     descending = queries.sort_values(relevance)
     if graded:
-        # the pairs across the gap after the i-th label: i rows below times the other rows above
+        # the pairs across the gap after the i-th label: i lower rows times r - i higher rows
         ascending = -queries.sort_values(-relevance)
         passed = queries.place + 1
         return _sum_of_gaps(queries, ascending, passed * (queries.repeat(queries.sizes) - passed))

@@ -1,4 +1,4 @@
-"""Gains of graded relevance, and the losses that sum them: DCG and NDCG."""
+"""Gains of graded relevance, and the losses DCG and NDCG."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sklearn_rankcal.utils._typing import Floats
 #: A gain G by name, "exp2" or "linear", or a function of an array of labels.
 Gain = str | Callable[[Floats], Floats]
 
-#: Where the linear gain is chosen, for errors and warnings.
+#: How to choose the linear gain, for errors and warnings.
 LINEAR_GAIN = (
     "Pass gain='linear' to the loss object, as in loss=NDCG(k=10, gain='linear') of "
-    "sklearn_rankcal.losses, and to the scorer and the metrics, as in "
+    "sklearn_rankcal.losses. Pass it also to scorers and metrics, as in "
     "get_ranking_scorer('ndcg@10', gain='linear')."
 )
 
 
 def apply_gain(relevance: Floats, gain: Gain) -> Floats:
-    """The gains G(y) of an array of labels, which must be numbers from 0 to 1e50."""
+    """Return the gains G(y) of an array of labels. Gains must be numbers from 0 to 1e50."""
     if callable(gain):
-        # a copy: a function that writes into its argument must not change the labels
+        # pass a copy, because the function might write into its argument
         gains = read_numbers(gain(relevance.copy()), "what gain returned")
         if gains.shape != relevance.shape:
             raise ValueError(f"gain must keep the shape {relevance.shape}; got {gains.shape}.")
@@ -57,8 +57,8 @@ def apply_gain(relevance: Floats, gain: Gain) -> Floats:
 
 
 def exp2_minus_1(relevance: Floats) -> Floats:
-    """The gain 2**y - 1, with full precision even where y is so small that 2**y rounds to 1."""
-    with np.errstate(over="ignore"):  # the callers refuse labels for which this overflows
+    """Return 2**y - 1, with full precision for small y."""
+    with np.errstate(over="ignore"):  # the callers raise an error if this overflows
         large = np.exp2(relevance) - 1
         small = np.expm1(relevance * np.log(2))
     return np.where(np.abs(relevance) < 0.5, small, large)
@@ -72,13 +72,20 @@ class DCG(GainLoss):
     Parameters
     ----------
     k : int, default=None
-        Number of places that count. If None, every place counts.
+        Cutoff: only the first k places count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        G: ``2**y - 1``, ``y``, or a function that maps an array of labels to gains >= 0.
+        The function G. ``"exp2"`` is ``2**y - 1``, and ``"linear"`` is ``y``. A function maps an
+        array of labels to gains >= 0.
 
     Notes
     -----
     The targets are G(y_i).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import DCG
+    >>> ranker = CalibratedRanker(loss=DCG(k=10, gain="linear"))
     """
 
     def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
@@ -100,30 +107,37 @@ class DCG(GainLoss):
         return apply_gain(relevance, self.gain)
 
     def discounts(self, n_places: int) -> Floats:
-        """Return 1 / log2(1 + j) of the first k places j, and 0 below."""
+        """Return 1 / log2(1 + j) for the first k places j, and 0 for all other places."""
         return first_places(n_places, self.k) / np.log2(np.arange(n_places) + 2.0)
 
 
 class NDCG(DCG, NormalizedPositionalLoss):
-    """Normalized DCG: DCG@k divided by the largest DCG@k that the labels of the query allow.
+    """Normalized DCG: DCG@k divided by the DCG@k of the best ranking.
 
     Parameters
     ----------
     k : int, default=None
-        Number of places that count. If None, every place counts.
+        Cutoff: only the first k places count. If None, every place counts.
     gain : {"exp2", "linear"} or callable, default="exp2"
-        As in `DCG`. If labels are amounts, such as money or numbers of clicks, take ``"linear"``,
-        and the same gain in metrics and scorers.
+        As in `DCG`. If labels are amounts, such as money or numbers of clicks, use ``"linear"`` in
+        the loss, in metrics and in scorers.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far `fit` moves the normalizer of each query towards the mean over queries, which lowers
-        the variance of the targets. "auto" decreases with the number of queries, and a fixed number
-        above 0 gives up calibration. The measure is not affected. See `NormalizedLoss`.
+        How far `fit` shrinks the normalizer of each query towards the mean over queries, which
+        lowers the variance of the targets. ``"auto"`` decreases with the number of queries. With a
+        fixed number above 0, the loss is no longer calibrated. The measure is not affected. See
+        `NormalizedLoss`.
 
     Notes
     -----
-    The targets are G(y_i) / Z_k(y), where Z_k(y) is the largest DCG@k that the labels allow. Gains
-    are normalized before expectations are taken, which makes regression consistent (Ravikumar,
-    Tewari and Yang, 2011). The measure is undefined for a query in which every gain is 0.
+    The targets are G(y_i) / Z_k(y), where Z_k(y) is the DCG@k of the best ranking. Gains are
+    normalized before expectations are taken, which makes regression consistent (Ravikumar, Tewari
+    and Yang, 2011). The measure is undefined for a query in which every gain is 0.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import NDCG
+    >>> ranker = CalibratedRanker(loss=NDCG(k=10, gain="linear"))
     """
 
     def __init__(
@@ -133,5 +147,5 @@ class NDCG(DCG, NormalizedPositionalLoss):
         self.shrinkage = shrinkage
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
-        """Return the largest DCG@k that the labels of each query allow."""
+        """Return the DCG@k of the best ranking of each query."""
         return ideal(queries, gains, self.discounts)

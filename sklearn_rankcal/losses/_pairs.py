@@ -1,6 +1,6 @@
-"""Measures of pairs, and the losses whose measure is pairwise agreement.
+"""Measures of pairs, and the losses for pairwise agreement.
 
-The targets of `PD` are differences of pairs, and those of `PDByScores` one score each.
+`PD` has one target per pair of documents, `PDByScores` has one target per document.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from sklearn_rankcal.utils._typing import Floats
 class PairwiseMeasure(Measure):
     """Base class of the measures of pairs.
 
-    `pair_weight` is the weight of the preference for document i over document j where y_i > y_j: 1,
-    y_i - y_j, or ``pair_weight(y_i - y_j)``. Labels that are `Preferences` have their own weights.
+    `pair_weight` defines the weight of the preference for document i over document j if y_i > y_j:
+    1, y_i - y_j, or ``pair_weight(y_i - y_j)``. `Preferences` have their own weights.
     """
 
     takes_preferences = True
@@ -46,7 +46,7 @@ class PairwiseMeasure(Measure):
         return self.total(labels, queries) > 0
 
     def total(self, labels: Any, queries: Queries) -> Floats:
-        """The weight of all preferences of each query."""
+        """Return the weight of all preferences of each query."""
         if isinstance(labels, Preferences):
             return labels.total()
         if callable(self.pair_weight):
@@ -54,11 +54,11 @@ class PairwiseMeasure(Measure):
         return preference_weight(queries, labels, self.pair_weight == "graded")
 
     def contradicted(self, ranking: Ranking, labels: Any) -> Floats:
-        """The weight of the preferences of each query that the ranking contradicts."""
+        """Return the weight of the preferences of each query that the ranking contradicts."""
         queries = ranking.queries
         if isinstance(labels, Preferences):
             i, j = labels.winner, labels.loser
-            # the place of each row; for tied rows it is the first place of their block
+            # the place of each row; tied rows have the first place of their block
             place = np.empty(queries.n_rows, dtype=np.int64)
             place[ranking.order] = queries.place if ranking.start is None else ranking.start
             share = (np.sign(place[i] - place[j]) + 1) / 2
@@ -66,21 +66,21 @@ class PairwiseMeasure(Measure):
         if not callable(self.pair_weight):
             return discordant_weight(ranking, labels, self.pair_weight == "graded")
         if ranking.start is not None:
-            # a tied pair adds nothing in the first of these orders and all its weight in the second
+            # a tied pair adds nothing in the first order and its whole weight in the second
             best = self.contradicted(ranking.break_ties(-labels), labels)
             return (best + self.contradicted(ranking.break_ties(labels), labels)) / 2
         return _weight_by_pairs(labels, queries, self.pair_weight, queries.rank(ranking.order))
 
     def share(self, ranking: Ranking, labels: Any) -> Floats:
-        """The share of the weight of each query that is contradicted, NaN without a preference."""
+        """Return the contradicted share of the weight of each query, NaN without a preference."""
         return divide(self.contradicted(ranking, labels), self.total(labels, ranking.queries))
 
 
 class PairwiseDisagreement(PairwiseMeasure):
     """Pairwise disagreement: the weight of the preferences that a ranking contradicts.
 
-    With `normalize` it is divided by the weight of all preferences of the query, so that it is
-    undefined for a query without a preference; otherwise it is 0 there.
+    With `normalize`, it is divided by the weight of all preferences of the query, and undefined for
+    a query without a preference. Otherwise, it is 0 for such a query.
     """
 
     greater_is_better = False
@@ -118,9 +118,9 @@ def _weight_by_pairs(
     pair_weight: PairWeight,
     ranks: NDArray[np.int64] | None,
 ) -> Floats:
-    """The weight of all preferences of each query, or of those that `ranks` contradict.
+    """Return the weight of all preferences of each query, or only of those that `ranks` contradict.
 
-    The cost is O(sum of r^2) for queries of r documents. Blocks of pairs bound the memory.
+    The cost is O(sum of r^2) for queries with r documents. Blocks of pairs limit the memory.
     """
     value = queries.gather(relevance)
     place = None if ranks is None else queries.gather(ranks)
@@ -135,25 +135,25 @@ def _weight_by_pairs(
 
 
 class _Disagreement(PairwiseAgreement, Loss):
-    """Base class of the losses whose measure is pairwise agreement."""
+    """Base class of the losses for pairwise agreement."""
 
     equal_queries: bool
     _of_targets = ("equal_queries", "score_function", "smoothing")
 
     def calibrated_measure(self, ranking: Ranking, relevance: Any) -> Floats:
-        """Compute the measure if `equal_queries`, else minus the weight that is contradicted."""
+        """Compute the measure if `equal_queries`, otherwise the negative contradicted weight."""
         if self.equal_queries:
             return self.per_query(ranking, relevance)
         return -self.contradicted(ranking, relevance)
 
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
-        """Return None if `equal_queries`, else the weight of all preferences of each query."""
+        """Return None if `equal_queries`, otherwise the weight of all preferences of each query."""
         return None if self.equal_queries else self.total(labels, queries)
 
     def differences(self, labels: Any, queries: Queries) -> Differences:
         """Return the differences t_ij = y_ij - y_ji of all pairs of documents.
 
-        If `equal_queries`, they are divided by the total weight of their query.
+        If `equal_queries`, they are divided by the total weight of the query.
         """
         factor = np.ones(queries.n_queries)
         if self.equal_queries:
@@ -165,32 +165,42 @@ class _Disagreement(PairwiseAgreement, Loss):
 
 
 class PD(_Disagreement):
-    """Pairwise disagreement: the weight of the preferences that a ranking contradicts.
+    """Pairwise disagreement, learned from all pairs of documents.
+
+    Pairwise disagreement is the weight of the preferences that a ranking contradicts.
 
     Parameters
     ----------
     pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight y_ij of the preference for document i over document j if y_i > y_j: 1, y_i - y_j, or
-        ``pair_weight(y_i - y_j)``. It is not used with `preference_labels`, which contain weights.
+        ``pair_weight(y_i - y_j)``. Not used with `preference_labels`, which contain weights.
     equal_queries : bool, default=False
-        Whether to divide the preferences of each query by their total weight. `score` is then the
-        mean over queries of the share of the weight that is not contradicted. Otherwise it is the
-        share of the weight of all queries together.
+        Whether to divide the preferences of each query by their total weight, which gives all
+        queries the same weight. `score` is then the mean over queries of the share of weight that
+        the ranking does not contradict. Otherwise, `score` is this share over all queries together.
 
     Notes
     -----
-    The targets of a query of r documents are the r (r - 1) / 2 differences y_ij - y_ji, i < j. The
-    measure is 1 - PD / total weight, undefined for a query without a preference. Without
-    `equal_queries` the targets are calibrated for the weight that is contradicted, and the best
-    rankings for it need not be the best ones for the mean of the shares. For example, let the
-    labels of three documents be (0, 2, 2), (2, 0, 1) or (0, 1, 0) with probabilities .1, .5 and .4.
-    The positions 1, 3, 2 contradict the least weight on average, 1.0 of 2.5, and the share of a
-    query is .5 on average. For 2, 1, 3 these are 1.1 and .383.
+    The targets of a query with r documents are the r (r - 1) / 2 differences y_ij - y_ji, i < j.
+    The measure is 1 - PD / total weight. It is undefined for a query without a preference.
 
-    Least squares on the targets, decoded exactly, is calibrated for every distribution (Ramaswamy
-    et al., 2013, theorem 3). Decoded by ``"greedy_dag"``, it is calibrated if the expected
+    Least squares on the targets is calibrated for every distribution if it is decoded exactly
+    (Ramaswamy et al., 2013, theorem 3). The decoder ``"greedy_dag"`` is calibrated if the expected
     preferences are acyclic (theorem 7). With binary labels, or with ``pair_weight="graded"``,
-    sorting by E[y_i] is optimal, and `PDByScores` is the cheaper choice.
+    sorting by E[y_i] is optimal, and `PDByScores` is cheaper.
+
+    Without `equal_queries`, the targets are calibrated for the contradicted weight. A ranking that
+    minimises it need not minimise the mean of the contradicted shares. For example, let the labels
+    of three documents be (0, 2, 2), (2, 0, 1) or (0, 1, 0) with probabilities .1, .5 and .4. The
+    expected total weight is 2.5. The positions 1, 3, 2 have the smallest expected contradicted
+    weight, 1.0, and an expected contradicted share of .5. The positions 2, 1, 3 have the values 1.1
+    and .383.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import PD
+    >>> ranker = CalibratedRanker(loss=PD(pair_weight="graded"))
     """
 
     space = PAIRS
@@ -201,7 +211,7 @@ class PD(_Disagreement):
         self.equal_queries = equal_queries
 
     def encode(self, relevance: Any, queries: Queries) -> Differences:
-        """Return the differences of all pairs, which are computed a few queries at a time."""
+        """Return the differences of all pairs. They are computed for a few queries at a time."""
         return self.differences(relevance, queries)
 
     def regret_constant(self, n_documents: int) -> float:
@@ -217,47 +227,48 @@ class PDByScores(_Disagreement):
     pair_weight : {"binary", "graded"} or callable, default="binary"
         Weight y_ij of a preference, as in `PD`.
     score_function : str or callable, default="borda"
-        How the score of document i of a query of r documents is computed from the weights y_ij:
+        How to compute the score of document i, in a query with r documents and weights y_ij:
 
-        * ``"borda"``: the mean net preference, sum_j (y_ij - y_ji) / r;
-        * ``"copeland"``: the number of pairs won minus the number of pairs lost, divided by r;
-        * ``"row_sums"``: sum_j y_ij / r;
+        * ``"borda"``: the mean net preference, sum_j (y_ij - y_ji) / r.
+        * ``"copeland"``: the number of pairs won minus the number of pairs lost, divided by r.
+        * ``"row_sums"``: sum_j y_ij / r.
         * ``"log_odds"``: sum_j log((y_ij + smoothing) / (y_ji + smoothing)) / r
-          (Bradley-Terry-Luce);
-        * ``"least_squares"``: the scores x that minimize the sum of (x_i - x_j - (y_ij - y_ji))^2
-          over the pairs with a weight (Thurstone-Mosteller), of mean 0 in each part of the query
-          that comparisons connect. They equal ``"borda"`` if all pairs are compared;
-        * a function of an (n, r, r) array, the weights of n queries of r documents, that returns
-          (n, r) scores. It is not called for queries without preferences, whose scores are 0.
+          (Bradley-Terry-Luce).
+        * ``"least_squares"``: the scores x that minimise the sum of (x_i - x_j - (y_ij - y_ji))^2
+          over the compared pairs (Thurstone-Mosteller), with mean 0 in each connected component of
+          the comparisons. If all pairs are compared, this is ``"borda"``.
+        * A function that maps the weights of n queries with r documents, shape (n, r, r), to
+          scores of shape (n, r). Queries without preferences get the score 0 without a call.
     smoothing : float, default=0.5
-        Number that ``"log_odds"`` adds to both weights, for counts one half.
+        The number that ``"log_odds"`` adds to both weights. The default suits counts.
     equal_queries : bool, default=False
         Whether to divide the weights of each query by their sum before the scores are computed.
-        `score` is as in `PD`.
+        `score` is computed as in `PD`.
 
     Notes
     -----
-    The targets are calibrated over the distributions that satisfy the condition P_f (Ramaswamy et
-    al., 2013, theorem 6): E[Y_ij] > E[Y_ji] implies that the expected score of i is larger than
-    that of j. The net Borda score (Duchi, Mackey and Jordan, 2010) is the usual f. For some
-    distributions no f is calibrated. For example, let the label be a single preference: 1 > 2,
-    2 > 1, 2 > 3, 1 > 3 or 3 > 1, with probabilities .20, .10, .36, .24 and .10. All functions f
-    with a name put document 2 first, but the best ranking puts document 1 first.
+    The targets are calibrated over the distributions with the property P_f (Ramaswamy et al., 2013,
+    theorem 6): if E[Y_ij] > E[Y_ji], document i has a larger expected score than document j. The
+    net Borda score (Duchi, Mackey and Jordan, 2010) is the usual f. For some distributions, no f is
+    calibrated. For example, let the label be a single preference: 1 > 2, 2 > 1, 2 > 3, 1 > 3 or
+    3 > 1, with probabilities .20, .10, .36, .24 and .10. All named functions put document 2 first,
+    but the best ranking puts document 1 first.
 
-    Under rules (`decoders.Rules`), the best ranking for the scores is the best one for the
-    disagreement if the preferences are differences of scores. This holds for relevance of two
-    grades, and with ``pair_weight="graded"``, for ``"borda"`` and ``"least_squares"``. Otherwise it
-    can contradict more than another ranking that keeps the rules, which ``loss="pd"`` finds, and
-    reports do not call it proved.
+    With rules (`decoders.Rules`), the best ranking for the scores is also best for the disagreement
+    if the preferences are differences of scores. This is the case for ``"borda"`` and
+    ``"least_squares"``, with relevance of two grades or ``pair_weight="graded"``. In all other
+    cases, ``loss="pd"`` may find a better ranking that keeps the rules, and reports do not call the
+    ranking proved.
 
-    The cost is O(n log r) for n documents with relevance and O(pairs log pairs) with preferences.
+    The cost is O(n log r) for n documents with relevance, and O(pairs log pairs) with preferences.
     It is O(sum of r^2) if `score_function` or `pair_weight` is a function, and for ``"log_odds"``
-    of graded relevance; and O(sum of r^3) for ``"least_squares"`` where it differs from borda.
+    with graded relevance. It is O(sum of r^3) for ``"least_squares"``, except where it equals
+    ``"borda"``.
 
     Examples
     --------
-    Documents 0, 1 and 2 are never compared with documents 3 and 4. Scores of different parts cannot
-    be compared with each other:
+    Documents 0, 1 and 2 are never compared with documents 3 and 4. Scores are only comparable
+    within each of the two components:
 
     >>> from sklearn_rankcal.labels import preference_labels, read_preferences
     >>> from sklearn_rankcal.losses import PDByScores
@@ -273,7 +284,7 @@ class PDByScores(_Disagreement):
         "E[f_i(Y)] > E[f_j(Y)]"
     )
 
-    #: Whether a ranking under rules that is best for the scores is best for the measure.
+    #: Whether, under rules, the best ranking for the scores is also best for the measure.
     exact_under_rules = False
 
     def __init__(
@@ -301,12 +312,12 @@ class PDByScores(_Disagreement):
         super().check(labels)
 
     def resolve(self, relevance: Any) -> PDByScores:
-        """Return a copy of the loss, and find out whether preferences are differences of scores."""
+        """Return a copy of the loss, with `exact_under_rules` set."""
         resolved: PDByScores = super().resolve(relevance)
         known = ["borda"] if callable(self.pair_weight) else ["borda", "least_squares"]
         graded = self.pair_weight == "graded"
         if not isinstance(relevance, Preferences) and self.score_function in known:
-            # Of labels that are distributed, only the smallest and the largest one come here.
+            # Distributed labels are passed as only the smallest and the largest label.
             binary = not graded and len(relevance) > 2 and len(np.unique(relevance)) <= 2
             resolved.exact_under_rules = graded or binary
         return resolved

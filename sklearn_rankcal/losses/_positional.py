@@ -1,8 +1,8 @@
-"""Losses whose measure is positional, a sum of utility times discount: sum_i u_i(y) phi(sigma(i)).
+"""Losses with a positional measure, a sum of utility times discount: sum_i u_i(y) phi(sigma(i)).
 
 u_i(y) is the utility of document i given the labels y of its query, sigma(i) is the place of the
-document, and phi(j) is the discount of place j. Sorting by expected utilities is optimal, so they
-are the targets.
+document, and phi(j) is the discount of place j. Sorting by expected utilities is optimal. The
+targets are therefore the utilities.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Discounts = Callable[[int], Floats]
 
 
 def positional(ranking: Ranking, utility: Floats, discount: Discounts) -> Floats:
-    """The sum over documents i of utility_i phi(sigma(i)), one value per query.
+    """Return the sum over documents i of utility_i phi(sigma(i)), one value per query.
 
-    ``discount(n)`` returns phi(1) .. phi(n). The discount of a row in a block of ties is the mean
-    of the discounts of the places of the block. The sum is then the mean over the orders of the
-    block, because it is linear in the discounts.
+    ``discount(n)`` returns phi(1) .. phi(n). Every row in a block of ties gets the mean discount of
+    the block. The result is the mean over all orders of the block, because the sum is linear in the
+    discounts.
     """
     phi = discount(int(ranking.queries.sizes.max()))
     ranking = ranking.head(_depth(phi))
     at = phi[ranking.queries.place]
     if ranking.start is not None:
-        # The discounts of each block are added up separately. A difference of running sums would
-        # lose the digits of discounts that are small in comparison with those above them.
+        # Add up the discounts of each block separately. A difference of running sums would lose the
+        # digits of small discounts.
         first = np.flatnonzero(ranking.queries.place == ranking.start)
         length = np.diff(np.append(first, len(at)))
         at = np.repeat(np.add.reduceat(at, first) / length, length)
@@ -49,7 +49,7 @@ def positional(ranking: Ranking, utility: Floats, discount: Discounts) -> Floats
 
 
 def ideal(queries: Queries, utility: Floats, discount: Discounts) -> Floats:
-    """The maximum over rankings of `positional`, which sorting by descending utility reaches."""
+    """Return the maximum of `positional` over rankings, by sorting by descending utility."""
     phi = discount(int(queries.sizes.max()))
     best = Ranking(queries, np.arange(queries.n_rows)).head(_depth(phi))
     values = best.take(queries.sort_values(utility))
@@ -57,12 +57,12 @@ def ideal(queries: Queries, utility: Floats, discount: Discounts) -> Floats:
 
 
 def _depth(phi: Floats) -> int:
-    """Number of places up to the last one whose discount is not 0, at least 1."""
+    """Return the last place with a nonzero discount, at least 1."""
     return int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 1
 
 
 def first_places(n_places: int, k: int | None) -> NDArray[np.bool_]:
-    """Whether each of the places 1 .. n_places is among the first k."""
+    """Return whether each of the places 1 .. n_places is among the first k."""
     return np.arange(n_places) < (n_places if k is None else k)
 
 
@@ -70,10 +70,11 @@ def first_places(n_places: int, k: int | None) -> NDArray[np.bool_]:
 
 
 class PositionalLoss(Loss):
-    """Base class of losses whose measure is sum_i u_i(y) phi(sigma(i)).
+    """Base class of losses with a positional measure, sum_i u_i(y) phi(sigma(i)).
 
-    A subclass implements `utilities` and `discounts`. Where scores tie, the value is the mean over
-    the orders of the tied documents.
+    u_i(y) is the utility of document i, and phi(sigma(i)) is the discount of its place. A subclass
+    implements `utilities` and `discounts`. With tied scores, the value is the mean over all orders
+    of the tied documents.
     """
 
     def discounts(self, n_places: int) -> Floats:
@@ -81,7 +82,7 @@ class PositionalLoss(Loss):
         raise self._lacks("a method discounts(n_places), which returns a number per place")
 
     def utilities(self, relevance: Floats, queries: Queries) -> Floats:
-        """Return u(y) of every row: what the document adds at a place whose discount is 1."""
+        """Return the utility u(y) of every row."""
         raise self._lacks("a method utilities(relevance, queries), which returns a number per row")
 
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
@@ -104,9 +105,9 @@ class PositionalLoss(Loss):
     def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
         """Return C_phi(p), where C_phi(p)^p = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^p.
 
-        phi are the discounts of places, in the unit in which the utilities are the targets. If p is
-        infinite, C_phi(p) = phi(1) - phi(r). This is the constant of lemma 5.1 of Calauzènes et al.
-        (2013), in whose proof the exponent q of the discounts is a misprint of p.
+        phi are the discounts of places, scaled to match the targets as utilities. If p is infinite,
+        C_phi(p) = phi(1) - phi(r). This is the constant of lemma 5.1 of Calauzènes et al. (2013).
+        In the proof of the lemma, the exponent q of the discounts is a misprint of p.
         """
         phi = self.discounts(n_documents)
         half = n_documents // 2
@@ -117,22 +118,35 @@ class PositionalLoss(Loss):
     def regret_constant(self, n_documents: int) -> float:
         """Return sqrt(2) C_phi(2), where C_phi(2)^2 = sum_{i <= r/2} (phi(i) - phi(r - i + 1))^2.
 
-        This is the largest distance between the vectors of the discounts of the documents under two
-        rankings (Ramaswamy et al., 2013, theorem 3; Calauzènes et al., 2013, table 2).
+        This is the largest distance between the discount vectors of two rankings (Ramaswamy et al.,
+        2013, theorem 3; Calauzènes et al., 2013, table 2).
         """
         return float(np.sqrt(2) * self.discount_constant(n_documents))
 
 
 class GainLoss(PositionalLoss):
-    """Base class of positional losses whose utility of a document depends on its own label only.
+    """Base class of positional losses in which a utility depends only on the document's own label.
 
     A subclass implements `gains` and `discounts`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.estimator_checks import check_loss
+    >>> from sklearn_rankcal.losses import GainLoss
+    >>> class FirstTwo(GainLoss):
+    ...     def gains(self, relevance):
+    ...         return relevance
+    ...
+    ...     def discounts(self, n_places):
+    ...         return (np.arange(n_places) < 2).astype(float)
+    >>> check_loss(FirstTwo())
     """
 
     graded_targets = True
 
     def gains(self, relevance: Floats) -> Floats:
-        """Return the gain of every row, which is its utility unless a normalizer divides it."""
+        """Return the gain of every row: the utility before any normalization."""
         raise self._lacks("a method gains(relevance), which returns a number per row")
 
     def utilities(self, relevance: Floats, queries: Queries) -> Floats:
@@ -140,10 +154,10 @@ class GainLoss(PositionalLoss):
 
 
 class NormalizedPositionalLoss(NormalizedLoss, GainLoss):
-    """Base class of positional losses whose utilities are gains over a normalizer of the query.
+    """Base class of positional losses in which gains are divided by a normalizer of the query.
 
     A subclass implements `gains`, `normalizer` and `discounts`. The measure is undefined for a
-    query whose normalizer is 0.
+    query with the normalizer 0.
     """
 
     graded_targets = False
@@ -178,13 +192,20 @@ class Precision(BinaryMeasure, GainLoss):
     Parameters
     ----------
     k : int, default=10
-        Number of places that count. The measure divides by k even if the query has fewer documents.
+        Cutoff: only the first k places count. The measure divides by k even if the query has fewer
+        documents.
     threshold : float, default=None
         A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
 
     Notes
     -----
     The targets are the labels, made binary by `threshold` (Ramaswamy et al., 2013, section 4).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import Precision
+    >>> ranker = CalibratedRanker(loss=Precision(k=5, threshold=2))
     """
 
     def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
@@ -205,7 +226,7 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
     Parameters
     ----------
     k : int, default=10
-        Number of places that count.
+        Cutoff: only the first k places count.
     threshold : float, default=None
         A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
     shrinkage : "auto" or float in [0, 1], default="auto"
@@ -214,6 +235,12 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
     Notes
     -----
     The targets are y_i / sum(y). The measure is undefined for a query without a relevant document.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import Recall
+    >>> ranker = CalibratedRanker(loss=Recall(k=20, threshold=2))
     """
 
     _half = 1000
@@ -237,7 +264,7 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
 
 
 class AUC(BinaryMeasure, NormalizedPositionalLoss):
-    """Area under the ROC curve: how often a relevant document is above an irrelevant one.
+    """Area under the ROC curve: the share of relevant-irrelevant pairs in the right order.
 
     Parameters
     ----------
@@ -248,8 +275,14 @@ class AUC(BinaryMeasure, NormalizedPositionalLoss):
 
     Notes
     -----
-    The targets are y_i / (n+ n-), with the numbers of relevant and of irrelevant documents of the
-    query. The measure is undefined where one of them is 0.
+    The targets are y_i / (n+ n-), where n+ and n- are the numbers of relevant and irrelevant
+    documents of the query. The measure is undefined if n+ or n- is 0.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import AUC
+    >>> ranker = CalibratedRanker(loss=AUC(threshold=2))
     """
 
     _half = 1000
@@ -266,8 +299,8 @@ class AUC(BinaryMeasure, NormalizedPositionalLoss):
         return -np.arange(1.0, n_places + 1)
 
     def offset(self, gains: Floats, queries: Queries) -> Floats:
-        # A relevant row at position p has r - p rows below it. Summed over the n relevant rows that
-        # is n r - sum p, and n (n - 1) / 2 of these pairs consist of two relevant rows.
+        # A relevant row at position p has r - p rows below it. The sum over the n relevant rows is
+        # n r - sum p. It contains n (n - 1) / 2 pairs of two relevant rows.
         positive = queries.sum(gains)
         return positive * (queries.sizes - (positive - 1) / 2)
 
@@ -283,13 +316,19 @@ class ERU(GainLoss):
     Parameters
     ----------
     neutral : float, default=0
-        Neutral relevance. A document adds to the measure only if its relevance is larger.
+        Neutral relevance. A document counts only if its relevance is larger.
     half_life : float, default=5
-        Viewing half-life: the place whose discount is one half. It must be larger than 1.
+        Viewing half-life: the place at which the discount is one half. It must be larger than 1.
 
     Notes
     -----
     The targets are max(y_i - neutral, 0) (Ramaswamy et al., 2013, section 5).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import ERU
+    >>> ranker = CalibratedRanker(loss=ERU(neutral=2, half_life=10))
     """
 
     def __init__(self, neutral: float = 0.0, half_life: float = 5.0) -> None:
@@ -312,25 +351,31 @@ class ERU(GainLoss):
 
 
 def position_scale(sizes: Any) -> Any:
-    """r times the standard deviation of the positions 1 .. r of a query of r documents.
+    """Return r times the standard deviation of the positions 1 .. r of a query.
 
-    For r = 1, where Spearman's rho is undefined, it is 1.
+    The result is 1 for r = 1, for which Spearman's rho is undefined.
     """
     return np.where(np.asarray(sizes) > 1, sizes * np.sqrt((np.square(sizes) - 1) / 12), 1.0)
 
 
 class Spearman(PositionalLoss):
-    """Spearman's rank correlation between the ranking and the order of the labels.
+    """Spearman's rank correlation between the ranking and the labels.
 
     Notes
     -----
-    The measure is Pearson's correlation of positions with midranks, the means of the positions of
-    equal labels. The targets are (mean - midrank_i) / standard deviation, the utilities up to a
-    constant of the size of the query. It is undefined for a query in which all labels are equal.
+    The measure is Pearson's correlation of positions with the midranks of the labels. The targets
+    are (mean - midrank_i) / standard deviation. They equal the utilities up to a constant that
+    depends on the size of the query. The measure is undefined if all labels of a query are equal.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import Spearman
+    >>> ranker = CalibratedRanker(loss=Spearman())
     """
 
     def encode(self, relevance: Floats, queries: Queries) -> Floats:
-        """Compute (mean - midrank_i) / standard deviation, which has variance 1 in each query."""
+        """Compute (mean - midrank_i) / standard deviation."""
         return self.standardized_midranks(relevance, queries)
 
     def discount_constant(self, n_documents: int, p: float = 2.0) -> float:
@@ -338,9 +383,9 @@ class Spearman(PositionalLoss):
         return super().discount_constant(n_documents, p) / float(position_scale(n_documents))
 
     def standardized_midranks(self, relevance: Floats, queries: Queries) -> Floats:
-        """(mean - midrank_i) / standard deviation for every row i, over the midranks of its query.
+        """Return (mean - midrank_i) / standard deviation for every row i, within its query.
 
-        These numbers are 0 in a query in which all labels are equal.
+        The result is 0 in a query in which all labels are equal.
         """
         ranking = Ranking.from_scores(relevance, queries)
         middle = queries.repeat((queries.sizes - 1) / 2)
@@ -368,18 +413,18 @@ class Spearman(PositionalLoss):
 
 
 class Positional(PositionalLoss):
-    """A positional loss with a utility of documents and a discount of places given by the user.
+    """A positional loss with a utility and a discount given by the user.
 
     Parameters
     ----------
     utility : callable, default=None
         ``utility(relevance, queries)`` returns the utilities, an array of shape (n_documents,). The
-        methods of `queries` compute sums, maxima and so on of each query. If None, the utility is
-        the relevance itself.
+        methods of `queries` (`queries.Queries`) compute sums, maxima and so on of each query. If
+        None, the utility is the relevance.
     discount : callable or array-like, default=None
-        The discount phi, which must not increase: a function of the array of places 1, 2, ..., or
-        the discounts of the first places, after which all are 0. If None, the discount is
-        1 / log2(1 + place).
+        The discount of each place, which must not increase. A function maps the array of places
+        1, 2, ... to discounts. An array holds the discounts of the first places; all further
+        discounts are 0. If None, the discount is 1 / log2(1 + place).
 
     Examples
     --------
@@ -411,13 +456,12 @@ class Positional(PositionalLoss):
     def utilities(self, relevance: Floats, queries: Queries) -> Floats:
         if self.utility is None:
             return relevance
-        # a copy: a function that writes into its argument must not change the labels
+        # pass a copy, because the function might write into its argument
         try:
             made = self.utility(relevance.copy(), queries)
         except TypeError as error:
             raise TypeError(
-                f"utility is called as utility(relevance, queries), and raised: {error}. A "
-                "function of the labels alone is passed as "
+                f"utility(relevance, queries) raised: {error}. It must take two arguments, as in "
                 "utility=lambda relevance, queries: numpy.sqrt(relevance)."
             ) from error
         values = read_numbers(made, "what utility returned")
@@ -445,7 +489,7 @@ class Positional(PositionalLoss):
         if not (np.abs(phi) <= LARGEST).all() or (np.diff(phi) > 0).any():
             raise ValueError(
                 f"discount must be finite, at most {LARGEST:g} in absolute value, and must not "
-                "increase with the place, because only then sorting is optimal. It starts with "
-                f"{phi[:5].tolist()}."
+                f"increase; got {phi[:5].tolist()} for the first places. Sorting is only optimal "
+                "for such discounts."
             )
         return phi[:n_places]

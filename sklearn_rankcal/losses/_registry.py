@@ -1,4 +1,4 @@
-"""The registries: the name of a loss or a measure, such as "ndcg@10", stands for an object."""
+"""Registries of losses and measures by name, such as "ndcg@10"."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from sklearn_rankcal.losses._positional import (
 from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
-#: The losses by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
-#: `get_loss` is a loop over all of them.
+#: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
+#: `get_loss` loops over all losses.
 LOSSES: dict[str, type[Loss]] = {
     "precision": Precision,
     "eru": ERU,
@@ -47,8 +47,8 @@ LOSSES: dict[str, type[Loss]] = {
     "positional": Positional,
 }
 
-#: Names that other libraries use, and the nearest name in `LOSSES`. If every relevant document
-#: satisfies the user with certainty, `ERR` is the reciprocal rank of the first relevant document.
+#: Names that other libraries use, and the nearest name in `LOSSES`. `ERR` is the reciprocal rank if
+#: every relevant document satisfies the user with probability 1.
 _NAMES_OF_LOSSES = {
     "ap": "map",
     "average_precision": "map",
@@ -66,19 +66,21 @@ _NAMES_OF_LOSSES = {
 
 
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
-    """Make a loss object from a name. A loss object is returned unchanged.
+    """Make a loss object from a name.
 
     Parameters
     ----------
     loss : str or Loss
-        A key of `LOSSES`, or ``"wta"`` (winner takes all), which stands for ``"precision@1"``. If
-        the loss has a parameter `k`, the name may end in a cutoff, as in ``"ndcg@10"``.
+        A key of `LOSSES`, or ``"wta"`` (winner takes all), another name for ``"precision@1"``. If
+        the loss has a parameter `k`, the name can contain a cutoff, as in ``"ndcg@10"``. A loss
+        object is returned unchanged.
     **parameters
-        Parameters of the loss, such as ``gain`` or ``threshold``, with a name only.
+        Parameters of the loss, such as ``gain`` or ``threshold``. Not allowed with a loss object.
 
     Returns
     -------
     loss : Loss
+        The loss object.
 
     Raises
     ------
@@ -92,8 +94,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     >>> get_loss("recall@20", threshold=2)
     Recall(k=20, threshold=2)
 
-    A ranker for every loss with its default parameters, but `Positional`, which has none. Labels of
-    0 and 1 suit them all:
+    Make a ranker for every loss with default parameters, except `Positional`, which needs
+    parameters. All these losses accept labels of 0 and 1:
 
     >>> from sklearn_rankcal import CalibratedRanker
     >>> from sklearn_rankcal.losses import LOSSES
@@ -105,8 +107,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(loss, Loss):
         if parameters:
             raise TypeError(
-                f"Parameters can only be passed with the name of a loss, but loss is {loss!r}. Set "
-                "the parameters of this object instead."
+                f"Parameters can only be passed with the name of a loss; got the loss {loss!r}. "
+                "Set the parameters of this object instead."
             )
         if not isinstance(loss.space, Space):
             raise TypeError(
@@ -141,7 +143,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
 
 def split_cutoff(name: str) -> tuple[str, int | None]:
-    """Split ``"ndcg@10"`` into ``("ndcg", 10)``. The cutoff is None if the name has no ``@``."""
+    """Split ``"ndcg@10"`` into ``("ndcg", 10)``. Without ``@``, the cutoff is None."""
     base, at, cutoff = name.partition("@")
     if not at:
         return base, None
@@ -152,7 +154,7 @@ def split_cutoff(name: str) -> tuple[str, int | None]:
 
 # ---------------------------------------------------------------- measures, of metrics and scorers
 
-#: The measures by name; a name with a cutoff, such as ``"ndcg@10"``, sets `k`.
+#: The measures by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`.
 MEASURES: dict[str, type[Measure]] = {
     "auc": AUC,
     "dcg": DCG,
@@ -167,7 +169,7 @@ MEASURES: dict[str, type[Measure]] = {
     "recall": Recall,
     "spearman": Spearman,
 }
-#: Measures whose value would not depend on the ranking without a cutoff.
+#: Measures that do not depend on the ranking unless they have a cutoff.
 NEED_CUTOFF = ("precision", "recall")
 
 
@@ -192,7 +194,7 @@ _NAMES_OF_MEASURES = {
 
 
 def find_measure(name: Any) -> tuple[type[Measure], int | None]:
-    """The class of the measure that a name stands for, and the cutoff in the name."""
+    """Return the class of a measure given its name, and the cutoff in the name."""
     if not isinstance(name, str):
         raise TypeError(f"metric must be a name such as 'ndcg@10'; got {name!r}.")
     base = name.partition("@")[0]
@@ -205,13 +207,13 @@ def find_measure(name: Any) -> tuple[type[Measure], int | None]:
 
 
 def parameters_of(kind: Any) -> tuple[str, ...]:
-    """Names of the parameters of a measure."""
+    """Return the names of the parameters of a measure."""
     return tuple(name for name in _signature(kind) if name not in kind._of_targets)
 
 
 @cache
 def _signature(kind: type[Measure]) -> tuple[str, ...]:
-    # a ranker asks for its loss in every call, and reading a signature takes 50 microseconds
+    # a ranker makes its loss in every call, and reading a signature takes 50 microseconds
     return tuple(inspect.signature(kind).parameters)
 
 
@@ -221,14 +223,15 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     Parameters
     ----------
     name : str
-        A key of `MEASURES`. If the measure has a parameter `k`, a cutoff may follow after ``@``.
+        A key of `MEASURES`. If the measure has a parameter `k`, the name can contain a cutoff, as
+        in ``"ndcg@10"``.
     **parameters
         Parameters of the measure, such as ``threshold``.
 
     Returns
     -------
     measure : Measure
-
+        The measure object.
     Raises
     ------
     ValueError, TypeError
@@ -248,7 +251,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
             raise ValueError(f"Metric {base!r} has no cutoff; got {name!r}.")
         if parameters.get("k", cutoff) != cutoff:
             raise TypeError(
-                f"Metric {name!r} has its cutoff in its name; k={parameters['k']!r} contradicts it."
+                f"Metric {name!r} contains a cutoff, but k={parameters['k']!r} was passed."
             )
         parameters = {**parameters, "k": cutoff}
     elif base in NEED_CUTOFF and "k" not in parameters:
@@ -257,7 +260,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
 
 
 def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:
-    """Make measures from their names. Each parameter is passed to those measures that have it."""
+    """Make measures from their names. Each parameter is passed to the measures that have it."""
     if not len(names):
         raise ValueError("metrics is empty. Name at least one metric, as in metrics=['ndcg@10'].")
     kinds = [find_measure(name)[0] for name in names]
@@ -279,7 +282,7 @@ def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measu
 
 
 def _described(name: str, kind: type[Measure]) -> str:
-    """A sentence that lists the parameters of a measure."""
+    """Return a sentence that lists the parameters of a measure."""
     if not parameters_of(kind):
         return f"{name!r} has no parameters."
     return f"Parameters of {name!r}: {', '.join(parameters_of(kind))}."

@@ -372,14 +372,14 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
         (
             lambda: PDByScores(score_function=lambda y: y).encode(ONE_PAIR, ONE_PAIR.queries),
             ValueError,
-            r"array of shape \(1, 2, 2\) for weights of shape \(1, 2, 2\); .* of shape \(1, 2\)",
+            r"per document, shape \(1, 2\); got shape \(1, 2, 2\) for weights of shape \(1, 2, 2\)",
         ),
         (
             lambda: PDByScores(score_function=lambda y: y[:, 0] / y[:, 1]).encode(
                 ONE_PAIR, ONE_PAIR.queries
             ),
             ValueError,
-            r"it returned \[nan, inf\] for the weights \[\[0.0, 1.0\], \[0.0, 0.0\]\]",
+            r"got \[nan, inf\] for the weights \[\[0.0, 1.0\], \[0.0, 0.0\]\]",
         ),
     ],
 )
@@ -521,8 +521,8 @@ def test_a_loss_says_what_it_has_to_define():
 
     data = {"X": [[1.0], [2.0]], "y": [0, 1], "groups": [0, 0]}
     for loss, error, message in (
-        (NoMeasure(), NotImplementedError, r"NoMeasure has to define a method per_query\("),
-        (NoTargets(), NotImplementedError, r"NoTargets has to define a method encode\("),
+        (NoMeasure(), NotImplementedError, r"NoMeasure must define a method per_query\("),
+        (NoTargets(), NotImplementedError, r"NoTargets must define a method encode\("),
         (NoSpace(), TypeError, "NoSpace.space must be SCORES, PAIRS or SYMMETRIC_PAIRS"),
     ):
         with pytest.raises(error, match=message):
