@@ -1,4 +1,4 @@
-"""Functions that make labels from relevance, preferences, rankings or files, and that read them.
+"""Functions that make and read labels: from relevance, preferences, rankings or files.
 
 Relevance is one number per row. Preferences are weighted pairs of rows of the same query. The
 functions whose names end in ``_labels`` return a structured array with one entry per row. Each

@@ -1,4 +1,4 @@
-"""Warnings about ranks that may mean something else: ratings, and lists of the first few labels."""
+"""Warnings about ranks that may be ratings, or that may list only the first few labels."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def warn_of_ratings(ranks: Floats, name: str = "y", advice: str = _OF_LABELS) ->
     shown = ", ".join(f"{value:g}" for value in row[:8]) + (", ..." if len(row) > 8 else "")
     warn(
         f"{len(doubtful)} of {counted(len(ranks), 'row')} of {name} do not look like rankings of "
-        f"{counted(len(row), 'label')} (row {doubtful[0]}: {shown}), but {name} is read as ranks, "
-        f"where smaller is better. {advice}"
+        f"{counted(len(row), 'label')} (row {doubtful[0]}: {shown}), but {name} is read as ranks "
+        f"(smaller is better). {advice}"
     )
 
 
 def look_like_positions(ranks: Floats) -> Bools:
-    """Return for each row (n, r) of ranks, NaN if missing, whether it can be a ranking of r labels.
+    """Return whether each row of ranks (n, r), NaN if missing, can be a ranking of r labels.
 
     Tied labels can share the best, the worst or the mean of their positions, and missing labels can
-    leave gaps. Or tiers are numbered from 1 on, and at least half as many as the labels that the
-    row has; with fewer tiers, the numbers are more likely ratings.
+    leave gaps. Numbers of tiers, from 1, are also accepted if there are at least half as many tiers
+    as labels in the row. With fewer tiers, the numbers are more likely ratings.
     """
     n, r = ranks.shape
     values = np.sort(ranks, axis=1)  # NaN is last
     listed = ~np.isnan(values)
     size = listed.sum(axis=1)
-    # The entries of each row that are equal: where they begin and end, as places from 1 on.
+    # The first and the last place of each run of equal entries, numbered from 1.
     place = np.arange(1, r + 1)
     new = np.ones((n, r), dtype=bool)
     new[:, 1:] = values[:, 1:] != values[:, :-1]
@@ -52,7 +52,7 @@ def look_like_positions(ranks: Floats) -> Bools:
     plausible = size == 0
     values = np.where(listed, values, 0.0)
     whole = (values == np.floor(values)).all(axis=1)
-    # The positions that ties take: from `first` to `first` + `ties` - 1, without overlap.
+    # Tied labels have the positions `first` to `first` + `ties` - 1, without overlap.
     for share in (0.0, 0.5, 1.0):
         first = values - share * (ties - 1)
         before = np.zeros((n, r))
@@ -68,11 +68,13 @@ def look_like_positions(ranks: Floats) -> Bools:
 
 
 def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
-    """Warn if the labels that rows of ranks leave out may be those below the others.
+    """Warn if the labels that are missing from a row may be below the listed labels.
 
-    An order of names never says. Ranks say that they are not by gaps: [1, NaN, 3]. Where there are
-    none, labels may have been ranked anew after some were left out at random, but then rows differ
-    in how many. A few rows can lack gaps by chance, each with a probability of 1 / binom(r, size).
+    Orders of names always give a warning. Ranks give no warning if they have gaps, such as [1, NaN,
+    3]: the missing label is not below the listed labels. Ranks without gaps give a warning, with
+    two exceptions. If the number of missing labels differs between rows, labels were probably left
+    out at random and the rest was ranked anew. If there are few rows, gaps may be absent by chance,
+    with probability 1 / binom(r, size) for each row.
     """
     r = ranks.shape[1]
     size = (~np.isnan(ranks)).sum(axis=1)
@@ -85,9 +87,7 @@ def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
         if len(sizes) > 1 or not gapless.all() or comb(r, sizes[0]) ** float(cut.sum()) < 100:
             return
     warn(
-        f"{cut.sum()} of {counted(len(ranks), 'row')} of y list only the first places. If the "
-        "labels that a "
-        "row leaves out are below those that it lists, as in a list of favourites, pass "
-        "unlisted='last'. If they were left out whatever their place is, pass unlisted='ignore', "
-        "as is done now."
+        f"{cut.sum()} of {counted(len(ranks), 'row')} of y list only the first places. If missing "
+        "labels are worse than listed labels, as in a list of favourites, pass unlisted='last'. If "
+        "labels are missing for any other reason, pass unlisted='ignore', as is done now."
     )

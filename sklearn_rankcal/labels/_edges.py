@@ -18,26 +18,30 @@ from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 
 
 def read_edges(source: ArrayLike | Iterable[Any]) -> Bunch:
-    """Read a list of preferences (query, preferred document, other document[, weight]).
+    """Read a list of preferences between documents: (query, preferred, other[, weight]).
 
-    The documents are given by ids, which this function replaces by row numbers. A document id only
-    has a meaning within its query, so two queries may use the same document ids.
+    The function replaces document ids by row numbers. Document ids are only compared within a
+    query. Different queries may use the same ids.
 
     Parameters
     ----------
     source : data frame, or array-like of shape (n_pairs, 3) or (n_pairs, 4)
-        The rows, with ids of any hashable type. ``pandas.read_csv(path, header=None)`` reads them
-        from a file.
+        One preference per row, with ids of any hashable type. Read a file with
+        ``pandas.read_csv(path, header=None)``.
 
     Returns
     -------
     data : Bunch
-        A dictionary-like object with ``pairs`` of shape (n_pairs, 2), the row numbers of the
-        preferred and the other document; ``weight`` of shape (n_pairs,), or None if the list has no
-        weights; and ``groups`` and ``documents``, the query id and the document id of each row, in
-        order of first appearance, as integers if all are, else as objects. The rows of X must have
-        this order, which ``X.loc[list(zip(data.groups, data.documents))]`` brings about for a data
-        frame with the index (query, document).
+        Dictionary-like object, with the following attributes.
+
+        - ``pairs``, of shape (n_pairs, 2): the row numbers of the preferred and the other document.
+        - ``weight``, of shape (n_pairs,), or None if the list has no weights.
+        - ``groups`` and ``documents``, of shape (n_documents,): the query id and the document id of
+          each row, in order of first appearance. They are integers if all ids are integers, and
+          objects otherwise.
+
+        Sort the rows of X in this order. For a data frame with the index (query, document), use
+        ``X.loc[list(zip(data.groups, data.documents))]``.
 
     Raises
     ------
@@ -79,8 +83,8 @@ def _columns_of_rows(source: Any) -> list[Any]:
     """Return the columns of rows or of a data frame."""
     check_no_mask(source, "source")
     frame = frame_columns(source)
-    # A data frame is read column by column. In an array of its rows, the integers of one column
-    # would become floats if another column contains floats.
+    # Read a data frame column by column. In an array of its rows, the integers of one column would
+    # become floats if another column contains floats.
     if frame is not None:
         columns = [column.to_list() for column in frame] if len(source) else []
     else:
@@ -93,13 +97,13 @@ def _columns_of_rows(source: Any) -> list[Any]:
         kinds = (list, tuple, np.ndarray, np.void)
         rows = [list(row) if isinstance(row, kinds) else [row] for row in source]  # type: ignore[arg-type]
         if len(set(map(len, rows))) > 1:
-            raise ValueError("source must have rows of 3 or 4 entries, and all of the same number.")
+            raise ValueError("source must have 3 or 4 entries in each row, the same number in all.")
         columns = list(map(list, zip(*rows, strict=True)))
     if not columns:
         raise ValueError("source has no preferences.")
     if len(columns) not in (3, 4):
         raise ValueError(
-            "source must have rows of 3 or 4 entries: query, preferred, other[, weight]; "
-            f"it has rows of {len(columns)} entries."
+            "source must have 3 or 4 entries in each row: query, preferred, other[, weight]; "
+            f"got {len(columns)}."
         )
     return columns

@@ -23,7 +23,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 def read_ids(values: Any, name: str) -> NDArray[Any]:
-    """Return a column of ids as a 1-D array: of numbers or text if all are, else of objects."""
+    """Return a column of ids as a 1-D array of numbers or text, or of objects if types differ."""
     check_no_mask(values, name)
     if isinstance(values, (str, bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence with one id per entry; got {values!r}.")
@@ -39,7 +39,7 @@ def read_ids(values: Any, name: str) -> NDArray[Any]:
 def number_column(
     values: Any, name: str, where: Callable[[int], str] = "entry {}".format
 ) -> tuple[Ints, NDArray[Any]]:
-    """Number the ids of a column as `number_ids` does, and text as pandas does, which is faster."""
+    """Number the ids of a column as `number_ids` does, with pandas for text, which is faster."""
     text = str(getattr(values, "dtype", "")) in ("str", "string", "category")
     if text and hasattr(values, "factorize"):
         codes, different = values.factorize()
@@ -49,7 +49,7 @@ def number_column(
 
 
 def ids_of_list(ids: list[Any]) -> NDArray[Any]:
-    """Return ids as an array of integers if all are, else of objects."""
+    """Return ids as an array of integers if all are integers, otherwise of objects."""
     kinds = set(map(type, ids))
     if kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds) and bool not in kinds:
         if all(-(2**63) <= value < 2**63 for value in ids):
@@ -60,10 +60,9 @@ def ids_of_list(ids: list[Any]) -> NDArray[Any]:
 def number_ids(
     ids: NDArray[Any], name: str, where: Callable[[int], str] = "entry {}".format
 ) -> tuple[Ints, NDArray[Any]]:
-    """Number ids by first appearance: return the number of each, and the different ids.
+    """Number ids by first appearance: return the number of each id, and the distinct ids.
 
-    Missing ids are refused, and those that are not hashable. `where` names a place in the words of
-    the user.
+    Missing ids and ids that are not hashable raise an error. `where` describes a place to the user.
     """
 
     def missing(place: int, value: Any) -> ValueError:
@@ -87,11 +86,10 @@ def number_ids(
 def number_items(
     codes: Ints, n_ids: int, query: Ints, n_queries: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Number the different (query, id), so that those of a query are next to each other.
+    """Number the distinct items (query, id) in the order of the queries.
 
-    `codes` and `query` are the numbers of the id and of the query of each entry. Return the number
-    of the item of each entry; the number of the id, and the query, of each item; and the number of
-    items of each query.
+    `codes` and `query` are the id number and the query number of each entry. Return the item number
+    of each entry, the id number and the query of each item, and the number of items of each query.
     """
     # If no id occurs in two queries, the items are the ids.
     owner = np.zeros(n_ids, dtype=np.int64)
@@ -111,14 +109,14 @@ def number_items(
 
 
 def show_id(value: Any) -> str:
-    """Return the id as error messages show it: text in quotes, NumPy's numbers as numbers."""
+    """Return an id for error messages: text in quotes, NumPy's numbers as plain numbers."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def content_ranks(ids: NDArray[Any]) -> Ints:
-    """Return the place of each id in an order that depends on the ids and not on their places.
+    """Return the place of each id in sorted order, which does not depend on the order of the input.
 
-    Numbers and texts are in their own order, and other ids in the order of their texts.
+    Numbers and texts are sorted as usual. All other ids are sorted by type name and text.
     """
     listed = ids.tolist()
     plain = all(isinstance(one, str) for one in listed)
@@ -140,9 +138,9 @@ def place_items(
 ) -> tuple[Queries, NDArray[Any], Ints]:
     """Return the queries of items, the id of each item, and the item of each entry.
 
-    `codes` are the numbers of the ids of entries, by first appearance, of which `different` are the
-    ids, and `query` is that of each entry. If `items` is not None, it has the ids of the items of a
-    single query, and other ids are refused.
+    `codes` and `query` are the id number and the query number of each entry, and `different` holds
+    the distinct ids. If `items` is not None, it holds the item ids of a single query, and any other
+    id raises an error.
     """
     if items is None:
         rows, item_code, _, sizes = number_items(codes, len(different), query, len(group_ids))
@@ -151,7 +149,7 @@ def place_items(
     if len(known) == 0:
         raise ValueError("items is empty: at least one item is needed.")
     if len(number_ids(known, "items")[1]) < len(known):
-        raise ValueError("items has an id twice.")
+        raise ValueError("items contains an id twice.")
     numbers, all_ids = number_ids(
         np.concatenate([known.astype(object), different.astype(object)]), "items"
     )
@@ -173,7 +171,7 @@ def _queries_of(sizes: Ints, ids: NDArray[Any]) -> Queries:
 def rows_of_items(
     queries: Queries, items: NDArray[Any], groups: ArrayLike, documents: ArrayLike
 ) -> Ints:
-    """Return the row of each item in a table of queries and documents, -1 if it has none."""
+    """Return the row of each item in a table of queries and documents, -1 if it is missing."""
     table = Queries.from_groups(groups)
     codes, ids = number_column(documents, "documents")
     check_length(codes, table.n_rows, "documents", "groups")
@@ -238,7 +236,7 @@ def read_marks(marks: Any, name: str) -> Bools:
 
 
 def read_count(count: ArrayLike | None, n: int, name: str) -> Floats | None:
-    """Check how often each of n judgements was made; None stays None."""
+    """Check the counts of n judgements; None stays None."""
     if count is None:
         return None
     counts = check_weight(count, n, "count", name)
@@ -251,7 +249,7 @@ def read_count(count: ArrayLike | None, n: int, name: str) -> Floats | None:
 
 
 def check_weight(weight: ArrayLike, n: int, name: str, other: str) -> Floats:
-    """Check that each of n entries has a weight >= 0 that is in the range of numbers."""
+    """Check that each of n entries has a weight >= 0 in the supported range."""
     weights = read_numbers(weight, name)
     check_length(weights, n, name, other)
     bad = ~np.isfinite(weights) | (weights < 0)
@@ -263,7 +261,7 @@ def check_weight(weight: ArrayLike, n: int, name: str, other: str) -> Floats:
 
 
 def check_rows(rows: Ints, owner: Ints, first: Ints, queries: Queries, unit: str) -> None:
-    """Check that all rows of each pair or session, numbered `owner`, are of one query.
+    """Check that the rows of each pair or session, numbered `owner`, belong to one query.
 
     `first` is the place of the first row of the same owner.
     """
@@ -286,16 +284,15 @@ def check_rows(rows: Ints, owner: Ints, first: Ints, queries: Queries, unit: str
 
 
 def check_same_index(**columns: Any) -> None:
-    """Refuse pandas objects with different indexes: their rows do not belong together."""
+    """Raise an error for pandas objects with different indexes: their rows may not match."""
     indexed = {name: values for name, values in columns.items() if hasattr(values, "iloc")}
     for name, values in indexed.items():
         first = next(iter(indexed))
         if len(values) == len(indexed[first]) and not values.index.equals(indexed[first].index):
             raise ValueError(
-                f"{name} and {first} have different indexes, so that their rows may not belong "
-                "together. Take both from the same data frame; or sort both by their index, with "
-                "sort_index(); or, if their rows are in the same order already, call "
-                "reset_index(drop=True) on both."
+                f"{name} and {first} have different indexes. Their rows may not belong together. "
+                "Take both from the same data frame, or sort both by their index with "
+                "sort_index(). If the rows already match, call reset_index(drop=True) on both."
             )
 
 

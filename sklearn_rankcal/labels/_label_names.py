@@ -1,8 +1,8 @@
 """Names of labels in the `y` of a label ranker: the columns of a frame, or orders of names.
 
-An order of names is a string such as "b > a = c", or a sequence of names, best first, where a
-sequence inside it is a tie. A frame or a 2-D array of names has an order in each row. One with a
-single column is that column.
+An order of names is a string such as "b > a = c", or a sequence of names, best first. A nested
+sequence is a tie. A frame or a 2-D array of names has one order per row. A frame with a single
+column is treated like the column.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Floats
 
 Tiers = list[list[str]]
-#: A name may be misspelt if another one is in so many times as many rows.
+#: A name may be misspelt if a similar name occurs in this many times as many rows.
 _OFTEN = 10
 
 
 def read_names(
     y: Any, y_type: str = "auto", known: NDArray[Any] | None = None
 ) -> tuple[Any, NDArray[Any] | None]:
-    """Return `y` without names, and the names of its columns, or None if it has none.
+    """Return `y` without names, and the names of its columns, or None if it has no names.
 
-    Orders of names become ranks of the sorted names, with NaN for those that a row leaves out. If
-    names are `known`, the columns are put in their order, and other names are an error.
+    Orders of names become ranks of the sorted names, with NaN for names that are missing from a
+    row. If names are `known`, the columns have their order, and an unknown name raises an error.
     """
     orders = _find_orders(y)
     if orders is not None:
@@ -44,7 +44,7 @@ def read_names(
         column, example = found[0]
         raise ValueError(
             f"Column {column!r} of y contains text or times (such as {example!r}), but "
-            "other entries are numbers. Drop it from y, or write NaN where a rank is missing."
+            "other entries are numbers. Drop it from y. If a rank is missing, write NaN."
         )
     names = _name_array(y.columns)
     if len(set(names)) < len(names):
@@ -70,9 +70,9 @@ def container_of(y: Any) -> str | None:
 
 
 def make_frame(values: NDArray[Any], names: NDArray[Any], container: str, X: Any) -> Any:
-    """Return a data frame of numbers with names of columns, and the row index of X if it has one.
+    """Return a data frame of numbers with column names, and with the row index of X if it has one.
 
-    ImportError if the library is not installed.
+    Raise ImportError if the library is not installed.
     """
     if container == "polars":
         import polars as pl
@@ -91,7 +91,7 @@ def _name_array(names: Iterable[Any]) -> NDArray[Any]:
 
 
 def _find_orders(y: Any) -> list[Any] | None:
-    """Return the rows of `y` if they are orders of names; only its first entry is looked at."""
+    """Return the rows of `y` if they are orders of names, judging by the first entry."""
     columns = frame_columns(y)
     if columns is not None and len(columns) == 1:
         y, columns = columns[0], None
@@ -139,7 +139,7 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
         _warn_of_misspelt(orders)
     place = {name: number for number, name in enumerate(names)}
     ranks = np.full((len(orders), len(names)), np.nan)
-    for number, tiers in enumerate(orders):  # a loop over the text of the user
+    for number, tiers in enumerate(orders):
         position = 1
         for tier in tiers:
             for name in tier:
@@ -156,7 +156,7 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
 
 
 def _warn_of_misspelt(orders: list[Tiers]) -> None:
-    """Warn of a rare name that is one letter away from a frequent one, and never beside it."""
+    """Warn of a rare name that is one letter away from a frequent one and in none of its rows."""
     rows = [{name for tier in tiers for name in tier} for tiers in orders]
     n_rows = Counter(name for row in rows for name in row)
     for name in sorted(name for name, n in n_rows.items() if n <= RARE):
@@ -164,28 +164,28 @@ def _warn_of_misspelt(orders: list[Tiers]) -> None:
         for other in alike:
             if not any(name in row and other in row for row in rows):
                 warn(
-                    f"The label {name!r} is in {counted(n_rows[name], 'row')} of y, and never "
-                    f"beside {other!r}, which is in {counted(n_rows[other], 'row')}. If it is "
-                    "misspelt, correct it: each name is a label of its own."
+                    f"The label {name!r} is in {counted(n_rows[name], 'row')} of y, never in the "
+                    f"same row as {other!r}, which is in {counted(n_rows[other], 'row')}. If it is "
+                    "misspelt, correct it: each spelling is a separate label."
                 )
                 return
 
 
 def _check_separators(rows: list[Any]) -> None:
-    """Refuse texts that seem to list several names, but never by '>'."""
+    """Raise an error for texts that seem to list several names without '>'."""
     texts = [row for row in rows if isinstance(row, str)]
     if any(">" in text or "=" in text for text in texts):
         return
     for text in texts:
         if any(separator in text for separator in ",;|<"):
             raise ValueError(
-                f"y has the text {text!r}, but no '>' between names, best first, as in "
-                "'b > a = c'. Names with other separators can be in lists: [['Salt, pepper'], ...]."
+                f"y has the text {text!r} without '>'. Write orders as 'b > a = c', best first. If "
+                "names contain other separators, pass lists: [['Salt, pepper'], ...]."
             )
 
 
 def text_tiers(row: Any, where: str) -> Tiers:
-    """Return the names of an order, best first, where each list is a tie."""
+    """Return the tiers of an order, best first. Each tier is a list of tied names."""
     if isinstance(row, str):
         tiers = [[name.strip() for name in tier.split("=")] for tier in row.split(">")]
         if tiers == [[""]]:
@@ -205,6 +205,6 @@ def text_tiers(row: Any, where: str) -> Tiers:
         for name in tier:
             if not isinstance(name, str) or not name:
                 raise ValueError(
-                    f"{where}, {row!r}, is no order of names, such as 'b > a = c' or ['b', 'a']."
+                    f"{where}, {row!r}, is no order of names like 'b > a = c' or ['b', 'a']."
                 )
     return tiers

@@ -1,4 +1,4 @@
-"""Read the `y` of a label ranker; the r labels of a sample become the documents of a query."""
+"""Read the `y` of a label ranker. The r labels of a sample become the documents of a query."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 
 
 def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
-    """Return what `y` contains, "ranks", "relevance" or "weights", and its values as float64.
+    """Return the type of `y`, "ranks", "relevance" or "weights", and its values as float64.
 
-    `y_type` may also be "auto": ranks if `y` is 2-D, and weights if it is 3-D. NaN marks a missing
-    rank or relevance.
+    `y_type` is one of these or "auto": ranks if `y` is 2-D, and weights if it is 3-D. NaN marks a
+    missing rank or relevance.
     """
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
@@ -54,15 +54,15 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
 
 
 def place_unlisted(kind: str, Y: Floats, unlisted: str) -> Floats:
-    """Return ranks; if `unlisted` is "last", labels without a rank are tied below all others.
+    """Return ranks; if `unlisted` is "last", labels without a rank are tied at the bottom.
 
-    Rows without any rank have nothing to be below, and stay as they are.
+    Rows without any rank stay as they are.
     """
     if unlisted != "last":
         return Y
     if kind != "ranks":
         raise ValueError(
-            f"unlisted='last' is about ranks, but y has {kind}. Replace what is missing yourself."
+            f"unlisted='last' needs ranks, but y has {kind}. Replace missing entries yourself."
         )
     missing = np.isnan(Y)
     lowest = np.where(missing, -np.inf, Y).max(axis=1, initial=-np.inf, keepdims=True)
@@ -70,9 +70,9 @@ def place_unlisted(kind: str, Y: Floats, unlisted: str) -> Floats:
 
 
 def read_as_in_fit(y: Any, n_rows: int, ranker: Any) -> tuple[str, Floats]:
-    """Read `y` as `read_label_rankings` does, by the names and parameters of a label ranker.
+    """Read `y` as `read_label_rankings` does, with the names and parameters of a label ranker.
 
-    If `ranker` is something else, or None, `y` is read by the defaults.
+    If `ranker` is not a label ranker, the defaults are used.
     """
     y_type = getattr(ranker, "y_type", "auto")
     numbers, _ = read_names(y, y_type, getattr(ranker, "_names", None))
@@ -83,12 +83,12 @@ def read_as_in_fit(y: Any, n_rows: int, ranker: Any) -> tuple[str, Floats]:
 def labels_of_rankings(
     kind: str, Y: Floats, pair_weight: PairWeight | None, name: str
 ) -> tuple[Any, Bools | None]:
-    """Convert what `read_label_rankings` returned to the labels that losses accept.
+    """Convert the result of `read_label_rankings` to labels that losses accept.
 
-    They are relevance if every entry is present, else preferences, which are weighed by
-    `pair_weight`; it is None if the loss, called `name` in errors, does not accept preferences.
-    Also return whether each pair i < j of each sample was judged, (n_samples, r (r - 1) / 2), or
-    None if the labels are relevance.
+    The labels are relevance if no entry is missing, otherwise preferences with weights from
+    `pair_weight`. `pair_weight` is None if the loss, called `name` in errors, does not accept
+    preferences. Also return whether each pair i < j of each sample was judged, shape
+    (n_samples, r (r - 1) / 2), or None if the labels are relevance.
     """
     r = Y.shape[1]
     if kind == "weights":
@@ -97,7 +97,7 @@ def labels_of_rankings(
         judged = weights[:, i, j] + weights[:, j, i] > 0
     else:
         if kind == "ranks":
-            # relevance of a label: r - 1 minus the number of labels above it; equal for tied labels
+            # relevance of a label: r - 1 minus the number of labels above it, equal for ties
             missing = np.isnan(Y)
             above = rankdata(np.where(missing, np.inf, Y), "min", axis=1) - 1
             Y = np.where(missing, np.nan, r - 1.0 - above)
@@ -106,7 +106,7 @@ def labels_of_rankings(
         if pair_weight is None:
             raise ValueError(
                 f"{name} needs every entry of y. Only loss='pd' and loss='pd_by_scores' accept "
-                "missing entries (NaN), because they learn from the pairs that are judged."
+                "missing entries (NaN), because they learn from judged pairs."
             )
         i, j = np.triu_indices(r, 1)
         gap = Y[:, :, None] - Y[:, None, :]

@@ -1,4 +1,4 @@
-"""Functions for labels that are relevance or preferences: read them, and take rows."""
+"""Read labels that are relevance or preferences, and take rows of them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Labels = NDArray[np.float64] | Preferences
 
 
 def read_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
-    """Read relevance or preferences, and the queries that structured labels name, or None."""
+    """Read relevance or preferences, and the queries of structured labels, or None."""
     if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
     if is_structured(y) and "clicks" in y.dtype.names:
         raise ValueError(
-            "The labels are those of click_labels(shown, clicked, groups). Clicks have to be "
-            "aggregated to relevance: use loss=AggregatedLoss('dcg', 'inverse_propensity'), or "
+            "The labels come from click_labels(shown, clicked, groups). Clicks must be aggregated "
+            "to relevance: use loss=AggregatedLoss('dcg', 'inverse_propensity'), or "
             "AggregatedLoss('err', 'cascade')."
         )
     return read_relevance(y, n_rows)
 
 
 def take_labels(labels: Any, rows: NDArray[np.int64], queries: Queries) -> Any:
-    """Take the labels of some rows, of these queries; pairs with another row are dropped."""
+    """Take the labels of some rows with these queries. Pairs with any other row are dropped."""
     return labels[rows] if isinstance(labels, np.ndarray) else labels.take_rows(rows, queries)

@@ -1,4 +1,4 @@
-"""Preference labels: a user passes pairs of rows, and losses receive weighted preferences."""
+"""Preference labels: convert pairs of rows to structured labels and to weighted preferences."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PREFERENCE_DTYPE = np.dtype(
         ("judgement", "O"),
     ]
 )
-#: A table with one entry for each possible pair is used if it has at most this many entries for
-#: each given pair. Above it, filling and reading the table takes longer than sorting the pairs.
+#: A table of all possible pairs is used if it has at most this many entries per given pair. Filling
+#: and reading a larger table takes longer than sorting the pairs.
 _TABLE_ENTRIES_PER_PAIR = 4
 
 
@@ -34,41 +34,44 @@ def preference_labels(
     weight: ArrayLike | None = None,
     judgement: ArrayLike | None = None,
 ) -> NDArray[Any]:
-    """Make preference labels, which can be used as `y` anywhere in scikit-learn.
+    """Make labels from preferences between rows, to use as `y` anywhere in scikit-learn.
 
-    The entry of each row contains the rows that it is preferred to. The array can be sliced,
-    permuted and split together with the rows of X; `fit` refuses a query if a splitter has kept
-    only a part of it. Contradictions and cycles are allowed, because several judgements together
-    are seldom free of them.
+    The labels can be sliced, permuted and split together with the rows of X. Queries must stay
+    whole: `fit` raises an error if a splitter has split a query. Contradictions and cycles are
+    allowed, because several judgements usually contain some.
 
     Parameters
     ----------
     pairs : array-like of shape (n_pairs, 2)
-        Row numbers of X, the preferred row and the other row. Both must belong to the same query.
-        A pair that is given several times counts several times.
+        Row numbers of X: the preferred row and the other row. Both must belong to the same query.
+        Repeated pairs count repeatedly.
     groups : array-like of shape (n_documents,)
         Query id of each row of X, of any type and in any order.
     weight : array-like of shape (n_pairs,), default=None
-        Weight of each pair, >= 0. None means a weight of 1 for each.
+        Weight of each pair, >= 0. If None, every weight is 1.
     judgement : array-like of shape (n_pairs,), default=None
-        A whole number for each pair that identifies its judgement, for example its annotator or
-        its session. Methods that aggregate judgements use it. Losses add up the weights of all
+        A whole number for each pair that identifies its judgement, for example the annotator or the
+        session. Methods that aggregate judgements use it. Losses add up the weights of all
         judgements.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        Its fields are ``query`` (int64), queries numbered in order of first appearance; ``row``,
-        the row number; ``size``, the number of rows of the query; and, as arrays in objects,
-        ``wins``, the rows to which this row is preferred, ascending; their ``weights``; and their
-        ``judgement``, or None throughout.
+        One entry per row of X, with the following fields.
+
+        - ``query`` (int64): the number of the query, in order of first appearance.
+        - ``row`` (int64): the row number.
+        - ``size`` (int64): the number of rows of the query.
+        - ``wins`` (ndarray): the rows that this row is preferred to, in ascending order.
+        - ``weights`` (ndarray): the weights of these preferences.
+        - ``judgement`` (ndarray or None): their judgements, or None if `judgement` is None.
 
     Raises
     ------
     ValueError
-        If there are no pairs, if lengths differ, if a row number is not a row of X, if a row is
-        preferred to itself or to a row of another query, if a weight is negative, NaN, infinite or
-        not between 1e-50 and 1e50, or if a group id is missing.
+        If there are no pairs; if lengths differ; if a row number is not a row of X; if a row is
+        preferred to itself or to a row of a different query; if a weight is negative, NaN, infinite
+        or not between 1e-50 and 1e50; or if a group id is missing.
 
     See Also
     --------
@@ -83,7 +86,7 @@ def preference_labels(
     >>> labels["size"].tolist(), labels["wins"][0].tolist(), labels["weights"][0].tolist()
     ([3, 1, 3, 3], [2, 3], [3.0, 1.0])
 
-    A subset of whole queries can be used as labels. `fit` refuses a part of a query:
+    Whole queries can be selected. A part of a query raises an error in `fit`:
 
     >>> labels[labels["query"] == 0]["row"].tolist()
     [0, 2, 3]
@@ -94,7 +97,7 @@ def preference_labels(
     weights = (
         np.ones(len(rows)) if weight is None else check_weight(weight, len(rows), "weight", "pairs")
     )
-    # sort by winner, then loser: the pairs that a row wins are then next to each other
+    # sort by winner, then by loser, to put the pairs that a row wins next to each other
     order = np.argsort(rows[:, 0] * n_rows + rows[:, 1], kind="stable")
     stops = np.cumsum(np.bincount(rows[:, 0], minlength=n_rows))
     labels = np.empty(n_rows, dtype=PREFERENCE_DTYPE)
@@ -135,8 +138,7 @@ def cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
     """Return an object array whose k-th entry is the view ``values[stops[k - 1] : stops[k]]``."""
     parts = np.empty(len(stops), dtype=object)
     start = 0
-    # A loop over rows, because object arrays can only be filled entry by entry. It takes about
-    # 0.2 microseconds per row.
+    # Object arrays can only be filled entry by entry. The loop takes 0.2 microseconds per row.
     for row, stop in enumerate(stops.tolist()):
         parts[row] = values[start:stop]
         start = stop
@@ -144,14 +146,14 @@ def cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
 
 
 def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
-    """Read an array that `preference_labels` returned, or its entries for some whole queries.
+    """Read preferences from the array of `preference_labels`.
 
     Parameters
     ----------
     y : structured ndarray of shape (n_rows,)
         The array of `preference_labels`, or its entries for some whole queries, in any order.
     n_rows : int, default=None
-        The expected length.
+        Expected number of rows. If None, the number is not checked.
 
     Returns
     -------
@@ -161,9 +163,8 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
     Raises
     ------
     ValueError
-        If `y` is not an array of `preference_labels` or has the wrong length, if a splitter has
-        removed a part of a query, if rows are repeated, or if arrays of several calls were
-        concatenated.
+        If `y` does not come from `preference_labels`; if it has the wrong length; if a splitter has
+        split a query; if rows are repeated; or if arrays of several calls were concatenated.
 
     Examples
     --------
@@ -184,7 +185,7 @@ def read_wins(y: Any, n_rows: int | None) -> tuple[Queries, Ints, Ints]:
         y, PREFERENCE_DTYPE, "preferences", "preference_labels(pairs, groups)", n_rows
     )
     rows = y["row"]
-    # here[row]: the index in y of the entry whose original row number is `row`, -1 if there is none
+    # here[row]: the index in y of the entry with the original row number `row`, -1 if missing
     here = np.full(int(rows.max()) + 1, -1)
     here[rows] = np.arange(len(rows))
     if not np.array_equal(here[rows], np.arange(len(rows))):
@@ -197,24 +198,24 @@ def read_wins(y: Any, n_rows: int | None) -> tuple[Queries, Ints, Ints]:
     loser = here[np.where(known, beaten, 0)]
     codes = queries.codes
     if not known.all() or (loser < 0).any() or (codes[winner] != codes[loser]).any():
-        raise put_together("a row is preferred to a row that its query does not have", function)
+        raise put_together("a row is preferred to a row that is not in its query", function)
     return queries, winner, loser
 
 
 class Preferences:
     """Weighted preferences between documents of the same query.
 
-    Use `from_pairs` to make one, because the constructor does not check its arguments. In what
-    follows, y_ij is the weight with which row i is preferred to row j. It is 0 if there is no such
-    pair. Both y_ij and y_ji can be positive.
+    Use `from_pairs` to make one, because the constructor does not check its arguments. Below, y_ij
+    is the weight of the preference for row i over row j, 0 if there is no such pair. Both y_ij and
+    y_ji can be positive.
 
     Parameters
     ----------
     queries : Queries
-        The partition of the n_rows rows into queries.
+        The queries of the n_rows rows.
     winner, loser : ndarray of shape (n_pairs,)
-        Row numbers (int64) of the preferred and the other row of each pair. Pairs are distinct,
-        have rows of the same query, and are sorted by query, then winner, then loser.
+        Row numbers (int64) of the preferred and the other row of each pair, in the same query.
+        Pairs are distinct and sorted by query, then winner, then loser.
     weight : ndarray of shape (n_pairs,)
         y_ij >= 0 of each pair (float64).
 
@@ -240,25 +241,28 @@ class Preferences:
 
     @classmethod
     def from_pairs(cls, winner: Ints, loser: Ints, weight: Floats, queries: Queries) -> Preferences:
-        """Sort pairs of rows, and add up the weights of equal pairs. O(n_pairs log n_pairs).
+        """Make preferences from pairs in any order. Weights of equal pairs are added up.
 
         Parameters
         ----------
         winner, loser : ndarray of shape (n_pairs,)
             Row numbers (int64) of the preferred and the other row of each pair.
         weight : ndarray of shape (n_pairs,)
+            Weight of each pair, >= 0.
         queries : Queries
+            The queries of the rows.
 
         Returns
         -------
         preferences : Preferences
+            The distinct pairs in sorted order. The cost is O(n_pairs log n_pairs).
         """
         first, second = winner, loser
         if queries.order is not None:
             place = queries.scatter(np.arange(queries.n_rows))
             first, second = place[winner], place[loser]
-        # Keys are in the order of (query, winner, loser). If they ascend strictly, the pairs are
-        # sorted already and no pair occurs twice.
+        # Keys sort by (query, winner, loser). If they ascend strictly, the pairs are already sorted
+        # and distinct.
         key = first * queries.n_rows + second
         if (key[1:] <= key[:-1]).any():
             chosen, (weight,) = merge_pairs(first, second, (weight,), queries)
@@ -267,9 +271,9 @@ class Preferences:
 
     @property
     def pair_offsets(self) -> Ints:
-        """Where the pairs of each query begin, of shape (n_queries + 1,).
+        """Offsets of the pairs of each query, of shape (n_queries + 1,).
 
-        The pairs of query q have the numbers ``pair_offsets[q]`` to ``pair_offsets[q + 1] - 1``.
+        Query q has the pairs ``pair_offsets[q]`` to ``pair_offsets[q + 1] - 1``.
         """
         if self._pair_offsets is None:
             counts = np.bincount(self._pair_query, minlength=self.queries.n_queries)
@@ -277,23 +281,23 @@ class Preferences:
         return self._pair_offsets
 
     def total(self) -> Floats:
-        """Sum of the weights of all pairs of each query, of shape (n_queries,). O(n_pairs)."""
+        """Return the total weight of the pairs of each query, of shape (n_queries,)."""
         sums = np.bincount(self._pair_query, self.weight, self.queries.n_queries)
         return sums.astype(np.float64, copy=False)  # without pairs, bincount returns integers
 
     def matrices(self, inside: Ints) -> Floats:
-        """Return the weights y_ij of some queries as matrices that are padded with 0.
+        """Return the weights y_ij of some queries as matrices, padded with 0.
 
         Parameters
         ----------
         inside : ndarray of shape (n, width)
-            Places of n queries, as `Queries.buckets` yields them, or some rows of such an array.
+            Places of n queries: an array yielded by `Queries.buckets`, or some of its rows.
 
         Returns
         -------
         matrices : ndarray of shape (n, width, width)
-            ``matrices[m, i, j]`` is the weight with which document i of query m is preferred to
-            document j. Documents are numbered as in the grouped layout. The cost is O(n width^2).
+            ``matrices[m, i, j]`` is the weight of the preference for document i over document j of
+            query m. Documents are numbered as in the grouped layout. The cost is O(n width^2).
         """
         n, width = inside.shape
         queries = self.queries
@@ -306,7 +310,7 @@ class Preferences:
         return matrices
 
     def take_rows(self, rows: Ints, queries: Queries) -> Preferences:
-        """Take some rows, of these queries; pairs with a row that is not taken are dropped."""
+        """Take some rows with these queries. Pairs with any other row are dropped."""
         new = np.full(self.n_rows, -1)  # the new number of each row, -1 if it is not taken
         new[rows] = np.arange(len(rows))
         winner, loser = new[self.winner], new[self.loser]
@@ -315,7 +319,7 @@ class Preferences:
 
 
 def ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the entries of the parts `numbers`, one after the other, and where each begins."""
+    """Return the concatenated entries of the parts `numbers`, and the start of each part."""
     counts = offsets[numbers + 1] - offsets[numbers]
     starts = np.append(0, np.cumsum(counts))
     return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts
@@ -324,18 +328,17 @@ def ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
 def merge_pairs(
     first: Ints, second: Ints, weights: tuple[Floats, ...], queries: Queries
 ) -> tuple[Ints, tuple[Floats, ...]]:
-    """Add up each of several weights of equal pairs of places, and sort the distinct pairs.
+    """Sort the distinct pairs of places, and add up each of `weights` over equal pairs.
 
-    Return the number of one of the equal pairs for each distinct pair, in the order of (first,
-    second), and the sum of each of `weights` over them. A query of r rows has r^2 possible pairs.
-    If there are not many more of them than given pairs, the cost is O(n_pairs + sum of r^2),
-    otherwise that of a sort.
+    Return the index of one pair for each distinct pair, in the order of (first, second), and the
+    sums. A query with r rows has r^2 possible pairs. If the total is not much larger than n_pairs,
+    the cost is O(n_pairs + sum of r^2), otherwise O(n_pairs log n_pairs).
     """
     n_pairs, sizes = len(first), queries.sizes
     n_possible = float((sizes.astype(np.float64) ** 2).sum())
     if n_possible <= _TABLE_ENTRIES_PER_PAIR * n_pairs:
-        # `row_start[p]` is where the pairs with the first place p begin in a table of all possible
-        # pairs, minus the place at which the query of p begins.
+        # In a table of all possible pairs, the pairs with the first place p begin at
+        # `row_start[p]` + the first place of the query.
         row_start = np.cumsum(queries.repeat(sizes)) - queries.repeat(sizes + queries.offsets[:-1])
         key = row_start[first] + second
         length = int(n_possible)

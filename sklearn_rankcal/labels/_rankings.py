@@ -20,13 +20,13 @@ PAIR_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
     "binary": np.ones_like,
     "graded": lambda difference: difference,
 }
-_BLOCK_BYTES = 1 << 23  # memory of the arrays of pairs that are handled at a time
+_BLOCK_BYTES = 1 << 23  # memory of the arrays of pairs in one block
 
 
 def relevance_preferences(relevance: Floats, queries: Queries) -> Preferences:
-    """Return all pairs of rows of the same query with different relevance, with a weight of 1.
+    """Return all pairs of rows of the same query with different relevance, with weight 1.
 
-    The cost is O(sum of r^2) time and memory for queries of r documents.
+    The cost is O(sum of r^2) time and memory for queries with r documents.
     """
     grouped = queries.gather(relevance)
     counts = _count_unequal(relevance, queries)
@@ -50,18 +50,18 @@ def relevance_preferences(relevance: Floats, queries: Queries) -> Preferences:
 
 
 class Comparisons(NamedTuple):
-    """The comparisons of all judgements, those of judgement 0 first.
+    """The comparisons of all judgements, in the order of the judgements.
 
     Attributes
     ----------
     winner, loser : ndarray of shape (n_comparisons,)
-        Rows of the preferred and of the other item.
+        Rows of the preferred and the other item.
     weight : ndarray of shape (n_comparisons,) or None
-        Weight of each comparison; None means 1 for each. A tie between two items is two opposite
-        comparisons of weight 1/2.
+        Weight of each comparison. If None, every weight is 1. A tie between two items consists of
+        two opposite comparisons with weight 1/2.
     offsets : ndarray of shape (n_judgements + 1,) or None
-        Judgement m has the comparisons ``offsets[m]`` to ``offsets[m + 1] - 1``. None means that
-        each judgement has exactly one.
+        Judgement m has the comparisons ``offsets[m]`` to ``offsets[m + 1] - 1``. If None, each
+        judgement has exactly one comparison.
     """
 
     winner: Ints
@@ -71,14 +71,14 @@ class Comparisons(NamedTuple):
 
 
 class Orders(NamedTuple):
-    """The orders of all judgements, those of judgement 0 first.
+    """The orders of all judgements, in the order of the judgements.
 
     Attributes
     ----------
     item : ndarray of shape (n_entries,)
-        Rows of the items that each judgement orders, best first.
+        Rows of the items of each judgement, best first.
     tier : ndarray of shape (n_entries,)
-        The tier of the item in its judgement, 0 = best; tied items are in the same tier.
+        Tier of each item in its judgement, 0 = best. Tied items are in the same tier.
     offsets : ndarray of shape (n_judgements + 1,)
         Judgement m has the entries ``offsets[m]`` to ``offsets[m + 1] - 1``, at least one.
     """
@@ -89,13 +89,13 @@ class Orders(NamedTuple):
 
 
 def compare_tiers(orders: Orders, half_ties: bool) -> Comparisons:
-    """Compare all items of different tiers of each order, and tied ones if `half_ties`."""
+    """Compare all items of different tiers of each order, and tied items if `half_ties`."""
     item, tier, offsets = orders
     found = relevance_preferences(-tier.astype(np.float64), Queries(offsets))
     winner, loser, ends = found.winner, found.loser, found.pair_offsets
     if not half_ties:
         return Comparisons(item[winner], item[loser], None, ends)
-    # Each tier is treated as a query whose entries have different relevance.
+    # Treat each tier as a query of entries with different relevance.
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     new = np.append(True, (owner[1:] != owner[:-1]) | (tier[1:] != tier[:-1]))
     tiers = Queries(np.append(np.flatnonzero(new), len(item)))
@@ -115,18 +115,18 @@ def compare_tiers(orders: Orders, half_ties: bool) -> Comparisons:
 def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
     """Convert (partial) rankings of a fixed set of labels to preferences between the labels.
 
-    The result can be passed as `y` to `CalibratedLabelRanker`. The sum of several rankings can
-    contain cycles, although a single ranking never does.
+    Pass the result as `y` to `CalibratedLabelRanker`. The sum of several rankings can contain
+    cycles; a single ranking cannot.
 
     Parameters
     ----------
     ranks : array-like of shape (n_samples, r)
-        Position of each label, 1 = best. Only the order of the positions counts: there is no
-        preference between tied labels, and gaps do not matter. A label with NaN, or a masked
-        entry, was not judged.
+        Position of each label, 1 = best. Only the order of the positions matters: tied labels have
+        no preference between them, and gaps are allowed. NaN or a masked entry means that the
+        label was not judged.
     groups : array-like of shape (n_samples,), default=None
-        Id of the sample that each ranking belongs to. The preferences of rankings with the same id
-        are added up, for example those of several judges. None means that no rankings are added.
+        Sample id of each ranking. The preferences of rankings with the same id are added up, for
+        example of several judges. If None, each ranking is a sample.
 
     Returns
     -------
@@ -168,22 +168,23 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     Parameters
     ----------
     ranks : array-like of shape (n_documents,) or (n_documents, n_judgements)
-        Position of each row inside its query, 1 = best, with one column per judgement. Only the
-        order of the positions counts: there is no preference between tied rows. A row with NaN, or
-        a masked entry, was not judged.
+        Position of each row in its query, 1 = best, with one column per judgement. Only the order
+        of the positions matters: tied rows have no preference between them, and gaps are allowed.
+        NaN or a masked entry means that the row was not judged.
     groups : array-like of shape (n_documents,)
         Query id of each row, as in `preference_labels`.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        The array of `preference_labels` for all pairs with different ranks, with a weight of 1
-        each. If `ranks` is 2-D, the field ``judgement`` is the number of the column.
+        The array of `preference_labels` for all pairs with different ranks, with weight 1. If
+        `ranks` is 2-D, the field ``judgement`` holds the number of the column.
 
     Raises
     ------
     ValueError
-        As in `rankings_to_preferences`, and if the rankings do not prefer any document to another.
+        If ranks are infinite or below 1, if lengths differ, or if the rankings contain no
+        preference.
 
     Examples
     --------
@@ -199,7 +200,7 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         raise ValueError(
             f"groups has {counted(queries.n_rows, 'entry')}, but ranks has {len(positions)}."
         )
-    # each judgement of a query is a query of its own
+    # treat each judgement of a query as a separate query
     columns = positions.reshape(len(positions), -1).T
     column, row = np.nonzero(~np.isnan(columns))
     if len(row):
@@ -207,9 +208,7 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
         found = relevance_preferences(-columns[column, row], parts)
         winner, loser = found.winner, found.loser
     if not len(row) or not len(winner):
-        raise ValueError(
-            "The rankings do not prefer any document to another. At least one preference is needed."
-        )
+        raise ValueError("The rankings contain no preference. At least one preference is needed.")
     judgement = None if positions.ndim == 1 else column[winner]
     return preference_labels(np.column_stack([row[winner], row[loser]]), groups, None, judgement)
 
@@ -228,12 +227,11 @@ def check_ranks(ranks: ArrayLike) -> Floats:
         where = " and ".join(f"{k} {n}" for k, n in zip(("row", "column"), place, strict=False))
         lowest = positions[place]
         advice = (
-            "If they count from 0, add 1; an order of indices is converted to ranks by "
-            "order_to_ranks."
+            "If they count from 0, add 1. Convert an order of indices to ranks with order_to_ranks."
         )
         if lowest < 0 or (positions[~np.isnan(positions)] % 1 != 0).any():
             advice = (
-                "Scores, where larger is better, are converted to ranks by "
+                "Convert scores (larger is better) to ranks with "
                 "scipy.stats.rankdata(-scores, axis=-1, nan_policy='omit')."
             )
         raise ValueError(
@@ -243,7 +241,7 @@ def check_ranks(ranks: ArrayLike) -> Floats:
 
 
 def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
-    """Return the function of positive differences that `pair_weight` names or is."""
+    """Return `pair_weight` as a function of positive differences."""
     if callable(pair_weight):
         return pair_weight
     if pair_weight not in PAIR_WEIGHTS:
@@ -266,16 +264,16 @@ def weigh(function: Callable[[Floats], ArrayLike], difference: Floats) -> Floats
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"pair_weight must return finite weights >= 0; it gave {weight[k]} for a difference of "
+            f"pair_weight must return finite weights >= 0; got {weight[k]} for a difference of "
             f"{difference[k]}."
         )
     return weight
 
 
 def _count_unequal(y: Floats, queries: Queries) -> Ints:
-    """Count the pairs of different values in each query. O(n log r)."""
-    # In sorted queries equal values form runs. A run of t values has t (t - 1) / 2 pairs of equal
-    # values, to be subtracted from the r (r - 1) / 2 pairs of the query.
+    """Count the pairs of different values in each query in O(n log r)."""
+    # In sorted queries, equal values form runs. A run of t values has t (t - 1) / 2 equal pairs,
+    # which are subtracted from the r (r - 1) / 2 pairs of the query.
     values = queries.sort_values(y)
     new = np.append(True, values[1:] != values[:-1])
     new[queries.offsets[:-1]] = True
@@ -287,10 +285,10 @@ def _count_unequal(y: Floats, queries: Queries) -> Ints:
 
 
 def weigh_pairs(relevance: Floats, valid: Bools, pair_weight: PairWeight) -> Floats:
-    """Compute the weights (n, r, r) of the preferences in n queries that are padded to r documents.
+    """Compute the preference weights, shape (n, r, r), of n queries padded to r documents.
 
-    Entry (q, i, j) is the weight of the preference for document i over document j: 0 unless i has
-    more relevance than j, and 0 in the padding.
+    Entry (q, i, j) is the weight of the preference for document i over document j. It is 0 unless i
+    has more relevance than j, and 0 in the padding.
     """
     difference = relevance[:, :, None] - relevance[:, None, :]
     preferred = (difference > 0) & valid[:, :, None] & valid[:, None, :]

@@ -1,4 +1,4 @@
-"""Relevance labels: one relevance per row, alone or together with the query of the row."""
+"""Relevance labels: one relevance per row, with or without the query of the row."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
 
 GROUPS_REMEDY = (
-    "Pass groups=<query id of each row>. Or pass labels that contain the ids as y: "
-    "relevance_labels(y, groups), which also works inside GridSearchCV and cross_validate. Or name "
-    "a column of a data frame: group_column='qid'. With "
-    "sklearn.set_config(enable_metadata_routing=True), scikit-learn passes groups= to the ranker."
+    "Pass groups=<query id of each row>. Or pass y=relevance_labels(y, groups), which contains the "
+    "ids and also works inside GridSearchCV and cross_validate. Or name a column of a data frame: "
+    "group_column='qid'. With sklearn.set_config(enable_metadata_routing=True), scikit-learn "
+    "passes groups= to the ranker."
 )
 
 RELEVANCE_DTYPE = np.dtype([("relevance", "f8"), ("query", "i8"), ("size", "i8")])
@@ -26,24 +26,26 @@ RELEVANCE_DTYPE = np.dtype([("relevance", "f8"), ("query", "i8"), ("size", "i8")
 def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     """Make relevance labels that contain the query of each row, to use as `y` in scikit-learn.
 
-    If metadata routing is off, which is scikit-learn's default, then `GridSearchCV` and similar
-    tools pass `groups` to the splitter only, and a ranker does not receive them. A structured `y`
-    is sliced together with the rows instead. `fit` and the scorers refuse a query if a splitter has
-    kept only a part of it. Transformers that read y, such as `TargetEncoder`, cannot read it; for
-    them, pass plain labels, and the ids by the `group_column` of the ranker.
+    By default, `GridSearchCV` and similar tools pass `groups` only to the splitter and not to the
+    ranker, unless metadata routing is enabled. Labels that contain the queries reach the ranker,
+    because they are split together with the rows. Queries must stay whole: `fit` and the scorers
+    raise an error if a splitter has split a query.
+
+    Transformers that use y, such as `TargetEncoder`, cannot read these labels. For them, pass plain
+    labels, and the query ids by the `group_column` of the ranker.
 
     Parameters
     ----------
     y : array-like of shape (n_documents,)
-        Finite relevance of each row; larger is more relevant.
+        Relevance of each row, finite, larger is better.
     groups : array-like of shape (n_documents,)
         Query id of each row, of any type and in any order.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        Fields ``relevance`` (float64), ``query`` (int64, numbered by first appearance) and
-        ``size`` (int64, the number of rows of that query).
+        One entry per row, with the fields ``relevance`` (float64), ``query`` (int64, numbered by
+        first appearance) and ``size`` (int64, the number of rows of the query).
 
     Raises
     ------
@@ -73,7 +75,7 @@ def is_structured(y: Any) -> bool:
 
 
 def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
-    """Return the relevance of each row, and the queries if `y` is structured, else None."""
+    """Return the relevance of each row, and the queries if `y` is structured, otherwise None."""
     if not is_structured(y):
         return check_relevance(y, n_rows), None
     if y.dtype.names != RELEVANCE_DTYPE.names:
@@ -95,7 +97,7 @@ def put_together(what: str, function: str) -> ValueError:
 
 
 def whole_queries(labels: NDArray[Any], function: str) -> Queries:
-    """Return the queries of structured labels made by `function`; every query must be complete."""
+    """Return the queries of structured labels made by `function`, and check that they are whole."""
     queries = Queries.from_groups(labels["query"], len(labels))
     low, high = queries.min(labels["size"]), queries.max(labels["size"])
     if (low != high).any() or (low < queries.sizes).any():
@@ -105,11 +107,9 @@ def whole_queries(labels: NDArray[Any], function: str) -> Queries:
         q = cut[0]
         raise ValueError(
             f"{len(cut)} of {counted(queries.n_queries, 'query')} are incomplete: query "
-            f"{queries.ids[q]} has "
-            f"{queries.sizes[q]} of its {counted(high[q], 'document')} here. A splitter has cut "
-            "it. "
-            "Split by query: cv=QueryKFold(), or GroupKFold() with groups=. (learning_curve and "
-            "max_samples cut queries with every splitter.)"
+            f"{queries.ids[q]} has {queries.sizes[q]} of its {counted(high[q], 'document')} here. "
+            "A splitter has cut it. Split by query: cv=QueryKFold(), or GroupKFold() with groups=. "
+            "(learning_curve and max_samples cut queries with every splitter.)"
         )
     return queries
 
@@ -119,8 +119,8 @@ def read_structure(
 ) -> Queries:
     """Check that `y` is an array of structured labels or a part of it, and return its queries.
 
-    `kind` and `call` say what the labels contain and how they are made, for messages: for example
-    ``"preferences"`` and ``"preference_labels(pairs, groups)"``.
+    `kind` and `call` describe the labels in error messages, for example ``"preferences"`` and
+    ``"preference_labels(pairs, groups)"``.
     """
     wanted = f"Pass {kind} as {call}."
     if y is None:
@@ -146,7 +146,7 @@ def read_structure(
 
 
 def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries | None:
-    """Return the queries of `groups` or of the labels, which must agree; None if both are."""
+    """Return the queries of `groups` or of the labels, which must agree; None if both are None."""
     if given is None or of_labels is None:
         return given or of_labels
     if not given.same_partition(of_labels):
@@ -155,7 +155,7 @@ def agreed_queries(given: Queries | None, of_labels: Queries | None) -> Queries 
 
 
 def groups_of_labels(y: Any) -> NDArray[np.int64] | None:
-    """Return the query of each row if `y` is an array of structured labels, else None."""
+    """Return the query of each row if `y` is an array of structured labels, otherwise None."""
     return y["query"] if is_structured(y) and "query" in y.dtype.names else None
 
 
@@ -199,7 +199,7 @@ def queries_of_rows(
     n_rows: int,
     who: str,
 ) -> tuple[Queries, Any]:
-    """The queries of the rows, and the query ids to pass to `predict`."""
+    """Return the queries of the rows, and the query ids to pass to `predict`."""
     if groups is not None:
         queries = Queries.from_groups(groups, n_rows)
         agreed_queries(queries, of_labels)

@@ -347,7 +347,7 @@ BAD = [
         lambda: Judgements.from_orders([[1, 2]], items=[1]),
         "the item 2 .entry 0, counted from 0., which is not",
     ),
-    (lambda: Judgements.from_orders([[1]], items=[1, 1]), "items has an id twice"),
+    (lambda: Judgements.from_orders([[1]], items=[1, 1]), "items contains an id twice"),
     (lambda: Judgements.from_orders([[1]], groups=[0], items=[1]), "without groups"),
     (lambda: Judgements.from_orders([[1]], unlisted="top"), "Unknown unlisted 'top'"),
     (lambda: Judgements.from_orders([[1]], ties="keep"), "Unknown ties 'keep'"),

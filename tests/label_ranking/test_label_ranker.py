@@ -783,8 +783,8 @@ def test_orders_with_ties_and_gaps():
         ([["a", "b"], ["a", 3]] * 3, r"Row 1 of y, \['a', 3\], is no order of names"),
         (["a > b"] * 5, "y has 5 rows, but X has 6"),
         (["1", "2"] * 3, "must be real numbers, not text"),
-        (["a, b", "b"] * 3, "y has the text 'a, b', but no '>' between names"),
-        (["b", "a < b"] * 3, "y has the text 'a < b', but no '>' between names"),
+        (["a, b", "b"] * 3, "y has the text 'a, b' without '>'"),
+        (["b", "a < b"] * 3, "y has the text 'a < b' without '>'"),
         ([1, 2] * 3, r"y must have shape \(n_samples, r\), or .*; it has \(6,\)"),
         (pd.DataFrame({"a": [1, 2] * 3, "b": [2, "-"] * 3}), "Column 'b' of y contains text .*'-'"),
     ],
@@ -838,7 +838,7 @@ def test_unlisted_labels_are_last(data):
     )
     with pytest.raises(ValueError, match=r"judges no pair.*unlisted='last'"):
         CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(data.X, first)
-    with pytest.raises(ValueError, match="unlisted='last' is about ranks, but y has relevance"):
+    with pytest.raises(ValueError, match="unlisted='last' needs ranks, but y has relevance"):
         CalibratedLabelRanker(Ridge(), unlisted="last", y_type="relevance").fit(data.X, data.Y)
 
 

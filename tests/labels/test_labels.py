@@ -109,16 +109,16 @@ def test_parts_of_two_calls_are_refused():
     # The query has one row of each call, and row 0 beats a row that is missing.
     mixed = np.concatenate([one[:1], other[3:]])
     mixed["query"] = 0
-    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that is not in its query"):
         read_preferences(mixed)
     # Row 9 is beyond all rows that are present.
     beyond = preference_labels([[0, 9]], [0] * 10)[:2]
     beyond["size"] = 2
-    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that is not in its query"):
         read_preferences(beyond)
     swapped = one.copy()
     swapped["query"] = [0, 1, 0, 1]
-    with pytest.raises(ValueError, match="preferred to a row that its query does not have"):
+    with pytest.raises(ValueError, match="preferred to a row that is not in its query"):
         read_preferences(swapped)
 
 

@@ -221,9 +221,9 @@ def test_ids_of_edges():
             lambda: read_edges("edges.csv"),
             r"must be rows of .* got 'edges\.csv'",
         ),
-        (lambda: read_edges([("q", "a")]), "rows of 3 or 4 entries.*rows of 2 entries"),
-        (lambda: read_edges([("q", "a", "b"), ("q", "a", "b", 1)]), "rows of 3 or 4 entries"),
-        (lambda: read_edges(np.arange(3)), "rows of 3 or 4 entries"),
+        (lambda: read_edges([("q", "a")]), "3 or 4 entries in each row.*got 2"),
+        (lambda: read_edges([("q", "a", "b"), ("q", "a", "b", 1)]), "3 or 4 entries in each row"),
+        (lambda: read_edges(np.arange(3)), "3 or 4 entries in each row"),
         (lambda: read_edges([("q", "a", "b", "x")]), "weight must be real numbers, not text"),
     ],
 )

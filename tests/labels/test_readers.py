@@ -144,7 +144,7 @@ def test_ids_may_be_tuples_and_text_of_any_length():
         (pl.DataFrame({"q": [1, None], "a": [1, 1], "b": [2, 2]}), ".(None|nan). in row 1"),
         (pd.DataFrame({"q": [], "a": [], "b": []}), "source has no preferences"),
         ([("q", ["a"], "b")], "source must contain hashable ids"),
-        (["qab"], "rows of 3 or 4 entries"),
+        (["qab"], "3 or 4 entries in each row"),
         ({("q", "a", "b"): 2}, "must be rows of"),
         (np.ma.array([[1, 2, 3]], mask=[[0, 0, 1]]), "source has masked entries"),
         ([np.ma.array([1, 2, 3], mask=[0, 0, 1])], "hashable|missing"),
