@@ -1,9 +1,8 @@
-"""Queries: which rows belong together, their rankings, and weights and means over queries.
+"""Queries, rankings of their rows, and means over queries.
 
-A user's group ids, one for each row, come in. `Queries` is the partition of the rows into queries,
-and every sum, mean and sort over queries in the package is one of its methods. `Ranking` contains
-the rows of every query, best first. Losses, measures and decoders, including those that a user
-writes, receive these objects.
+`Queries` assigns rows to queries, given the group id of each row. Its methods compute all sums,
+means and sorts over queries in the package. `Ranking` holds the rows of every query, best first.
+Losses, measures and decoders receive these objects. You need them if you write your own.
 """
 
 from sklearn_rankcal.queries._groups import order_to_ranks, ranks_to_order, sizes_to_groups

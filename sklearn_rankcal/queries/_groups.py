@@ -1,4 +1,4 @@
-"""Functions that read group ids, group sizes, orders and ranks as users pass them."""
+"""Read group ids, group sizes, orders and ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import is_missing, read_whole
 
-#: If `sizes_to_groups` does not know n_rows, it refuses sizes that add up to more.
+#: Without n_rows, `sizes_to_groups` raises an error if the sizes add up to more rows.
 _MANY_ROWS = 10**8
 
 
@@ -19,13 +19,13 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
     """Return group ids as a 1-D array, and check that every row has one."""
     if np.isscalar(groups):
         raise ValueError(
-            f"groups must be a 1-D array with one id per row; got {groups!r}. A column of "
-            "a data frame is named by the parameter group_column of the ranker."
+            f"groups must be a 1-D array with one id per row; got {groups!r}. To name a column of "
+            "a data frame, use the parameter group_column of the ranker."
         )
     if isinstance(groups, (Mapping, set, frozenset)):
         raise ValueError(
             f"groups must contain one id per row, in the order of the rows; got a "
-            f"{type(groups).__name__}, which has no order of rows."
+            f"{type(groups).__name__}."
         )
     masked = None
     if isinstance(groups, np.ma.MaskedArray):
@@ -40,8 +40,8 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
         if type(np.ma.masked) in kinds:
             row = next(i for i, value in enumerate(listed) if value is np.ma.masked)
             raise _missing_id(row, "masked")
-        # Text stays a list of objects: in an array of text every entry takes as much memory as
-        # the longest, and NUL characters at the end of an entry are lost.
+        # Text is kept as objects: in an array of text, every entry takes as much memory as the
+        # longest entry, and trailing NUL characters are lost.
         plain = len(kinds) <= 1 and not issubclass(next(iter(kinds), int), (str, bytes))
         plain = plain and (not listed or np.isscalar(listed[0]))
         values = np.asarray(listed) if plain else object_array(listed)
@@ -72,7 +72,7 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
 
 
 def _sizes_hint(values: NDArray[Any], n_rows: int) -> str:
-    """Return a hint for an error if the values may be group sizes, and otherwise no text."""
+    """Return a hint for an error message if the values may be group sizes, otherwise no text."""
     if len(values) > n_rows:
         return ""
     try:
@@ -82,7 +82,7 @@ def _sizes_hint(values: NDArray[Any], n_rows: int) -> str:
     if len(sizes) < len(values) or min(sizes, default=0) < 1 or sum(sizes) != n_rows:
         return ""
     return (
-        " They add up to the number of rows. If they are group sizes, the convention of LightGBM, "
+        " They add up to the number of rows. If they are group sizes, as LightGBM uses them, "
         "pass groups=sizes_to_groups(sizes)."
     )
 
@@ -95,7 +95,7 @@ def _missing_id(row: int, value: Any) -> ValueError:
 
 
 def run_starts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the places at which a new run of equal values begins."""
+    """Return the places where a new run of equal values begins."""
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
@@ -104,10 +104,10 @@ def number_objects(
     name: str = "groups",
     missing: Callable[[int, Any], ValueError] = _missing_id,
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Number objects by first appearance: return the number of each, and the different objects.
+    """Number objects by first appearance: return the number of each, and the distinct objects.
 
-    The cost is one dictionary look-up for each. `name` is that of the argument, and `missing` makes
-    the error about an id that is missing, from its place and the id.
+    The cost is one dictionary look-up per object. Error messages use `name`, and `missing` makes
+    the error for a missing id, given its place and the id.
     """
     try:
         numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
@@ -123,21 +123,21 @@ def number_objects(
 
 
 def number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Number values by first appearance: return the number of each, and the different values."""
+    """Number values by first appearance: return the number of each, and the distinct values."""
     if values.dtype.kind in "iu" and int(values.max()) - int(values.min()) < 4 * len(values) + 64:
         # Integers in a small range: look them up in a table instead of sorting them.
         low = values.min()
         small = (values.astype(np.int64) if values.dtype.kind == "i" else values) - low
         place = small.astype(np.int64)
-        # First row of each value, -1 if there is none. Rows are written in reverse, so that the
-        # first one is written last and stays.
+        # First row of each value, -1 if missing. Rows are written in reverse, so the first row is
+        # written last and stays.
         first = np.full(int(place.max()) + 1, -1)
         first[place[::-1]] = np.arange(len(place) - 1, -1, -1)
         present = first >= 0
         first, codes = first[present], (np.cumsum(present) - 1)[place]
     else:
         _, first, codes = np.unique(values, return_index=True, return_inverse=True)
-    # renumber the values, which are ascending so far, in order of their first rows
+    # renumber the values from ascending order to the order of their first rows
     by_appearance = np.argsort(first, kind="stable")
     number = np.empty_like(by_appearance)
     number[by_appearance] = np.arange(len(first))
@@ -145,9 +145,9 @@ def number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]
 
 
 def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sort numbers from 0 to 2^32 - 1, equal ones in their order. O(n)."""
-    # NumPy's stable sort of 16-bit integers is a radix sort, which is O(n). Sorting by the lower 16
-    # bits and then by the higher 16 bits is enough for numbers below 2^32.
+    """Return the stable sort order of numbers from 0 to 2^32 - 1 in O(n)."""
+    # NumPy's stable sort of 16-bit integers is a radix sort in O(n). Sort by the lower 16 bits,
+    # then by the higher 16 bits.
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     if len(numbers) and numbers.max() > np.iinfo(np.uint16).max:
         high = (numbers >> 16).astype(np.uint16)
@@ -156,7 +156,7 @@ def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def object_array(listed: list[Any]) -> NDArray[Any]:
-    """Return a 1-D array of objects, even if the objects are sequences themselves."""
+    """Return a 1-D array of objects, even if the objects are sequences."""
     values = np.empty(len(listed), dtype=object)
     for row, value in enumerate(listed):
         values[row] = value
@@ -164,20 +164,20 @@ def object_array(listed: list[Any]) -> NDArray[Any]:
 
 
 def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.int64]:
-    """Convert group sizes (the convention of LightGBM) to one group id per row.
+    """Convert group sizes, as LightGBM uses them, to one group id per row.
 
     Parameters
     ----------
     sizes : array-like of shape (n_queries,)
         Number of consecutive rows of each query, at least 1 each.
     n_rows : int, default=None
-        The number of rows, ``len(X)``, which must be the sum of the sizes. It guards against query
-        ids that are passed by mistake, and is required for more than 100 million rows.
+        Number of rows, ``len(X)``. If given, it must equal the sum of the sizes, which detects
+        query ids passed by mistake. It is required for more than 100 million rows.
 
     Returns
     -------
     groups : ndarray of shape (sum(sizes),)
-        0 for the rows of the first query, 1 for those of the second, and so on.
+        Number of the query of each row, from 0.
 
     Raises
     ------
@@ -196,20 +196,19 @@ def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.i
         raise ValueError(f"sizes must be a non-empty 1-D array; it has shape {counts.shape}.")
     if counts.min() < 1:
         raise ValueError(
-            f"sizes must be at least 1; got {counts.min()}. Query ids need no conversion. Pass "
-            "them as groups=."
+            f"sizes must be at least 1; got {counts.min()}. If these are query ids, pass them as "
+            "groups=."
         )
     total = sum(counts.tolist())
     if n_rows is not None and total != n_rows:
         raise ValueError(
-            f"sizes add up to {counted(total, 'row')}, but n_rows is {n_rows}. Query ids need no "
-            "conversion. Pass them as groups=."
+            f"sizes add up to {counted(total, 'row')}, but n_rows is {n_rows}. If these are query "
+            "ids, pass them as groups=."
         )
     if n_rows is None and total > _MANY_ROWS:
         raise ValueError(
-            f"{len(counts)} sizes add up to {counted(total, 'row')}. They look like query ids, "
-            "which need no "
-            "conversion: pass them as groups=. If they are sizes, confirm it with n_rows=len(X)."
+            f"{len(counts)} sizes add up to {counted(total, 'row')}. If these are query ids, pass "
+            "them as groups=. If they are sizes, confirm it with n_rows=len(X)."
         )
     return np.repeat(np.arange(len(counts)), counts)
 
@@ -220,13 +219,17 @@ def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
     Parameters
     ----------
     order : array-like of shape (n_rows,)
-        A permutation of ``0 .. n_rows - 1``: ``order[k]`` is the row at place k.
+        A permutation of ``0 .. n_rows - 1``: ``order[0]`` is the best row.
 
     Returns
     -------
     ranks : ndarray of shape (n_rows,)
-        ``ranks[i]`` is the position of row i.
+        ``ranks[i]`` is the position of row i, from 1.
 
+    Raises
+    ------
+    ValueError
+        If `order` is not such a permutation.
     Examples
     --------
     >>> from sklearn_rankcal import order_to_ranks
@@ -252,7 +255,12 @@ def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
     Returns
     -------
     order : ndarray of shape (n_rows,)
-        ``order[k]`` is the row at place k.
+        ``order[0]`` is the best row, as an index from 0.
+
+    Raises
+    ------
+    ValueError
+        If `ranks` is not such a permutation.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""`Queries`: the partition of rows into queries, with every sum, sort and rank over queries.
+"""`Queries` assigns rows to queries, and computes sums, sorts and ranks over queries.
 
 An array with one entry per row has one of two layouts:
 
-* *row layout*: the order in which the user passed the rows, so that entry i belongs to row i of X;
-* *grouped layout*: the rows of query 0, then those of query 1, and so on.
+* *row layout*: entry i belongs to row i of X;
+* *grouped layout*: the rows of query 0, then the rows of query 1, and so on.
 
-If the rows of every query are contiguous, both are the same and nothing is copied.
+If the rows of every query are contiguous, the layouts are equal and nothing is copied.
 """
 
 from __future__ import annotations
@@ -25,31 +25,43 @@ from sklearn_rankcal.queries._groups import (
 )
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 
-_LADDER = 1.25  # a padded bucket holds queries whose sizes differ by at most this factor
+_LADDER = 1.25  # the sizes of the queries in a padded bucket differ by at most this factor
 
 
 class Queries:
-    """The partition of rows into queries.
+    """The assignment of rows to queries, with sums, means and sorts over queries.
 
-    Use `from_groups`, `uniform` or `single` to make one; the constructor does not check its
+    Use `from_groups`, `uniform` or `single` to make one. The constructor does not check its
     arguments.
+
+    An array in *row layout* has one entry per row, in the order of the rows of X. In *grouped
+    layout*, the rows of query 0 come first, then the rows of query 1, and so on.
 
     Parameters
     ----------
     offsets : ndarray of shape (n_queries + 1,)
         Query q has the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of the grouped layout.
     order : ndarray of shape (n_rows,) or None
-        The row at each place of the grouped layout. None means ``arange(n_rows)``.
+        The row at each place of the grouped layout. If None, ``arange(n_rows)``.
     ids : ndarray of shape (n_queries,) or None
-        Group id of each query, in order of first appearance. None means
-        ``0 .. n_queries - 1``.
+        Group id of each query, in order of first appearance. If None, ``0 .. n_queries - 1``.
 
     Attributes
     ----------
     sizes : ndarray of shape (n_queries,)
-        The number of rows of each query.
-    n_queries, n_rows : int
-        The numbers of queries and of rows.
+        Number of rows of each query.
+    n_queries : int
+        Number of queries.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> queries = Queries.from_groups(["b", "a", "b"])
+    >>> queries.sizes.tolist(), queries.sum(np.array([1.0, 2.0, 3.0])).tolist()
+    ([2, 1], [4.0, 2.0])
     """
 
     def __init__(
@@ -75,15 +87,15 @@ class Queries:
 
     @classmethod
     def from_groups(cls, groups: ArrayLike, n_rows: int | None = None) -> Queries:
-        """Make the partition from group ids of any type, in any order.
+        """Make queries from group ids.
 
         Parameters
         ----------
         groups : array-like of shape (n_rows,)
-            Ids: integers, finite floats, strings or any hashable objects. Rows of one query need
-            not be contiguous.
+            Query id of each row: integers, finite floats, strings or any hashable objects, in any
+            order.
         n_rows : int, default=None
-            The expected length.
+            Expected number of rows. If None, the number is not checked.
 
         Returns
         -------
@@ -98,7 +110,7 @@ class Queries:
         Notes
         -----
         The cost is O(n) if queries are contiguous, or if ids are not numbers (one dictionary
-        look-up for each). Otherwise it is that of a stable sort.
+        look-up per id). Otherwise, the ids are sorted.
 
         Examples
         --------
@@ -115,7 +127,7 @@ class Queries:
                 return cls(np.append(starts, len(values)), None, ids)
             return cls.from_codes(codes, ids)
         starts = run_starts(values)
-        # Number each run of equal ids once, because there are usually few runs.
+        # Number runs of equal ids instead of rows, because there are usually few runs.
         runs = values[starts]
         if runs.dtype.kind in "SU":
             codes, ids = number_objects(runs.tolist())
@@ -128,19 +140,19 @@ class Queries:
 
     @classmethod
     def from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None = None) -> Queries:
-        """Make the partition from the numbers 0 .. n_queries - 1 of queries, each at least once."""
+        """Make queries from their numbers 0 .. n_queries - 1, each at least once."""
         order = stable_order(codes)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
         return cls(offsets, order, ids)
 
     @classmethod
     def uniform(cls, n_queries: int, size: int) -> Queries:
-        """Make `n_queries` queries of `size` contiguous rows each."""
+        """Make `n_queries` queries with `size` contiguous rows each."""
         return cls(np.arange(n_queries + 1, dtype=np.int64) * size)
 
     @classmethod
     def single(cls, n_rows: int) -> Queries:
-        """Make one query of all rows."""
+        """Make one query with all rows."""
         return cls.uniform(1, n_rows)
 
     # ---------------------------------------------------------------- the two layouts
@@ -159,7 +171,7 @@ class Queries:
 
     @property
     def place(self) -> NDArray[np.int64]:
-        """The 0-based place of each row inside its query, in grouped layout."""
+        """The place of each row in its query, from 0, in grouped layout."""
         if self._place is None:
             self._place = np.arange(self.n_rows) - self.repeat(self.offsets[:-1])
         return self._place
@@ -188,21 +200,21 @@ class Queries:
         return self.reduce(np.add, self.gather(values))
 
     def max(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Largest value of each query of an array in row layout."""
+        """Maximum over each query of an array in row layout."""
         return self.reduce(np.maximum, self.gather(values))
 
     def min(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Smallest value of each query of an array in row layout."""
+        """Minimum over each query of an array in row layout."""
         return self.reduce(np.minimum, self.gather(values))
 
     def have_equal(self, values: NDArray[Any]) -> bool:
-        """Whether the rows of each query have the same value."""
+        """Return whether all rows of a query have the same value, for every query."""
         return bool((self.max(values) == self.min(values)).all())
 
     def mean(
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Mean over each query of an array in row layout, with weights if they are given.
+        """Mean over each query of an array in row layout, optionally weighted.
 
         The mean is 0 if all weights of the query are 0.
         """
@@ -214,11 +226,11 @@ class Queries:
     def center(
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Subtract from each value the mean of its query, in row layout; see `mean`."""
+        """Subtract the mean of the query from each value, in row layout; see `mean`."""
         return values - self.broadcast(self.mean(values, weight))
 
     def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
-        """Cumulative sum inside each query, in grouped layout, independent of other queries."""
+        """Cumulative sum within each query, in grouped layout."""
         if (
             grouped.dtype.kind == "f"
         ):  # a difference of sums over all queries would lose small values
@@ -233,16 +245,17 @@ class Queries:
     # ---------------------------------------------------------------- sorting
 
     def sort(self, scores: NDArray[Any]) -> NDArray[np.int64]:
-        """Sort the rows of each query, best first; equal scores keep the order of the rows.
+        """Sort the rows of each query by descending score.
 
-        `scores` (n_rows,) are finite and in row layout; larger is better. Returns the row at each
-        place of the grouped layout. The cost is O(n log r) for queries of at most r rows, in a few
-        vectorised sorts, because queries of similar size share one padded array.
+        `scores` (n_rows,) are finite and in row layout, larger is better. Equal scores keep the
+        order of the rows. Return the row at each place of the grouped layout. The cost is
+        O(n log r) for queries with at most r rows. Queries of similar size are sorted together in
+        one padded array.
         """
         key = -self.gather(scores if scores.dtype.kind == "f" else scores + 0.0)
         if self.is_uniform:
             matrix = key.reshape(self.n_queries, -1)
-            # The default sort is much faster than a stable one. Only ties need the stable one.
+            # The default sort is much faster than a stable sort, which only ties need.
             local = np.argsort(matrix, axis=1)
             ordered = np.take_along_axis(matrix, local, axis=1)
             if (ordered[:, 1:] == ordered[:, :-1]).any():
@@ -251,14 +264,14 @@ class Queries:
         else:
             places = np.empty(self.n_rows, dtype=np.int64)
             for inside, valid in self.buckets():
-                # The padding is +inf at the end of each row, and a stable sort leaves it there.
+                # The padding is +inf at the end of each row. A stable sort leaves it there.
                 padded = np.where(valid, key[inside], np.inf)
                 local = np.argsort(padded, axis=1, kind="stable") + inside[:, :1]
                 places[inside[valid]] = local[valid]
         return places if self.order is None else self.order[places]
 
     def sort_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of each query in descending order, in grouped layout (faster than `sort`)."""
+        """Sort the values of each query in descending order, in grouped layout."""
         key = -self.gather(values)
         if self.is_uniform:
             return -np.sort(key.reshape(self.n_queries, -1), axis=1).reshape(-1)
@@ -268,21 +281,22 @@ class Queries:
         return result
 
     def rank(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Convert an order of `sort` to the position of each row, 1 = top, in row layout."""
+        """Convert the result of `sort` to the position of each row, 1 = top, in row layout."""
         ranks = np.empty(self.n_rows, dtype=np.int64)
         ranks[order] = self.place + 1
         return ranks
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all queries have the same size, so that a grouped array is a matrix."""
+        """Whether all queries have the same size."""
         return bool((self.sizes == self.sizes[0]).all())
 
     def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """Yield padded views of the grouped layout, each of several queries of similar size.
+        """Yield the places of queries of similar size as padded arrays (inside, valid).
 
         Each row of `inside` (n_queries_of_bucket, width) contains the consecutive places of one
-        query, padded with any valid place. `valid`, of the same shape, is False for the padding.
+        query in the grouped layout, padded with any valid place. `valid`, of the same shape, is
+        False for the padding.
         """
         sizes = np.unique(self.sizes)
         while len(sizes):
@@ -297,11 +311,11 @@ class Queries:
     def pair_blocks(
         self, pair_bytes: int = 8, block_bytes: int | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """Split `buckets` into blocks of a few queries, so that arrays of all pairs stay small.
+        """Split `buckets` into blocks of a few queries, to limit the memory of all pairs.
 
-        An array of shape (n_queries_of_block, width, width) with `pair_bytes` for each pair has at
-        most `block_bytes` (None: 16 MiB), unless a single query has more. Raises ValueError if the
-        pairs of the largest query alone do not fit in memory.
+        An array of shape (n_queries_of_block, width, width) with `pair_bytes` per pair takes at
+        most `block_bytes` (16 MiB if None), unless a single query takes more. Raise ValueError if
+        the pairs of the largest query do not fit in memory.
         """
         self.check_pairs_fit()
         for inside, valid in self.buckets():
@@ -310,9 +324,9 @@ class Queries:
                 yield inside[first : first + step], valid[first : first + step]
 
     def equal_pair_blocks(self) -> Iterator[NDArray[np.int64]]:
-        """Yield the places of a few queries of the same size r at a time, without padding.
+        """Yield the places of a few queries of equal size r at a time, without padding.
 
-        The array has shape (n_queries_of_block, r). Its blocks are as large as in `pair_blocks`.
+        Each array has shape (n_queries_of_block, r). Blocks are as large as in `pair_blocks`.
         """
         self.check_pairs_fit()
         for r in np.unique(self.sizes):
@@ -322,11 +336,11 @@ class Queries:
                 yield starts[first : first + step, None] + np.arange(r)
 
     def check_pairs_fit(self) -> None:
-        """Raise an error if the pairs of the largest query alone do not fit in memory."""
+        """Raise an error if the pairs of the largest query do not fit in memory."""
         r = int(self.sizes.max(initial=0))
         check_memory(
             4 * 8 * r * r,
-            f"All pairs of a query of {r:,} documents",
+            f"All pairs of a query with {r:,} documents",
             "Shorten the query, or rank it by scores: loss='map_by_scores', or 'pd_by_scores' with "
             "pair_weight and score_function given by name.",
         )
@@ -334,7 +348,7 @@ class Queries:
     # ---------------------------------------------------------------- parts
 
     def select(self, keep: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Queries]:
-        """Keep some queries: return their rows, ascending, and the partition of these rows."""
+        """Keep some queries: return their rows in ascending order, and their `Queries`."""
         rows = np.flatnonzero(self.broadcast(keep))
         new = np.cumsum(keep) - 1
         ids = None if self._ids is None else self._ids[keep]
@@ -345,11 +359,11 @@ class Queries:
     def copies(
         self, parent: NDArray[np.int64]
     ) -> tuple[Queries, NDArray[np.int64], NDArray[np.int64]]:
-        """Copy queries, possibly several times: partition the rows of all copies.
+        """Copy queries, possibly several times.
 
-        `parent` (n_copies,) is the query that each copy is a copy of. Returns the copies, one after
-        the other; the row that each row of a copy is a copy of; and the shift of each copy: the row
-        of a copy is the place of its original in the grouped layout, plus this.
+        `parent` (n_copies,) is the original query of each copy. Return the `Queries` of all copies,
+        the original row of each row, and the shift of each copy: a row of the copy is the place of
+        its original row in the grouped layout, plus the shift.
         """
         sizes = self.sizes[parent]
         offsets = np.append(0, np.cumsum(sizes))
@@ -360,14 +374,14 @@ class Queries:
     def chunks(
         self, limit: int, squared: bool = False
     ) -> Iterator[tuple[slice | NDArray[np.int64], Queries]]:
-        """Split the queries into runs of whole queries with about `limit` rows each.
+        """Split the queries into chunks of whole queries with about `limit` rows each.
 
-        If `squared`, the limit is on the sum of the squared sizes of the queries. A larger query is
-        a chunk of its own. Yields the rows of a chunk, as a slice if the rows of every query are
-        contiguous, and their partition into queries.
+        If `squared`, the sum of the squared query sizes is limited instead. A larger query is a
+        chunk of its own. Yield the rows of each chunk (a slice if the rows of every query are
+        contiguous) and their `Queries`.
         """
-        # A row costs as much as about 15 pairs. Otherwise many short queries would make a chunk
-        # with too many rows.
+        # A row costs as much as about 15 pairs. Without this cost, a chunk of many short queries
+        # would have too many rows.
         cost = self.sizes * (self.sizes + 15) if squared else self.sizes
         stops = np.append(0, np.cumsum(cost))
         first = 0
@@ -380,5 +394,5 @@ class Queries:
             first = last
 
     def same_partition(self, other: Queries) -> bool:
-        """Whether `other` groups the rows in the same way; ids may differ."""
+        """Return whether `other` groups the rows in the same way. Ids may differ."""
         return self.n_queries == other.n_queries and np.array_equal(self.codes, other.codes)

@@ -1,4 +1,4 @@
-"""Ranking: the rows of every query, best first, with the blocks of rows whose scores tie."""
+"""Ranking: the rows of every query, best first, with blocks of tied rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 from sklearn_rankcal.utils._rounding import ROUNDING
 
-#: Which order of tied documents a measure takes: the mean over all orders, their order in the data,
-#: the worst order or the best one.
+#: How a measure orders tied documents: mean over all orders, order in the data, worst, best.
 TIES = ("average", "first", "worst", "best")
 
 
@@ -22,23 +21,31 @@ TIES = ("average", "first", "worst", "best")
 class Ranking:
     """The rows of every query, best first.
 
-    An array in *best-first layout* has one entry for each row: the rows of query 0 from the best to
-    the worst, then those of query 1, and so on. Places inside a query are numbered from 0.
+    An array in *best-first layout* has one entry per row: the rows of query 0 from best to worst,
+    then the rows of query 1, and so on. Places within a query are numbered from 0.
 
     Parameters
     ----------
     queries : Queries
-        The partition of the rows into queries.
+        The queries of the rows.
     order : ndarray of shape (n_rows,)
         The row at each place, in best-first layout.
     start, stop : ndarray of shape (n_rows,) or None
-        Rows of a query with equal scores are a block. For the row at each place, `start` is the
-        first place of its block inside the query, and `stop` is the place after the last one. Both
-        are None if no scores tie.
+        Rows of a query with equal scores form a block. For each place, `start` is the first place
+        of its block within the query, and `stop` is the last place + 1. Both are None if there are
+        no ties.
     ranked : ndarray of shape (n_rows,) of bool, or None
-        Whether the row at each place was ranked. The others stand last in their queries, and their
-        values are 0 for `take`: a relevant document that a run did not find adds nothing, and is
-        relevant nevertheless. None means all.
+        Whether the row at each place was ranked. Unranked rows are last in their queries, and
+        `take` sets their values to 0. An example is a relevant document that a run did not find. If
+        None, all rows were ranked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries, Ranking
+    >>> ranking = Ranking.from_scores(np.array([0.1, 0.7, 0.7]), Queries.single(3))
+    >>> ranking.order.tolist(), ranking.start.tolist(), ranking.stop.tolist()
+    ([1, 2, 0], [0, 0, 2], [2, 2, 3])
     """
 
     queries: Queries
@@ -55,11 +62,11 @@ class Ranking:
         ties: str = "average",
         relevance: NDArray[np.float64] | None = None,
     ) -> Ranking:
-        """Make a ranking by sorting finite scores in row layout, where larger is better.
+        """Make a ranking by sorting finite scores in row layout, larger is better.
 
-        `ties` is how rows with equal scores are ordered. With ``"average"`` the ranking keeps them
-        as blocks, and a measure is averaged over their orders. ``"first"`` is the order of the
-        rows. ``"worst"`` and ``"best"`` order them by ascending or by descending `relevance`
+        `ties` determines the order of rows with equal scores. With ``"average"``, the ranking keeps
+        them as blocks, and measures are averaged over their orders. ``"first"`` keeps the order of
+        the rows. ``"worst"`` and ``"best"`` sort them by ascending or descending `relevance`
         (n_rows,).
         """
         order = queries.sort(scores)
@@ -78,7 +85,7 @@ class Ranking:
     def from_found(
         cls, scores: NDArray[Any], found: NDArray[np.bool_], queries: Queries, ties: str
     ) -> Ranking:
-        """Make a ranking of the rows that were found; the scores of the others do not count."""
+        """Make a ranking in which only rows in `found` are ranked."""
         scores = np.where(found, scores, -np.inf)
         order = queries.sort(scores)
         ranked = found[order]
@@ -91,8 +98,8 @@ class Ranking:
     def from_ranks(cls, ranks: NDArray[np.int64], queries: Queries) -> Ranking:
         """Make a ranking from positions, 1 = top, in row layout.
 
-        They must be a permutation of 1 .. r in each query of r rows, but that rows may share the
-        best of their positions. This is not checked here; see `check_ranks`.
+        The positions of a query with r rows must be a permutation of 1 .. r, or tied rows must
+        share the best of their positions. `check_ranks` checks permutations.
         """
         order = np.full(queries.n_rows, -1)
         grouped = queries.gather(ranks) - 1 + queries.repeat(queries.offsets[:-1])
@@ -100,9 +107,9 @@ class Ranking:
         return cls(queries, order) if order.min() >= 0 else cls.from_scores(-ranks, queries)
 
     def break_ties(self, key: NDArray[Any]) -> Ranking:
-        """Return a ranking without ties, where each block is sorted by ascending `key`.
+        """Return a ranking without ties, in which each block is sorted by ascending `key`.
 
-        `key` is in row layout. Rows with equal keys keep the order that they have here.
+        `key` is in row layout. Rows with equal keys keep their order.
         """
         if self.start is None:
             return self
@@ -113,7 +120,7 @@ class Ranking:
     def head(self, k: int | None) -> Ranking:
         """Return the ranking of the first k places of every query.
 
-        A block that begins among these places is kept as a whole, even if it ends after them.
+        A block that begins among these places is kept as a whole.
         """
         if k is None or k >= self.queries.sizes.max():
             return self
@@ -132,7 +139,7 @@ class Ranking:
         return top
 
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Convert an array from row layout to best-first layout, with 0 for rows not ranked."""
+        """Convert an array from row layout to best-first layout, with 0 for unranked rows."""
         taken = values[self.order]
         return taken if self.ranked is None else taken * self.ranked
 
@@ -142,10 +149,10 @@ class Ranking:
 
 
 def tie_rounded(scores: NDArray[Any], queries: Queries) -> NDArray[Any]:
-    """Make computed scores of a query equal that differ only by rounding.
+    """Make scores of a query equal if they differ only by rounding.
 
-    Rows with equal features, for example, get scores that differ in the last bits, and which one is
-    larger depends on the processor. Other scores stay as they are.
+    For example, rows with equal features may get scores that differ in the last bits, in an order
+    that depends on the processor.
     """
     return tie_within(scores, queries, ROUNDING * queries.max(np.abs(scores)))
 
@@ -153,10 +160,10 @@ def tie_rounded(scores: NDArray[Any], queries: Queries) -> NDArray[Any]:
 def tie_within(
     scores: NDArray[Any], queries: Queries, tolerance: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """Make scores of a query equal that differ by at most its tolerance.
+    """Make scores of a query equal if they differ by at most the tolerance of the query.
 
-    Of the scores in descending order, each is made equal to the one before it if they differ by at
-    most the tolerance. NaN is last, and stays NaN.
+    In descending order, each score is made equal to the previous score if they differ by at most
+    the tolerance. NaN is last and stays NaN.
     """
     order = queries.sort(np.where(np.isnan(scores), -np.inf, scores))
     ordered = scores[order]
@@ -172,7 +179,7 @@ def tie_within(
 
 
 def equal_neighbours(grouped: NDArray[Any], queries: Queries) -> NDArray[np.bool_]:
-    """Whether each entry of a grouped array equals the entry before it in the same query."""
+    """Return whether each entry of a grouped array equals the previous entry of its query."""
     same = np.empty(len(grouped), dtype=bool)
     same[0] = False
     np.equal(grouped[1:], grouped[:-1], out=same[1:])
@@ -185,7 +192,7 @@ def blocks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return `start` and `stop` of a `Ranking`.
 
-    `tied` is true for each place whose row has the same score as the row at the place before it.
+    `tied` is true for each place with the same score as the previous place.
     """
     first = np.flatnonzero(~tied)
     length = np.diff(np.append(first, len(tied)))
@@ -194,7 +201,7 @@ def blocks(
 
 
 def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
-    """Check scores and return them as a 1-D array of finite floats; errors begin with `name`.
+    """Check scores and return them as a 1-D array of finite floats. Errors start with `name`.
 
     An array of shape (n_rows, 1) is accepted. float16 and float32 are not converted to float64.
     """
@@ -216,7 +223,31 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
 
 
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
-    """Check that the positions of each query of r rows are 1 .. r, and return them as int64."""
+    """Check that the positions in each query are a permutation of 1 .. r.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_rows,)
+        Position of each row in its query, 1 = top.
+    queries : Queries
+        The queries of the rows.
+
+    Returns
+    -------
+    positions : ndarray of shape (n_rows,)
+        The positions as int64.
+
+    Raises
+    ------
+    ValueError
+        If the positions of a query are not a permutation of 1 .. r.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries, check_ranks
+    >>> check_ranks([2, 1, 1], Queries.from_groups(["a", "a", "b"])).tolist()
+    [2, 1, 1]
+    """
     positions = read_whole(ranks, "ranks")
     if positions.shape != (queries.n_rows,):
         raise ValueError(
@@ -235,8 +266,8 @@ def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
         )[0]
         shown = grouped[queries.offsets[bad] : queries.offsets[bad + 1]][:10]
         raise ValueError(
-            f"ranks must be a permutation of 1 .. r in every query (1 = top); in query "
-            f"{queries.ids[bad]!r} of {counted(queries.sizes[bad], 'row')} they are "
+            f"ranks must be a permutation of 1 .. r in every query (1 = top); query "
+            f"{queries.ids[bad]!r} of {counted(queries.sizes[bad], 'row')} has "
             f"{shown.tolist()}... Pass scores as y_score instead."
         )
     return positions

@@ -12,14 +12,30 @@ from sklearn_rankcal.utils._numbers import check_range, read_numbers
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Check a `sample_weight`: finite, non-negative, one per row, not all 0, in range.
+    """Check that `sample_weight` has one finite, non-negative weight per row, not all 0.
 
-    None stays None.
+    Parameters
+    ----------
+    weight : array-like of shape (n_rows,) or None
+        Weight of each row.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_rows,) or None
+        The weights as float64, or None if `weight` is None.
 
     Raises
     ------
     ValueError
         If the shape is wrong, or if the weights are negative, NaN, infinite, all 0 or out of range.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import check_weight
+    >>> check_weight([1, 0, 2], 3).tolist()
+    [1.0, 0.0, 2.0]
     """
     if weight is None:
         return None
@@ -47,12 +63,39 @@ def mean_over_queries(
     name: str,
     factor: NDArray[np.float64] | None = None,
 ) -> float:
-    """Return the mean of a measure, NaN where undefined, over the queries on which it is defined.
+    """Compute the mean of a measure over the queries on which it is defined.
 
-    The weight of a query is the mean of the weights of its rows, times `factor`
-    (`Loss.query_weight`); where the factor is 0, the measure counts as undefined. Returns NaN, with
-    an `UndefinedMetricWarning` about `name`, if it is undefined on all queries; ValueError if the
-    weights of the others are all 0.
+    Parameters
+    ----------
+    values : ndarray of shape (n_queries,)
+        Value of each query, NaN if undefined.
+    queries : Queries
+        The queries.
+    weight : ndarray of shape (n_rows,) or None
+        Weight of each row. The weight of a query is the mean weight of its rows.
+    name : str
+        Name of the measure, for warnings and errors.
+    factor : ndarray of shape (n_queries,), default=None
+        Factor of the weight of each query (`Loss.query_weight`). Queries with the factor 0 are left
+        out.
+
+    Returns
+    -------
+    mean : float
+        The mean. If the measure is undefined on all queries, NaN with an `UndefinedMetricWarning`.
+
+    Raises
+    ------
+    ValueError
+        If the weight is 0 on every query on which the measure is defined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries, mean_over_queries
+    >>> queries = Queries.from_groups(["a", "a", "b", "c"])
+    >>> mean_over_queries(np.array([1.0, 0.5, np.nan]), queries, None, "ndcg")
+    0.75
     """
     defined = ~np.isnan(values)
     if factor is not None:

@@ -163,8 +163,8 @@ def test_same_partition_ignores_names():
         (np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), "missing or infinite id at row 1"),
         (np.ma.array([[1, 2]] * 3, mask=[[0, 1], [0, 1], [0, 1]]), "1-D"),
         ([1, np.ma.masked, 3], "missing or infinite id at row 1"),
-        ({"a": 1, "b": 2, "c": 3}, "got a dict, which has no order of rows"),
-        ({1, 2, 3}, "got a set, which has no order of rows"),
+        ({"a": 1, "b": 2, "c": 3}, "in the order of the rows; got a dict"),
+        ({1, 2, 3}, "in the order of the rows; got a set"),
     ],
 )
 def test_bad_groups(groups, message):
@@ -208,7 +208,7 @@ def test_conversions():
 
 def test_query_ids_are_not_taken_for_sizes():
     ids = np.repeat(np.arange(10_001, 10_101), 200)  # as in a LETOR file: 20,000 rows
-    with pytest.raises(ValueError, match=r"add up to 201,010,000 rows\. They look like quer"):
+    with pytest.raises(ValueError, match=r"add up to 201,010,000 rows\. If these are quer"):
         sizes_to_groups(ids)
     with pytest.raises(ValueError, match="sizes add up to 201,010,000 rows, but n_rows is 20000"):
         sizes_to_groups(ids, n_rows=len(ids))

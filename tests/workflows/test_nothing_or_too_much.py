@@ -194,7 +194,7 @@ def test_pairs_of_a_large_query_are_refused_before_work_starts():
     try:
         CalibratedRanker("boosting", loss="pd").fit(X, y, groups=groups)
     except ValueError as error:  # on a machine with less memory than 75 GiB
-        assert "All pairs of a query of 50,000 documents would take 75 GiB" in str(error)
+        assert "All pairs of a query with 50,000 documents would take 75 GiB" in str(error)
         assert "pd_by_scores" in str(error) and time.perf_counter() - started < 5
 
 
