@@ -4,9 +4,8 @@ labels -> **targets** -> model -> prediction -> decoder -> ranking -> **measure*
 
 A measure assigns a value to a `Ranking` of the documents of each query, given their labels.
 `get_measure` makes a measure from a name such as ``"ndcg@10"``. Least squares on the targets of a
-loss, followed by the decoder, converges to the best ranking for the measure.
-`Loss.calibrated_over` names the distributions for which this holds. Convex functions of scores are
-in `surrogates`.
+loss, followed by the decoder, converges to the best ranking for the measure, under the conditions
+in `Loss.calibrated_over`. Convex functions of scores are in `surrogates`.
 """
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores

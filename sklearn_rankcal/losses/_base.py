@@ -57,6 +57,15 @@ class Loss(Measure):
     averages_targets : bool
         Whether targets are means over several labels of a query. Surrogates must then be affine in
         the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import get_loss
+    >>> from sklearn_rankcal.queries import Queries
+    >>> loss = get_loss("recall@10")
+    >>> loss.encode(np.array([1.0, 0.0, 1.0]), Queries.single(3)).tolist()
+    [0.5, 0.0, 0.5]
     """
 
     space: Space = SCORES
@@ -140,7 +149,7 @@ class Loss(Measure):
         return None
 
     def row_weight(self, labels: Any, queries: Queries) -> Floats | None:
-        """Return the factor by which the labels change the weight of each row in `fit`, or None."""
+        """Return a factor of the weight of each row in `fit`, computed from the labels, or None."""
         return None
 
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
@@ -217,6 +226,13 @@ class NormalizedLoss(Loss):
 
     A classifier learns the targets as weights of two classes (`models.DocumentModel`), because the
     probabilities of the labels of a single document do not contain the normalizer.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.losses import NDCG
+    >>> loss = NDCG()
+    >>> loss.share(n_queries=300), loss.share(n_queries=2700)
+    (0.5, 0.1)
     """
 
     shrinkage: str | float

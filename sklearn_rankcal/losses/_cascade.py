@@ -47,8 +47,8 @@ class ERR(Loss):
     Notes
     -----
     The targets are the probabilities R_i of the documents. They are calibrated if the labels of the
-    documents of a query are independent given the query (Duchi, Mackey and Jordan, 2013, equation
-    16 and lemma 1), but not for every distribution (Calauzènes et al., 2013, theorem 3.3). For
+    documents are independent given the query (Duchi, Mackey and Jordan, 2013, equation 16 and lemma
+    1). No scores are calibrated for every distribution (Calauzènes et al., 2013, theorem 3.3). For
     example, let the labels be (1, 1, 0, 0) or (0, 0, 1, 1) with probability one half each. The
     expected scores tie, but the ranking 1, 3, 2, 4 has a larger expected ERR (43/96) than
     1, 2, 3, 4 (41/96).
@@ -162,8 +162,8 @@ class ERR(Loss):
         """Return the sum over places j <= k, averaged over the orders of tied rows.
 
         See `_tied_cascade` for ties. The cost is O(n) without ties. A block of m tied rows costs
-        O(m^2) if it has at most `LONG_BLOCK` rows. A longer block costs O(m) times a constant, at
-        most O(m k) if the cutoff k is inside the block, and O(m t) with a discount, where t is the
+        O(m^2) below `LONG_BLOCK` rows. A longer block costs O(m) times a constant, or at most
+        O(m k) if the cutoff k is inside the block. With a discount, it costs O(m t), where t is the
         number of places of the block that users reach with a non-negligible probability.
         """
         satisfaction = self.satisfaction(labels)

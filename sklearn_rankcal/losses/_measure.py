@@ -28,6 +28,15 @@ class Measure(BaseEstimator):
         Whether labels may be `Preferences` between documents instead of one relevance per document.
     non_negative : bool
         Whether labels must not be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import get_measure
+    >>> from sklearn_rankcal.queries import Queries, Ranking
+    >>> ranking = Ranking.from_scores(np.array([0.9, 0.1, 0.5]), Queries.single(3))
+    >>> get_measure("mrr").per_query(ranking, np.array([0.0, 0.0, 1.0])).tolist()
+    [0.5]
     """
 
     greater_is_better: bool = True
@@ -75,6 +84,13 @@ class BinaryMeasure(Measure):
     """Base class of measures of binary relevance, with a parameter `threshold`.
 
     A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import get_measure
+    >>> get_measure("map", threshold=2).relevant(np.array([0.0, 2.0, 3.0])).tolist()
+    [False, True, True]
     """
 
     threshold: float | None

@@ -75,6 +75,12 @@ class PositionalLoss(Loss):
     u_i(y) is the utility of document i, and phi(sigma(i)) is the discount of its place. A subclass
     implements `utilities` and `discounts`. With tied scores, the value is the mean over all orders
     of the tied documents.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.losses import DCG
+    >>> DCG(k=2).discounts(3).round(3).tolist()
+    [1.0, 0.631, 0.0]
     """
 
     def discounts(self, n_places: int) -> Floats:
@@ -158,6 +164,14 @@ class NormalizedPositionalLoss(NormalizedLoss, GainLoss):
 
     A subclass implements `gains`, `normalizer` and `discounts`. The measure is undefined for a
     query with the normalizer 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import NDCG
+    >>> from sklearn_rankcal.queries import Queries
+    >>> NDCG(k=1, gain="linear").utilities(np.array([2.0, 1.0]), Queries.single(2)).tolist()
+    [1.0, 0.5]
     """
 
     graded_targets = False
@@ -318,7 +332,7 @@ class ERU(GainLoss):
     neutral : float, default=0
         Neutral relevance. A document counts only if its relevance is larger.
     half_life : float, default=5
-        Viewing half-life: the place at which the discount is one half. It must be larger than 1.
+        Viewing half-life: the place with the discount one half. It must be larger than 1.
 
     Notes
     -----
@@ -353,7 +367,7 @@ class ERU(GainLoss):
 def position_scale(sizes: Any) -> Any:
     """Return r times the standard deviation of the positions 1 .. r of a query.
 
-    The result is 1 for r = 1, for which Spearman's rho is undefined.
+    The result is 1 for r = 1, because Spearman's rho is undefined for a single document.
     """
     return np.where(np.asarray(sizes) > 1, sizes * np.sqrt((np.square(sizes) - 1) / 12), 1.0)
 

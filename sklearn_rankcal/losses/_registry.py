@@ -232,6 +232,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     -------
     measure : Measure
         The measure object.
+
     Raises
     ------
     ValueError, TypeError

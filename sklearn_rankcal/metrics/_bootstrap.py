@@ -141,8 +141,8 @@ def paired_bootstrap(
     Parameters
     ----------
     first, second : array-like of shape (n_queries,)
-        Values of the same metric on the same queries, for each of two rankings. A query for which
-        either value is NaN is left out.
+        Values of the same metric on the same queries, for each of two rankings. Queries with a NaN
+        value are left out.
     weight : array-like of shape (n_queries,), default=None
         Weight of each query. By default all weights are equal.
     n_resamples : int, default=10000
@@ -156,11 +156,12 @@ def paired_bootstrap(
     -------
     comparison : Comparison
         The means, their difference, its interval and its p-value.
+
     Raises
     ------
     ValueError
-        If shapes differ, if a value, a weight or a parameter is not valid, or if there is no query
-        on which both values are defined.
+        If shapes differ, if a value, a weight or a parameter is not valid, or if no query has two
+        defined values.
 
     Warns
     -----
@@ -179,6 +180,7 @@ def paired_bootstrap(
     --------
     The first ranking is better on nine of twelve queries and equally good on three. Only two of the
     2 ** 9 sign combinations are as extreme as the observed one:
+
     >>> from sklearn_rankcal.metrics import paired_bootstrap
     >>> comparison = paired_bootstrap([0.5, 0.75, 1.0, 0.25] * 3, [0.25, 0.5, 0.75, 0.25] * 3)
     >>> comparison.difference, comparison.p_value
@@ -253,7 +255,7 @@ def check_resampling(n_resamples: int, confidence_level: float) -> None:
 
 
 def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Keep the queries with positive weight on which both values are defined."""
+    """Keep the queries with positive weight and two defined values."""
     weights = np.ones_like(a) if weight is None else weight
     kept = ~(np.isnan(a) | np.isnan(b)) & (weights > 0)
     if not kept.any():

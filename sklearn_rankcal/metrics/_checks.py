@@ -251,6 +251,7 @@ _SHARED = {
     score : float
         The mean over queries, larger is better. NaN, with a warning, if the metric is undefined on
         all queries.
+
     {raises}""",
     "{raises}": """Raises
     ------

@@ -48,6 +48,7 @@ def evaluate_rankings(
     """Compute several metrics of one ranking.
 
     The ranking is sorted once for all metrics.
+
     Parameters
     ----------
     {shared}
@@ -170,6 +171,7 @@ def compare_rankings(
     """Compare two rankings of the same queries, with an interval and a p-value.
 
     `paired_bootstrap` describes how both are computed.
+
     Parameters
     ----------
     y_true, groups, ties, sample_weight
@@ -276,6 +278,7 @@ def compare_systems(
     The smallest adjusted p-value is at least the number of comparisons times the smallest possible
     p-value. The latter is 1 / (n_resamples + 1) if sign combinations are sampled. With eight
     queries it is 0.0078: seven comparisons cannot reach the level 0.05.
+
     Examples
     --------
     >>> import numpy as np

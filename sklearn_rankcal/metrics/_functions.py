@@ -294,7 +294,7 @@ def eru_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Utility])
     neutral : float, default=0
         Neutral relevance. A document counts only if its relevance is larger.
     half_life : float, default=5
-        The place at which the discount is one half. It must be larger than 1.
+        The place with the discount one half. It must be larger than 1.
 
     {returns}
 
@@ -410,6 +410,7 @@ def pairwise_disagreement_loss(
     loss : float
         The mean over queries, smaller is better. NaN, with a warning, if the loss is undefined on
         all queries.
+
     {raises}
 
     Examples

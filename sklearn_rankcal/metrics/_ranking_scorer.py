@@ -247,6 +247,7 @@ def get_ranking_scorer(
     -------
     scorer : RankingScorer
         A callable with the parameters ``(estimator, X, y, groups=None, sample_weight=None)``.
+
     Raises
     ------
     ValueError, TypeError
@@ -282,6 +283,7 @@ def get_ranking_scorer_names() -> list[str]:
     -------
     names : list of str
         The names in alphabetical order.
+
     Examples
     --------
     >>> from sklearn_rankcal.metrics import get_ranking_scorer_names

@@ -230,6 +230,7 @@ def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
     ------
     ValueError
         If `order` is not such a permutation.
+
     Examples
     --------
     >>> from sklearn_rankcal import order_to_ranks
