@@ -2,9 +2,9 @@
 
 labels -> **targets** -> model -> prediction -> decoder -> ranking -> measure -> metric
 
-There is one target per document or one per pair of documents. A space says which of the two it is,
-for targets and for predictions: `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`. `PairTargets` are
-computed a few queries at a time, because the pairs of all queries seldom fit in memory.
+There is one target per document, or one target per pair of documents. The space of the targets and
+predictions is `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`. `PairTargets` are computed for a few queries
+at a time, because the pairs of all queries seldom fit in memory.
 """
 
 from sklearn_rankcal.targets._pairs import (

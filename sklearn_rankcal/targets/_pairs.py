@@ -1,9 +1,9 @@
-"""Targets of pairs of documents. Labels come in, and a matrix of targets per query comes out.
+"""Targets of pairs of documents: convert labels to one matrix of targets per query.
 
 The targets t_ij of pairwise disagreement are differences y_ij - y_ji, where y_ij is the weight of
-the preference for document i over j. Those of average precision are symmetric products. Matrices
-are computed for a few queries at a time, because those of all queries seldom fit in memory. The
-parameters `inside` and `valid`, of shape (n, width), are those of `Queries.buckets`.
+the preference for document i over j. The targets of average precision are symmetric products.
+Matrices are computed for a few queries at a time, because the matrices of all queries seldom fit in
+memory. The parameters `inside` and `valid`, of shape (n, width), come from `Queries.buckets`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,24 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class PairTargets:
-    """Targets that a model of pairs learns: t_ij = -t_ji in the space `PAIRS`, else t_ij = t_ji."""
+    """Base class of targets of pairs: t_ij = -t_ji in the space `PAIRS`, otherwise t_ij = t_ji.
+
+    A subclass implements `matrices`. Losses make such targets in `losses.Loss.encode`.
+
+    Parameters
+    ----------
+    queries : Queries
+        The queries of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import PD
+    >>> from sklearn_rankcal.queries import Queries
+    >>> targets = PD().encode(np.array([2.0, 0.0, 1.0]), Queries.single(3))
+    >>> targets.row_sums().tolist()
+    [2.0, -2.0, 0.0]
+    """
 
     space: Space = PAIRS
 
@@ -26,16 +43,16 @@ class PairTargets:
         self.queries = queries
 
     def matrices(self, inside: Ints, valid: Bools) -> Floats:
-        """Compute the targets (n, width, width) of some queries, with 0 in the padding."""
+        """Compute the targets of some queries, shape (n, width, width), with 0 in the padding."""
         raise NotImplementedError
 
     def largest(self) -> float:
-        """Return the largest ``abs(t_ij)``, or an upper bound of it. O(sum of r^2)."""
+        """Return the largest ``abs(t_ij)``, or an upper bound, in O(sum of r^2)."""
         chunks = self.queries.pair_blocks()
         return max((float(np.abs(self.matrices(*chunk)).max()) for chunk in chunks), default=0.0)
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """Compute sum_j weight_j t_ij for every row, in O(sum of r^2). No weights count as 1.
+        """Compute sum_j weight_j t_ij for every row in O(sum of r^2). By default, weights are 1.
 
         If the targets are differences and the weights are 1, these are the net Borda scores.
         """
@@ -53,7 +70,7 @@ class PairTargets:
         return queries.scatter(grouped)
 
     def diagonal(self) -> Floats:
-        """Return the target t_ii of every row i, of shape (n_rows,). O(sum of r^2)."""
+        """Return the target t_ii of every row i, of shape (n_rows,), in O(sum of r^2)."""
         grouped = np.empty(self.queries.n_rows)
         for inside, valid in self.queries.pair_blocks():
             entries = np.einsum("qii->qi", self.matrices(inside, valid))
@@ -61,11 +78,11 @@ class PairTargets:
         return self.queries.scatter(grouped)
 
     def flat(self) -> Floats:
-        """Return the targets of all pairs as a vector, which is the form that decoders accept.
+        """Return the targets of all pairs as a vector, the input format of decoders.
 
-        One query follows another. In a query of r documents the targets have the order of
-        ``numpy.triu_indices(r, 1)``, or of ``numpy.triu_indices(r)`` if they are symmetric. The
-        memory is O(sum of r^2).
+        The vector contains the targets of query 0, then of query 1, and so on. In a query with r
+        documents, the order is ``numpy.triu_indices(r, 1)``, or ``numpy.triu_indices(r)`` if the
+        targets are symmetric. The memory is O(sum of r^2).
         """
         queries = self.queries
         starts = np.append(0, np.cumsum(self.space.n_entries(queries.sizes)))
@@ -74,7 +91,7 @@ class PairTargets:
             rows, columns = self.space.indices(inside.shape[1])
             number = np.searchsorted(queries.offsets, inside[:, 0], side="right") - 1
             matrices = self.matrices(inside, np.ones(inside.shape, dtype=bool))
-            # The entries of consecutive queries are contiguous, so a slice is enough for them.
+            # The entries of consecutive queries are contiguous and can be written as a slice.
             if number[-1] - number[0] == len(number) - 1:
                 part = values[starts[number[0]] : starts[number[-1] + 1]]
                 part.reshape(len(number), -1)[...] = matrices[:, rows, columns]
@@ -84,11 +101,30 @@ class PairTargets:
 
 
 class RelevanceDifferences(PairTargets):
-    """Differences of preferences that follow from relevance y (n_rows,).
+    """Differences of preferences, computed from relevance.
 
-    t_ij = factor * h(y_i - y_j) if y_i > y_j, t_ij = -factor * h(y_j - y_i) if y_i < y_j, and t_ij
-    = 0 if y_i = y_j. `kind` is the function h: "binary" is 1, "graded" the difference itself, and a
-    callable receives an array of positive differences. `factor` has shape (n_queries,).
+    t_ij = factor * h(y_i - y_j) if y_i > y_j, t_ij = -factor * h(y_j - y_i) if y_i < y_j, and
+    t_ij = 0 if y_i = y_j.
+
+    Parameters
+    ----------
+    relevance : ndarray of shape (n_rows,)
+        The relevance y of each row.
+    queries : Queries
+        The queries of the rows.
+    kind : {"binary", "graded"} or callable
+        The function h: 1, the difference, or a function of an array of positive differences.
+    factor : ndarray of shape (n_queries,)
+        The factor of each query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.targets import RelevanceDifferences
+    >>> y, queries = np.array([2.0, 0.0, 1.0]), Queries.single(3)
+    >>> RelevanceDifferences(y, queries, "graded", np.ones(1)).flat().tolist()
+    [2.0, 1.0, -1.0]
     """
 
     def __init__(
@@ -119,7 +155,7 @@ class RelevanceDifferences(PairTargets):
         return difference
 
     def largest(self) -> float:
-        """Return the largest ``abs(t_ij)``. O(n_rows), unless `kind` is a function."""
+        """Return the largest ``abs(t_ij)``, in O(n_rows) unless `kind` is a function."""
         if callable(self.kind):
             return super().largest()
         queries, value = self.queries, self._grouped
@@ -129,14 +165,14 @@ class RelevanceDifferences(PairTargets):
         return float(np.max(spread * np.abs(self.factor)))
 
     def weights(self, inside: Ints) -> Floats:
-        """Compute the weights y_ij, of shape (n, r, r), of n queries of r documents each."""
+        """Compute the weights y_ij, of shape (n, r, r), of n queries with r documents each."""
         return np.maximum(self.matrices(inside, np.ones(inside.shape, dtype=bool)), 0.0)
 
     def below_and_above(self, graded: bool) -> tuple[Floats, Floats]:
         """Compare every row with the rows of its query that have less, and more, relevance.
 
-        Returns their numbers, or if `graded` the sums of the absolute differences, in O(n_rows log
-        r).
+        Return the numbers of these rows, or the sums of the absolute differences if `graded`, in
+        O(n_rows log r).
         """
         queries, value = self.queries, self._above_least()
         sides = _mass_beside(value, np.ones_like(value), queries)
@@ -148,12 +184,12 @@ class RelevanceDifferences(PairTargets):
     def _above_least(self) -> Floats:
         """Return the relevance minus the smallest relevance of the query, in the grouped layout.
 
-        No difference changes. Sums of these smaller numbers lose fewer digits to rounding.
+        This does not change differences, and reduces rounding errors of sums.
         """
         return self._grouped - self.queries.repeat(self.queries.reduce(np.minimum, self._grouped))
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """Compute sum_j weight_j t_ij for every row, as `PairTargets.row_sums` does.
+        """Compute sum_j weight_j t_ij for every row; see `PairTargets.row_sums`.
 
         The cost is O(n_rows) if `kind` is "graded", and O(n_rows log r) if it is "binary".
         """
@@ -169,14 +205,14 @@ class RelevanceDifferences(PairTargets):
             moment = np.add.reduceat(mass * value, starts)
             sums = np.repeat(total, queries.sizes) * value
             sums -= np.repeat(moment, queries.sizes)
-        else:  # the weight of the rows with less relevance minus that of the rows with more
+        else:  # weight of the rows with less relevance - weight of the rows with more relevance
             below, above = _mass_beside(self._grouped, mass, queries)
             sums = below - above
         return queries.scatter(sums * self._factor)
 
 
 def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Floats, Floats]:
-    """For each row, add up the mass of the rows of its query with smaller, and larger, values.
+    """Add up the mass of the rows with smaller, and larger, values in the query of each row.
 
     All arrays are in the grouped layout.
     """
@@ -184,14 +220,14 @@ def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Float
     owner = np.repeat(np.arange(queries.n_queries), queries.sizes)
     order = np.lexsort((grouped, owner))
     value, weight = grouped[order], mass[order]
-    # Step 2: add up the mass before each place, and after it, separately in each query. In one
-    # cumulative sum over all queries, a query with a large mass would add rounding errors to the
-    # following ones.
+    # Step 2: add up the mass before and after each place, separately in each query. In one
+    # cumulative sum over all queries, a query with a large mass would add rounding errors to all
+    # following queries.
     upward = _sums_before(weight, queries)
     backward = Queries(queries.n_rows - queries.offsets[::-1])
     downward = _sums_before(weight[::-1], backward)[::-1]
-    # Step 3: rows with equal values form a block. All of them get the mass before the first row of
-    # the block, and the mass after the last row.
+    # Step 3: rows with equal values form a block. They get the mass before the first row of the
+    # block, and the mass after its last row.
     new = np.append(True, (value[1:] != value[:-1]) | (owner[1:] != owner[:-1]))
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(value)) - 1
@@ -202,7 +238,7 @@ def _mass_beside(grouped: Floats, mass: Floats, queries: Queries) -> tuple[Float
 
 
 def _sums_before(grouped: Floats, queries: Queries) -> Floats:
-    """Return for each place the sum of the values that precede it in its query."""
+    """Return the sum of the preceding values of the query for each place."""
     sums = np.empty_like(grouped)
     sums[1:] = queries.cumsum(grouped)[:-1]
     sums[queries.offsets[:-1]] = 0.0
@@ -210,7 +246,24 @@ def _sums_before(grouped: Floats, queries: Queries) -> Floats:
 
 
 class PreferenceDifferences(PairTargets):
-    """Differences t_ij = factor * (y_ij - y_ji) of given preferences, with a factor per query."""
+    """Differences t_ij = factor * (y_ij - y_ji) of given preferences.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The preferences with weights y_ij.
+    factor : ndarray of shape (n_queries,)
+        The factor of each query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.labels import preference_labels, read_preferences
+    >>> from sklearn_rankcal.targets import PreferenceDifferences
+    >>> preferences = read_preferences(preference_labels([[0, 1], [2, 1]], [0, 0, 0]))
+    >>> PreferenceDifferences(preferences, np.ones(1)).flat().tolist()
+    [1.0, 0.0, -1.0]
+    """
 
     def __init__(self, preferences: Preferences, factor: Floats) -> None:
         super().__init__(preferences.queries)
@@ -222,39 +275,39 @@ class PreferenceDifferences(PairTargets):
         return weights - weights.transpose(0, 2, 1)
 
     def largest(self) -> float:
-        """Return the largest weight, an upper bound of ``abs(t_ij)``. O(number of pairs)."""
+        """Return the largest weight, an upper bound of ``abs(t_ij)``, in O(n_pairs)."""
         pairs = self._preferences
         weight = pairs.weight * np.abs(self._factor[self.queries.codes[pairs.winner]])
         return float(weight.max(initial=0.0))
 
     def weights(self, inside: Ints) -> Floats:
-        """Compute the weights y_ij of some queries, of shape (n, width, width), 0 in the padding.
+        """Compute the weights y_ij of some queries, times the factor of the query.
 
-        Each weight is multiplied by the factor of its query.
+        The result has shape (n, width, width), with 0 in the padding.
         """
         number = np.searchsorted(self.queries.offsets, inside[:, 0], side="right") - 1
         return self._preferences.matrices(inside) * self._factor[number][:, None, None]
 
     def comparisons(self) -> tuple[Ints, Ints, Floats, Floats]:
-        """List every pair of rows between which there is a preference, once, as i, j, y_ij, y_ji.
+        """List each compared pair of rows once, as arrays i, j, y_ij, y_ji.
 
-        The weights in both directions are multiplied by the factor of the query. One of them is 0
-        if there is no preference in that direction. The cost is O(n_pairs log n_pairs).
+        The weights in both directions are multiplied by the factor of the query. A weight is 0 if
+        there is no preference in its direction. The cost is O(n_pairs log n_pairs).
         """
         pairs, n_rows = self._preferences, self.queries.n_rows
         i, j = pairs.winner, pairs.loser
         weight = pairs.weight * self._factor[self.queries.codes[i]]
-        # Look up the opposite preference (j, i) of each preference (i, j). The keys of (i, j)
-        # ascend, because `Preferences` sorts its pairs in this order.
+        # Look up the opposite preference (j, i) of each preference (i, j). The keys ascend, because
+        # `Preferences` sorts its pairs by (i, j).
         place = self.queries.scatter(np.arange(n_rows))
         key, turned = place[i] * n_rows + j, place[j] * n_rows + i
         at = np.minimum(np.searchsorted(key, turned), len(key) - 1)
         both = key[at] == turned
-        once = ~both | (i < j)  # of two opposite preferences, keep the one with i < j
+        once = ~both | (i < j)  # keep only the preference with i < j of two opposite preferences
         return i[once], j[once], weight[once], np.where(both, weight[at], 0.0)[once]
 
     def row_sums(self, weight: Floats | None = None) -> Floats:
-        """Compute sum_j weight_j t_ij for every row, as `PairTargets.row_sums`. O(n_pairs)."""
+        """Compute sum_j weight_j t_ij for every row in O(n_pairs); see `PairTargets.row_sums`."""
         pairs = self._preferences
         winner, loser = pairs.winner, pairs.loser
         signed = pairs.weight * self._factor[self.queries.codes[winner]]
@@ -266,10 +319,26 @@ class PreferenceDifferences(PairTargets):
 
 
 class RelevanceProducts(PairTargets):
-    """Products t_ij = y_i y_j / total, which are the targets of average precision.
+    """Products t_ij = y_i y_j / total, the targets of average precision.
 
-    `total` (n_queries,) is the sum of the relevance of each query, or a number that `shrinkage`
-    puts in its place. If it is 0, the products are not divided.
+    Parameters
+    ----------
+    relevance : ndarray of shape (n_rows,)
+        The relevance y of each row.
+    queries : Queries
+        The queries of the rows.
+    total : ndarray of shape (n_queries,)
+        The sum of the relevance of each query, or its value after shrinkage. If it is 0, the
+        products are not divided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.targets import RelevanceProducts
+    >>> y, queries = np.array([1.0, 0.0, 1.0]), Queries.single(3)
+    >>> RelevanceProducts(y, queries, np.array([2.0])).flat().round(3).tolist()
+    [0.5, 0.0, 0.5, 0.0, 0.0, 0.5]
     """
 
     space = SYMMETRIC_PAIRS
@@ -285,11 +354,11 @@ class RelevanceProducts(PairTargets):
         return factor[:, :, None] * factor[:, None, :]
 
     def largest(self) -> float:
-        """Return the largest ``abs(t_ij)``. O(n_rows)."""
+        """Return the largest ``abs(t_ij)`` in O(n_rows)."""
         return float(np.abs(self._grouped).max(initial=0.0)) ** 2
 
     def diagonal(self) -> Floats:
-        """Return the target t_ii of every row i, of shape (n_rows,). O(n_rows)."""
+        """Return the target t_ii of every row i, of shape (n_rows,), in O(n_rows)."""
         return self.queries.scatter(self._grouped**2)
 
 
@@ -308,5 +377,5 @@ class Residuals(PairTargets):
 
 
 def flat_targets(targets: Floats | PairTargets) -> Floats:
-    """Return targets of any space as a vector: one per row, or per pair as `PairTargets.flat`."""
+    """Return targets of any space as a vector with one entry per row or per pair."""
     return targets.flat() if isinstance(targets, PairTargets) else targets

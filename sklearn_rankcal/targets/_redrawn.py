@@ -1,4 +1,4 @@
-"""`RedrawnTargets`: targets of which a stochastic gradient method draws new ones for each step."""
+"""`RedrawnTargets`: targets that a stochastic gradient method resamples in each step."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class RedrawnTargets(NamedTuple):
-    """One target per document, and a function that draws others with the same expectation.
+    """One target per document, and a function that samples new targets with the same expectation.
 
-    ``draw(numbers)`` receives query numbers. It returns new targets of the documents of the first
-    of these queries, in grouped layout, then of those of the second, and so on.
+    ``draw(numbers)`` takes query numbers, and returns new targets for the documents of these
+    queries, one query after the other, in grouped layout.
     """
 
     values: Floats

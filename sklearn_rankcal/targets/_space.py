@@ -1,8 +1,8 @@
 """Spaces of targets and predictions: one number per document, or one per pair of documents.
 
-Every loss, every model and every decoder has an attribute `space`: the space of the targets, of the
-predictions, or of the predictions to decode. A loss, a model and a decoder can be used together if
-their spaces are the same.
+Every loss, model and decoder has an attribute `space`: the space of its targets, of its
+predictions, or of the predictions that it decodes. A loss, a model and a decoder can be combined if
+their spaces are equal.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 class Space(str):
     """A space of targets and predictions of a query: one number per document or per pair.
 
-    A space is a string, its name. The numbers of a query of r documents are its entries: one for
-    each document, or one for each pair i < j, and for each i = j too if the space is symmetric.
+    A space is a string, its name. The entries of a query are one number for each document, or one
+    number for each pair i < j. A symmetric space also has an entry for each i = j.
 
     Parameters
     ----------
     name : str
-        The name of the space.
+        Name of the space.
     default_decoder : str
-        Name of the decoder that ``decoder="auto"`` stands for.
+        Name of the decoder that ``decoder="auto"`` selects.
     is_pairwise : bool, default=True
         Whether there is an entry u_ij for each pair of documents.
     symmetric : bool, default=False
@@ -51,20 +51,20 @@ class Space(str):
         return 1.0 if self.symmetric else -1.0
 
     def n_entries(self, sizes: Any) -> Any:
-        """Return the number of entries of a query of `sizes` documents, or of several queries."""
+        """Return the number of entries of a query, or of several, given the number of documents."""
         if not self.is_pairwise:
             return sizes
         return sizes * (sizes + (1 if self.symmetric else -1)) // 2
 
     def owners(self, queries: Queries) -> Ints:
-        """Return the number of the query that each entry belongs to, in ascending order."""
+        """Return the query number of each entry, in ascending order."""
         return np.repeat(np.arange(queries.n_queries), self.n_entries(queries.sizes))
 
     def remove_constants(self, entries: Floats, queries: Queries) -> Floats:
-        """Subtract from the entries of all queries the part on which no ranking depends.
+        """Subtract the constants that affect no ranking from the entries of all queries.
 
-        This is the mean of the scores of a query, or that of the entries on the diagonal of a
-        symmetric matrix, and that of the others. Differences have no such part.
+        This is the mean of the scores of a query. In a symmetric space, it is the mean of the
+        diagonal entries and the mean of all other entries. Differences have no such constant.
         """
         if not self.is_pairwise:
             return _center(entries, self.owners(queries))
@@ -75,11 +75,11 @@ class Space(str):
     # ---------------------------------------------------------------- spaces of pairs
 
     def indices(self, r: int) -> tuple[Ints, Ints]:
-        """Return the documents i and j of each entry of a query of r documents, in order."""
+        """Return the documents i and j of each entry of a query with r documents, in order."""
         return np.triu_indices(r, 0 if self.symmetric else 1)
 
     def matrices(self, entries: Floats, r: int) -> Floats:
-        """Convert the entries (n, n_entries) of n queries of r documents to matrices (n, r, r)."""
+        """Convert entries (n, n_entries) of n queries with r documents to matrices (n, r, r)."""
         i, j = self.indices(r)
         matrices = np.zeros((len(entries), r, r))
         matrices[:, j, i] = self.sign * entries
@@ -87,29 +87,29 @@ class Space(str):
         return matrices
 
     def fold(self, there: Floats, back: Floats) -> Floats:
-        """Combine predictions for (i, j) and for (j, i) to one number per pair."""
+        """Combine predictions for (i, j) and for (j, i) into one number per pair."""
         return (there + self.sign * back) / 2
 
     def on_diagonal(self, queries: Queries) -> Ints:
-        """Mark the entries with i = j of a symmetric space by 1, and the others by 0."""
+        """Return 1 for entries with i = j of a symmetric space, and 0 for all other entries."""
         counts = self.n_entries(queries.sizes)
         first, r = queries.repeat(np.cumsum(counts) - counts), queries.repeat(queries.sizes)
         place = queries.place
         marks = np.zeros(int(counts.sum()), dtype=np.int64)
-        # Row k of the upper triangle has r - k entries. Entry (i, i) follows those of the rows
-        # 0, ..., i - 1, of which there are i r - i (i - 1) / 2.
+        # Row k of the upper triangle has r - k entries. Entry (i, i) follows the rows
+        # 0, ..., i - 1, which have i r - i (i - 1) / 2 entries.
         marks[first + place * r - place * (place - 1) // 2] = 1
         return marks
 
     def __reduce__(self) -> Any:
-        # A pickle contains only the name, so that unpickling returns the one object of the space.
-        # With `SPACES.__getitem__` instead of `get_space`, pickle would store the whole dictionary,
-        # which could not be read back.
+        # Pickle only the name. Unpickling then returns the one object of the space. With
+        # `SPACES.__getitem__` instead of `get_space`, pickle would store the whole dictionary, and
+        # could not read it back.
         return get_space, (str(self),)
 
 
 def _center(entries: Floats, kind: Ints) -> Floats:
-    """Subtract from each entry the mean of the entries of the same kind."""
+    """Subtract the mean of the entries of the same kind from each entry."""
     sums, counts = np.bincount(kind, entries), np.bincount(kind)
     return entries - (sums / np.maximum(counts, 1))[kind]
 
@@ -136,11 +136,12 @@ def get_space(space: str) -> Space:
     Returns
     -------
     space : Space
+        The space.
 
     Raises
     ------
     ValueError
-        If there is no space of this name.
+        If there is no space with this name.
 
     Examples
     --------
