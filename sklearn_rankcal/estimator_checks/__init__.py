@@ -1,8 +1,8 @@
-"""Checks for rankers and losses, which complement `sklearn.utils.estimator_checks`.
+"""Checks for rankers and losses, in addition to `sklearn.utils.estimator_checks`.
 
-The checks of scikit-learn do not test rankings, so a ranker that returns the worst order passes
-them. `check_ranker` runs every check of `yield_ranker_checks` on a ranker. `check_loss` compares a
-loss with an enumeration of all rankings. A check that fails raises AssertionError.
+scikit-learn's checks do not test rankings: a ranker that returns the worst order passes them.
+`check_ranker` runs every check of `yield_ranker_checks` on a ranker. `check_loss` compares a loss
+with an enumeration of all rankings. A failed check raises AssertionError.
 `expected_failed_checks` lists the checks of scikit-learn that do not apply to rankers.
 """
 

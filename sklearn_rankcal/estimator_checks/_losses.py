@@ -1,4 +1,4 @@
-"""The function `check_loss`, which tests a loss by enumerating all rankings of small queries."""
+"""`check_loss`: test a loss by enumerating all rankings of small queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats
 ROUNDING = 1e-9
 #: Scores tie if they differ by at most this much. A sort may return tied documents in any order.
 TIED = 1e-12
-#: The number of labels, for each size of a query, for which tied scores are checked.
+#: Number of label vectors per query size with which tied scores are checked.
 TIED_LABELS = 20
 
 
@@ -42,29 +42,29 @@ def check_loss(
 ) -> None:
     """Test a loss against an enumeration of all rankings.
 
-    The function checks that
+    The function checks the following:
 
-    - targets have the right shape and are finite;
-    - `defined` is true for exactly the queries on which `measure` is not NaN;
-    - targets and measures of a query depend neither on the order of the rows nor on other queries;
-    - `measure` of tied scores is the mean over all orders that the ties allow;
-    - the loss is calibrated: for random distributions of the labels, a ranking decoded from the
-      expected targets (by a sort, or by the exact decoder of the loss's space) attains the largest
-      expected value of `calibrated_measure` among all r! rankings. A loss that does not claim to be
-      calibrated for every distribution is checked for distributions of a single label;
-    - the regret of random scores is within the bound of `regret_constant`.
+    - Targets have the right shape and are finite.
+    - `defined` is true if and only if `per_query` is not NaN.
+    - Targets and measures of a query do not depend on the order of the rows or on other queries.
+    - The measure of tied scores is the mean over all orders of the tied documents.
+    - The loss is calibrated. For random distributions of the labels, the ranking decoded from the
+      expected targets (by sorting, or by the exact decoder) attains the largest expected value of
+      `calibrated_measure` among all r! rankings. If the loss does not claim to be calibrated for
+      every distribution, each distribution has a single label vector.
+    - The regret of random scores does not exceed the bound of `regret_constant`.
 
     Parameters
     ----------
     loss : Loss or str
-        A loss object, for example of a class that you wrote, or the name of a loss.
+        A loss object, for example of your own class, or the name of a loss.
     levels : tuple of float, default=None
-        The grades that labels are drawn from. If None, these are (0, 1) for binary losses and
-        (0, 1, 2, 3) for others.
+        The grades to sample labels from. If None, (0, 1) for binary losses, otherwise
+        (0, 1, 2, 3).
     n_documents : tuple of int, default=(1, 2, 3, 4)
         The sizes r of queries. All r! rankings of each size are enumerated.
     n_distributions : int, default=200
-        The number of random distributions for each size.
+        Number of random distributions for each size.
     random_state : int, default=0
         Seed of the random numbers.
 
@@ -80,7 +80,7 @@ def check_loss(
     """
     loss = get_loss(loss)
     assert loss.calibrated_over, (
-        "calibrated_over must describe the distributions over which the loss is calibrated"
+        "calibrated_over must name the distributions over which the loss is calibrated"
     )
     if levels is None:
         levels = (0.0, 1.0) if loss.needs_threshold else (0.0, 1.0, 2.0, 3.0)
@@ -95,12 +95,12 @@ def check_loss(
 
 
 def _targets(loss: Loss, y: Floats, queries: Queries) -> Floats:
-    """Return the targets as a vector, which has an entry for each row or for each pair."""
+    """Return the targets as a vector with one entry per row or per pair."""
     return flat_targets(loss.encode(y, queries))
 
 
 def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
-    """Check that targets and measures of a query depend on neither other queries nor row order."""
+    """Check that targets and measures of a query do not depend on other queries or row order."""
     # Compute everything for shuffled rows of 12 queries.
     groups = np.repeat(np.arange(12), random.randint(1, 6, size=12))
     y = random.choice(levels, size=len(groups))
@@ -120,13 +120,13 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
     defined = loss.defined(y[shuffle], queries)
     assert values.shape == defined.shape == (queries.n_queries,)
     np.testing.assert_array_equal(np.isnan(values), ~defined, "measure is NaN where not defined")
-    # Compare with the results for each query alone, with its rows in the original order.
+    # Compare with the results of each query alone, with rows in the original order.
     for q, group in enumerate(queries.ids):
         rows = np.flatnonzero(groups == group)
         alone = Queries.single(len(rows))
         if not loss.space.is_pairwise:
             here, label = targets[rows], y[rows]
-        else:  # pairs are numbered in the order in which the shuffled rows of the query come
+        else:  # pairs are numbered in the order of the shuffled rows
             label = y[shuffle][queries.codes == q]
             here = targets[_entries(loss.space, queries, q)]
         np.testing.assert_allclose(here, _targets(loss, label, alone), atol=1e-12)
@@ -137,14 +137,14 @@ def _check_layouts(loss: Loss, levels: tuple[float, ...], random: Any) -> None:
 
 
 def _entries(space: Space, queries: Queries, q: int) -> slice:
-    """Return where the pairs of a query are in the vector of the pairs of all queries."""
+    """Return the slice of a query in the vector of the pairs of all queries."""
     counts = space.n_entries(queries.sizes)
     stops = np.cumsum(counts)
     return slice(int(stops[q] - counts[q]), int(stops[q]))
 
 
 def _check_ties(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> None:
-    """Check that the measure of tied scores is the mean over the orders that the ties allow."""
+    """Check that the measure of tied scores is the mean over the orders of the tied documents."""
     labels = random.choice(levels, size=(TIED_LABELS, r))
     scores = random.randint(0, 3, size=(TIED_LABELS, r)).astype(float)
     queries = Queries.uniform(TIED_LABELS, r)
@@ -176,9 +176,9 @@ def _check_calibration(
 def _draw_distributions(
     loss: Loss, levels: tuple[float, ...], r: int, n: int, random: Any
 ) -> tuple[Floats, Floats]:
-    """Draw up to n distributions of one to four labels on which the loss is defined.
+    """Sample up to n distributions of one to four label vectors on which the loss is defined.
 
-    Returns all labels that are drawn (m, r), once each, and the probability of each (at most n, m).
+    Return the distinct label vectors (m, r), and their probabilities (at most n, m).
     """
     sizes = random.randint(1, 5, size=n)
     owner = np.repeat(np.arange(n), sizes)
@@ -186,7 +186,7 @@ def _draw_distributions(
     defined = loss.defined(drawn.ravel(), Queries.uniform(len(drawn), r))
     owner, drawn = owner[defined], drawn[defined]
     if not without_shrinkage(loss).calibrated_everywhere:
-        # A distribution of a single label satisfies every noise condition.
+        # A distribution of a single label vector satisfies every noise condition.
         owner, first = np.unique(owner, return_index=True)
         drawn = drawn[first]
     # Gamma variables divided by their sum have a Dirichlet distribution.
@@ -199,9 +199,9 @@ def _draw_distributions(
 
 
 def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any) -> None:
-    """Check that decoding expected targets is optimal, and the bound on the regret of scores."""
+    """Check that decoding expected targets is optimal, and that the regret bound holds."""
     n, r = len(chance), labels.shape[1]
-    # The expected value of every ranking under each distribution, (n, r!); larger is better.
+    # The expected value of every ranking under each distribution, shape (n, r!), larger is better.
     worth = chance @ calibrated_values(loss, labels, all_ranks(r))
     best = worth.max(axis=1)
     expected = chance @ all_targets(loss, labels)
@@ -215,8 +215,8 @@ def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any
         possible = chance[k] > 0
         raise AssertionError(
             f"{loss!r} is not calibrated: for the labels {labels[possible].tolist()} with "
-            f"probabilities {chance[k][possible].tolist()}, {method} gives {attained[k]:.6f}, and "
-            f"the best ranking {best[k]:.6f}."
+            f"probabilities {chance[k][possible].tolist()}, {method} gives {attained[k]:.6f}, but "
+            f"the best ranking gives {best[k]:.6f}."
         )
     constant = loss.regret_constant(r)
     if loss.space.is_pairwise or constant is None:
@@ -232,12 +232,12 @@ def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any
 
 
 def _sorting_rankings(scores: Floats) -> Bools:
-    """Return whether each ranking of `all_ranks` sorts each of the n rows of scores, (n, r!)."""
+    """Return whether each ranking of `all_ranks` sorts each row of scores, shape (n, r!)."""
     orders = np.argsort(all_ranks(scores.shape[1]), axis=1)
     sorts: Bools = np.all(np.diff(scores[:, orders], axis=2) <= TIED, axis=2)
     return sorts
 
 
 def _least_when_sorted(worth: Floats, scores: Floats) -> Floats:
-    """Return the least worth of the rankings that sort the scores, which are several for ties."""
+    """Return the smallest worth among the rankings that sort the scores."""
     return np.where(_sorting_rankings(scores), worth, np.inf).min(axis=1)

@@ -1,4 +1,4 @@
-"""Checks of rankers, and the checks of scikit-learn that rankers cannot pass."""
+"""Checks for rankers, and the checks of scikit-learn that rankers cannot pass."""
 
 from __future__ import annotations
 
@@ -26,20 +26,27 @@ _DENSE_ONLY = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
 
 def expected_failed_checks(estimator: Any) -> dict[str, str]:
-    """Return the checks of scikit-learn that a ranker cannot pass, each with its reason.
+    """Get the checks of scikit-learn that a ranker cannot pass, with reasons.
 
-    The result can be passed to `sklearn.utils.estimator_checks.check_estimator`, and the function
-    itself to `parametrize_with_checks`, as `expected_failed_checks`.
+    Pass the result as `expected_failed_checks` to `sklearn.utils.estimator_checks.check_estimator`.
+    Pass the function itself to `parametrize_with_checks`.
 
     Parameters
     ----------
     estimator : estimator
-        The ranker, or another estimator of this package.
+        A ranker, or any other estimator of this package.
 
     Returns
     -------
-    checks : dict
-        The names of the checks as keys, and the reasons as values.
+    checks : dict of str to str
+        The reason for each check, by the name of the check.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.estimator_checks import expected_failed_checks
+    >>> "check_methods_subset_invariance" in expected_failed_checks(CalibratedRanker())
+    True
     """
     ranks_documents = isinstance(estimator, RankerMixin)
     if not ranks_documents:  # the estimator is a label ranker or a classifier
@@ -48,55 +55,54 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
             return {}
         return {
             "check_sample_weight_equivalence_on_dense_data": (
-                "bootstrap samples and folds are drawn from rows, and do not depend on weights"
+                "bootstrap samples and folds consist of rows and do not depend on weights"
             )
         }
     reasons = {
         "check_methods_subset_invariance": (
-            "predict returns positions among the rows that it is given, and a subset of the rows "
-            "has other positions. decision_function is invariant to subsets."
+            "predict returns positions among the given rows, and a subset of the rows has "
+            "different positions. decision_function is invariant to subsets."
         ),
     }
     weight = _why_weights_are_no_repetitions(estimator)
     if weight is not None:
         reasons["check_sample_weight_equivalence_on_dense_data"] = weight
-        # The tag for sparse input cannot decide this: in scikit-learn 1.6, Ridge supports sparse
-        # input although its tag says otherwise.
+        # The tag for sparse input is not reliable: in scikit-learn 1.6, Ridge supports sparse input
+        # although its tag says otherwise.
         if not isinstance(getattr(estimator, "regressor", None), _DENSE_ONLY):
             reasons["check_sample_weight_equivalence_on_sparse_data"] = weight
     return reasons
 
 
 def _why_weights_are_no_repetitions(estimator: Any) -> str | None:
-    """Return why a row of weight 2 is not the same as two such rows, or None if it is."""
+    """Return why a row with weight 2 differs from two such rows, or None if it does not."""
     regressor = getattr(estimator, "regressor", None)
     if estimator._weighs_queries or getattr(regressor, "_weighs_queries", False):
         return (
-            "the weight of a query is the mean of the weights of its rows. A query of weight 2 is "
-            "the same as two such queries, but a row of weight 2 is not two rows of one query."
+            "the weight of a query is the mean weight of its rows. A query with weight 2 equals "
+            "two such queries, but a row with weight 2 does not equal two rows of one query."
         )
     space = get_loss(estimator.loss).space
     if space == SYMMETRIC_PAIRS or (space == SCORES and not _targets_are_per_row(estimator)):
         return (
-            "the targets of the loss depend on the whole query, through its normalizer. Repeating "
-            "a row changes the targets of the other rows, but a weight does not, because weights "
-            "are weights of the regression."
+            "the normalizer of the loss depends on all rows of a query. A repeated row changes the "
+            "targets of its query, but a weight only changes the regression."
         )
     if space == PAIRS and (not is_model(regressor) or isinstance(regressor, PairModel)):
         return (
             "for a regressor on pairs, a repeated row also forms a pair with itself, and the "
-            "default trees bin columns by rows and not by weight. PairwiseRidge passes."
+            "default trees bin columns by rows instead of weights. PairwiseRidge passes."
         )
     if space == PAIRS and isinstance(regressor, BilinearPairs):
         return (
-            "predictions agree up to rounding, but several rankings can be the best for cyclic "
-            "preferences, and rounding decides between them. predict_preferences passes."
+            "predictions agree up to rounding, but cyclic preferences can have several best "
+            "rankings, and rounding decides between them. predict_preferences passes."
         )
     return None
 
 
 def _targets_are_per_row(estimator: Any) -> bool:
-    """Return whether the targets of the other rows do not change if a row is repeated."""
+    """Return whether repeating a row leaves the targets of all other rows unchanged."""
     loss = get_loss(estimator.loss)
     y = np.array([0.0, 1.0, 1.0, 0.0])
     alone = loss.encode(y, Queries.single(4))
@@ -105,17 +111,17 @@ def _targets_are_per_row(estimator: Any) -> bool:
 
 
 def check_ranker(ranker: Any) -> None:
-    """Run every check of this module on a ranker.
+    """Run every check of `yield_ranker_checks` on a ranker.
 
     Parameters
     ----------
     ranker : estimator
-        An unfitted ranker. Each check fits a clone of it.
+        An unfitted ranker. Each check fits a clone.
 
     Raises
     ------
     AssertionError
-        If a check fails. The remaining checks are then not run.
+        If a check fails. The remaining checks are not run.
 
     Examples
     --------
@@ -129,7 +135,21 @@ def check_ranker(ranker: Any) -> None:
 
 
 def yield_ranker_checks() -> Iterator[Callable[[Any], None]]:
-    """Yield every check of a ranker, for use with `pytest.mark.parametrize`."""
+    """Yield the checks for rankers, for use with `pytest.mark.parametrize`.
+
+    Yields
+    ------
+    check : callable
+        A function that takes an unfitted ranker and raises AssertionError if the check fails.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.estimator_checks import yield_ranker_checks
+    >>> first = next(yield_ranker_checks())
+    >>> first(CalibratedRanker(Ridge()))
+    """
     yield check_ranker_permutation_per_query
     yield check_ranker_row_order
     yield check_ranker_group_names
@@ -146,7 +166,7 @@ def yield_ranker_checks() -> Iterator[Callable[[Any], None]]:
 
 
 def _data(n_queries: int = 40, seed: int = 0) -> Any:
-    """Make queries of different sizes with binary labels, which every loss accepts."""
+    """Make queries of different sizes, with binary labels for every loss."""
     data = make_ranking(
         n_queries, (2, 9), 6, n_informative=3, n_levels=2, noise=0.1, random_state=seed
     )
@@ -163,7 +183,7 @@ def _fit(ranker: Any, X: Any, y: Any, groups: Any) -> Any:
 
 
 def check_ranker_permutation_per_query(ranker: Any) -> None:
-    """`predict` returns the positions 1 to r for each query of r documents, as int64."""
+    """Check that `predict` returns the positions 1 to r for each query of r documents, as int64."""
     data = _data()
     ranks = _fit(ranker, data.X, data.y, data.groups).predict(data.X, groups=data.groups)
     assert ranks.shape == data.y.shape and ranks.dtype == np.int64
@@ -173,7 +193,7 @@ def check_ranker_permutation_per_query(ranker: Any) -> None:
 
 
 def check_ranker_row_order(ranker: Any) -> None:
-    """Permuting the rows of `predict` permutes its positions."""
+    """Check that permuting the rows of `predict` permutes its positions."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     ranks = fitted.predict(data.X, groups=data.groups)
@@ -183,7 +203,7 @@ def check_ranker_row_order(ranker: Any) -> None:
 
 
 def check_ranker_group_names(ranker: Any) -> None:
-    """The names of the groups affect neither `fit` nor `predict`."""
+    """Check that the values of the query ids affect neither `fit` nor `predict`."""
     data = _data()
     ranks = _fit(ranker, data.X, data.y, data.groups).predict(data.X, groups=data.groups)
     names = np.array([f"query {(7 * g) % 41}" for g in data.groups])
@@ -192,7 +212,7 @@ def check_ranker_group_names(ranker: Any) -> None:
 
 
 def check_ranker_queries_are_separate(ranker: Any) -> None:
-    """The ranking of a query does not depend on the other queries that are passed to `predict`."""
+    """Check that `predict` ranks each query independently of all other queries."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     ranks = fitted.predict(data.X, groups=data.groups)
@@ -203,7 +223,7 @@ def check_ranker_queries_are_separate(ranker: Any) -> None:
 
 
 def check_ranker_better_than_constant(ranker: Any) -> None:
-    """On new queries of an easy problem, Kendall's tau is above 0.3 times the attainable value."""
+    """Check that Kendall's tau on new, easy queries is above 0.3 times the attainable value."""
     train, test = _data(150), _data(150)
     half = train.groups < 75
     fitted = _fit(ranker, train.X[half], train.y[half], train.groups[half])
@@ -218,13 +238,13 @@ def check_ranker_better_than_constant(ranker: Any) -> None:
 
 
 def _within(scores: NDArray[Any], groups: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the position of each row when the scores of its group are sorted."""
+    """Return the position of each row after sorting the scores of its query."""
     queries = Queries.from_groups(groups)
     return queries.rank(queries.sort(scores))
 
 
 def check_ranker_structured_labels(ranker: Any) -> None:
-    """Structured labels, which contain the queries, can replace `groups` in `fit` and `score`."""
+    """Check that labels that contain the queries can replace `groups` in `fit` and `score`."""
     data = _data()
     one = _fit(ranker, data.X, data.y, data.groups)
     labels = relevance_labels(data.y, data.groups)
@@ -235,7 +255,7 @@ def check_ranker_structured_labels(ranker: Any) -> None:
 
 
 def check_ranker_predict_order(ranker: Any) -> None:
-    """`predict_order` lists the rows of each query in the order of the positions of `predict`."""
+    """Check that `predict_order` lists the rows of each query in the order of `predict`."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     ranks = fitted.predict(data.X, groups=data.groups)
@@ -249,7 +269,7 @@ def check_ranker_predict_order(ranker: Any) -> None:
 
 
 def check_ranker_clone_and_pickle(ranker: Any) -> None:
-    """Clones and pickles give the same predictions, and `predict` changes no state."""
+    """Check that clones and pickles give the same predictions, and `predict` changes no state."""
     data = _data()
     fitted = _fit(ranker, data.X, data.y, data.groups)
     before = pickle.dumps(fitted)
@@ -263,7 +283,7 @@ def check_ranker_clone_and_pickle(ranker: Any) -> None:
 
 
 def check_ranker_leaves_input_alone(ranker: Any) -> None:
-    """No method changes X, y, groups or weights."""
+    """Check that no method changes X, y, groups or weights."""
     data = _data()
     arrays = [data.X.copy(), data.y.copy(), data.groups.copy(), np.ones(len(data.y))]
     for array in arrays:
@@ -274,7 +294,7 @@ def check_ranker_leaves_input_alone(ranker: Any) -> None:
 
 
 def check_ranker_sparse_equals_dense(ranker: Any) -> None:
-    """A sparse X and a dense X get the same ranking, if the regressor supports sparse input."""
+    """Check that sparse and dense X give the same ranking, if the ranker accepts sparse X."""
     if not get_tags(ranker).input_tags.sparse:
         return
     data = _data()
@@ -290,7 +310,7 @@ def check_ranker_sparse_equals_dense(ranker: Any) -> None:
 
 
 def check_ranker_frame_equals_array(ranker: Any) -> None:
-    """Data frames of pandas and polars, if installed, get the same ranking as an array."""
+    """Check that data frames of pandas and polars, if installed, give the ranking of an array."""
     data = _data()
     ranks = _fit(ranker, data.X, data.y, data.groups).predict(data.X, groups=data.groups)
     names = [f"column {j}" for j in range(data.X.shape[1])]
@@ -302,7 +322,7 @@ def check_ranker_frame_equals_array(ranker: Any) -> None:
 
 
 def _frame_makers() -> Iterator[Callable[[NDArray[Any], list[str]], Any]]:
-    """Yield a function that makes a data frame of each installed library from array and names."""
+    """Yield a function (array, names) -> data frame for each installed library."""
     try:
         import pandas as pd
 
@@ -318,7 +338,7 @@ def _frame_makers() -> Iterator[Callable[[NDArray[Any], list[str]], Any]]:
 
 
 def check_ranker_small_queries(ranker: Any) -> None:
-    """`fit` and `predict` accept queries of one document, and of equal documents."""
+    """Check that `fit` and `predict` accept queries with one document or equal documents."""
     data = _data()
     X = np.vstack([data.X, data.X[:1], np.repeat(data.X[1:2], 3, axis=0)])
     y = np.concatenate([data.y, [1], [0, 1, 0]])
@@ -328,7 +348,7 @@ def check_ranker_small_queries(ranker: Any) -> None:
 
 
 def check_ranker_ties(ranker: Any) -> None:
-    """The order of documents with equal predictions does not depend on the order of the rows."""
+    """Check that the order of tied documents does not depend on the order of the rows."""
     data = _data()
     X = data.X.copy()
     X[:, 1:] = 0.0
