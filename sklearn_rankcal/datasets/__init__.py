@@ -1,4 +1,4 @@
-"""Generators of data whose best ranking is known, and readers of data, for examples and tests."""
+"""Generators of data with a known best ranking, and readers of data."""
 
 from sklearn_rankcal.datasets._arena import make_arena
 from sklearn_rankcal.datasets._clicks import make_clicks

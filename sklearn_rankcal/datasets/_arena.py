@@ -32,59 +32,64 @@ def make_arena(
     ties: float = 0.3,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate votes between models whose strengths are known.
+    """Generate votes between models with known strengths.
 
-    In each vote, a judge reads the answers of two different models to a question of a category. The
-    judge prefers the first answer by the *lead*: the difference of the strengths of the two models
-    in this category, at this time and for this judge, plus `position`, plus `length` times the
-    logarithm of the ratio of the lengths. With logistic noise e, the vote is a tie if \\|lead + e|
-    < `ties`, and else for the first model if lead + e > 0: the model of Rao and Kupper (1967).
+    In each vote, a judge compares the answers of two different models to a question from one
+    category. The strengths of the models depend on the category, the time and the judge. The *lead*
+    of the first model is the difference of the strengths, plus `position`, plus `length` times the
+    logarithm of the ratio of the lengths. Let e be logistic noise. The vote is a tie if lead + e is
+    between -`ties` and `ties`. Otherwise, the first model wins if lead + e > 0. This is the model
+    of Rao and Kupper (1967).
 
     Parameters
     ----------
     n_votes : int, default=5000
         Number of votes.
-    n_models, n_judges, n_categories : int, default=10, 50 and 4
-        Numbers of models, at least 2, of judges and of categories. The k-th category has votes in
-        proportion to 1 / k.
+    n_models : int, default=10
+        Number of models, at least 2.
+    n_judges : int, default=50
+        Number of judges.
+    n_categories : int, default=4
+        Number of categories. The number of votes in the k-th category is proportional to 1 / k.
     category_spread : float, default=0.3
-        Standard deviation of the normal difference between the strength of a model in a category
-        and its strength overall.
+        Standard deviation, over categories, of the difference between the strength of a model in a
+        category and its overall strength.
     taste : float, default=0
-        Standard deviation of the normal difference between what a judge thinks of a model and its
-        strength. Above 0, the votes of a judge depend on each other, and leads that are averaged
-        over judges are closer to 0.
+        Standard deviation, over judges, of the difference between the strength of a model for a
+        judge and its overall strength. Above 0, the votes of a judge are dependent, and leads
+        averaged over judges are closer to 0.
     drift : float, default=0
-        Standard deviation of the change of the strength of a model from the first to the last day.
+        Standard deviation of the change in strength of a model from the first to the last day.
     position : float, default=0.2
-        Advantage of the answer that is shown first.
+        Advantage of the first answer.
     length : float, default=0.4
         Advantage of an answer that is e times as long. Each model has its own typical length.
     ties : float, default=0.3
-        With 0, there are no ties.
+        Largest absolute noisy lead of a tie. With 0, there are no ties.
     random_state : int, RandomState instance or None, default=None
         Seed of the random numbers.
 
     Returns
     -------
     data : Bunch
-        A dictionary-like object with these entries, the first of them of shape (n_votes,):
+        Dictionary-like object, with the following attributes.
 
-        - ``model_a``, ``model_b``, ``winner``: the names of the first and the second model, and
-          ``"model_a"``, ``"model_b"`` or ``"tie"``.
-        - ``judge``, ``category``, ``time``: a number, a name, and a time stamp of numpy within 90
-          days, ascending.
-        - ``length_a``, ``length_b``: the lengths of the answers in words.
+        - ``model_a``, ``model_b``, of shape (n_votes,): the names of the first and second model.
+        - ``winner``, of shape (n_votes,): ``"model_a"``, ``"model_b"`` or ``"tie"``.
+        - ``judge``, ``category``, ``time``, of shape (n_votes,): the number of the judge, the name
+          of the category, and an ascending NumPy time stamp within 90 days.
+        - ``length_a``, ``length_b``, of shape (n_votes,): the lengths of the answers in words.
         - ``frame``: a pandas data frame with these columns, or None if pandas is not installed.
         - ``log_length``, of shape (n_votes, 1): log(length_a / length_b), a covariate for
           `Judgements.from_votes`.
-        - ``models``, ``categories``: the names, of shape (n_models,) and (n_categories,).
-        - ``scores``, of shape (n_models,): the strengths overall, with the sum 0.
-        - ``category_scores``, of shape (n_categories, n_models): the strengths in each category at
-          the middle of the time, each row with the sum 0.
-        - ``trends``, of shape (n_models,): by how much the strengths change, with the sum 0.
-        - ``probabilities``, of shape (n_votes, 3): of a win of the first model, of the second one
-          and of a tie.
+        - ``models``, of shape (n_models,): the names of the models.
+        - ``categories``, of shape (n_categories,): the names of the categories.
+        - ``scores``, of shape (n_models,): the overall strengths, with sum 0.
+        - ``category_scores``, of shape (n_categories, n_models): the strengths in each category in
+          the middle of the 90 days. Each row has sum 0.
+        - ``trends``, of shape (n_models,): the change of each strength in 90 days, with sum 0.
+        - ``probabilities``, of shape (n_votes, 3): the probabilities of the outcomes
+          ``"model_a"``, ``"model_b"`` and ``"tie"``.
 
     Raises
     ------
@@ -107,7 +112,7 @@ def make_arena(
     >>> board = aggregate(votes)
     >>> found = dict(zip(board.items.tolist(), board.scores.tolist()))
     >>> errors = [found[name] - score for name, score in zip(data.models, data.scores)]
-    >>> bool(np.abs(errors).max() < 0.2)  # ties are half a vote, which shrinks the scores
+    >>> bool(np.abs(errors).max() < 0.2)  # ties count as half a vote, which shrinks the scores
     True
     """
     check_count(n_votes, "n_votes")
@@ -122,7 +127,7 @@ def make_arena(
     check_number(ties, "ties", "[0, inf)")
     random = check_random_state(random_state)
 
-    # Step 1: the truth.
+    # Step 1: sample the true strengths.
     scores = _centred(random.normal(size=n_models))
     in_category = category_spread * random.normal(size=(n_categories, n_models))
     category_scores = _centred(scores + in_category)
@@ -130,8 +135,8 @@ def make_arena(
     tastes = taste * random.normal(size=(n_judges, n_models))
     typical = np.log(_LENGTH) + 0.3 * random.normal(size=n_models)
 
-    # Step 2: who is compared, by whom, in what and when. The second model is drawn among the other
-    # ones: numbers from the first on stand for the next model.
+    # Step 2: sample models, judges, categories and times. The second model is one of the remaining
+    # n_models - 1: numbers >= first are shifted by 1.
     first = random.randint(n_models, size=n_votes)
     second = random.randint(n_models - 1, size=n_votes)
     second += second >= first
@@ -144,7 +149,7 @@ def make_arena(
     words = np.maximum(np.rint(words), 1.0)
     log_length = np.log(words[0] / words[1])
 
-    # Step 3: the votes.
+    # Step 3: sample the votes.
     strength = category_scores[category, [first, second]] + tastes[judge, [first, second]]
     strength += trends[[first, second]] * (day - 0.5)
     lead = strength[0] - strength[1] + position + length * log_length

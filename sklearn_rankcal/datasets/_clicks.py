@@ -1,4 +1,4 @@
-"""A generator of clicks on rankings, by models of users whose parameters are known."""
+"""A generator of clicks on rankings, by user models with known parameters."""
 
 from __future__ import annotations
 
@@ -33,48 +33,49 @@ def make_clicks(
     noise: float = 0.1,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate clicks on rankings of documents whose relevance is known.
+    """Generate clicks on rankings of documents with known relevance.
 
-    Each session draws a query and shows the first `n_shown` documents of a ranking of it. A
-    document of relevance y has the probability of attraction gamma = noise + (1 - noise) (2^y - 1)
-    / (2^y_max - 1), where y_max is the largest relevance of all rows. With ``model="position"``,
-    position k is examined with probability theta_k, and every examined document clicked with
-    probability gamma. With ``model="cascade"``, documents are examined from the top until the first
-    click.
+    Each session samples a query, ranks its documents and shows the first `n_shown`. An examined
+    document with relevance y is clicked with probability gamma = noise + (1 - noise) (2^y - 1) /
+    (2^y_max - 1), where y_max is the largest relevance of all rows. With ``model="position"``, the
+    user examines position k with probability theta_k. With ``model="cascade"``, the user examines
+    documents from the top until the first click.
 
     Parameters
     ----------
     relevance : array-like of shape (n_documents,)
-        Relevance of each row, at least 0, such as the grades of a LETOR file.
+        Relevance of each row, at least 0.
     groups : array-like of shape (n_documents,)
         Query id of each row.
     n_sessions : int
         Number of sessions.
     model : {"position", "cascade"}, default="position"
-        The model of the user.
+        The user model.
     n_shown : int, default=10
-        Number of documents that a session shows. Queries with fewer show them all.
-    propensities : array-like of shape (n_shown,) or more, default=None
-        theta_1, theta_2, ..., in (0, 1], for ``model="position"``. None means 1 / k.
+        Number of documents shown in a session. Shorter queries are shown completely.
+    propensities : array-like of shape (n_shown,) or longer, default=None
+        The probabilities theta_1, theta_2, ..., in (0, 1], for ``model="position"``. If None,
+        theta_k = 1 / k.
     ranking : array-like of shape (n_documents,), default=None
-        Scores by which sessions rank, such as those of the ranker that ran when clicks were logged;
-        larger is better. None means that all orders are equally probable.
+        Scores that determine the rankings, larger is better, for example from the ranker in
+        production. If None, all orders are equally probable.
     temperature : float, default=0
-        If it is above 0, documents are drawn for position 1, 2, ... with probabilities proportional
-        to exp(score / temperature). Some variation of this kind is needed to estimate propensities.
+        If 0, documents are sorted by score. If above 0, the documents for positions 1, 2, ... are
+        sampled with probabilities proportional to exp(score / temperature). To estimate
+        propensities, rankings must vary.
     noise : float, default=0.1
-        Probability, in [0, 1), that an irrelevant document is clicked if it is examined.
+        Probability, in [0, 1), that an examined irrelevant document is clicked.
     random_state : int, RandomState instance or None, default=None
         Seed of the random numbers.
 
     Returns
     -------
     data : Bunch
-        A dictionary-like object with these entries:
+        Dictionary-like object, with the following attributes.
 
-        - ``shown``, ``sessions`` and ``clicked``, of shape (n_impressions,): the row, the number of
-          the session and whether it was clicked, for each document that was shown, in the form that
-          `click_labels` takes.
+        - ``shown``, ``sessions`` and ``clicked``, of shape (n_impressions,): for each shown
+          document, its row, the number of the session, and whether it was clicked. These are
+          arguments of `click_labels`.
         - ``y``, of shape (n_documents,): the labels of `click_labels`.
         - ``probabilities``, of shape (n_documents,): gamma of each row.
         - ``propensities``, of shape (n_shown,): theta, or None for ``model="cascade"``.
@@ -102,7 +103,7 @@ def make_clicks(
     check_choice(model, "model", MODELS)
     check_number(noise, "noise", "[0, 1)")
     if (grades < 0).any():
-        raise ValueError(f"relevance must be at least 0; the smallest is {grades.min()}.")
+        raise ValueError(f"relevance must be at least 0; got {grades.min()}.")
     n_positions = int(min(n_shown, queries.sizes.max()))
     theta = 1 / np.arange(1.0, n_positions + 1) if model == "position" else None
     if propensities is not None:
@@ -125,7 +126,7 @@ def make_clicks(
     top = max(float(grades.max()), 1.0)
     gain = (2.0 ** (grades - top) - 2.0**-top) / (1 - 2.0**-top)
     gamma = noise + (1 - noise) * gain / max(float(gain.max()), np.finfo(float).tiny)
-    # Step 1: draw the queries, and what their sessions show.
+    # Step 1: sample the queries and the rankings of the sessions.
     query = random.randint(queries.n_queries, size=int(n_sessions))
     lengths = np.minimum(queries.sizes[query], n_shown)
     offsets = np.append(0, np.cumsum(lengths))
@@ -136,11 +137,11 @@ def make_clicks(
     else:
         keys = None if scores is None else queries.gather(scores) / temperature
         shown = _random_lists(query, queries, keys, offsets, random)
-    # Step 2: draw the clicks.
+    # Step 2: sample the clicks.
     position = np.arange(1, offsets[-1] + 1) - np.repeat(offsets[:-1], lengths)
     chance = gamma[shown] if theta is None else theta[position - 1] * gamma[shown]
     clicked = random.uniform(size=len(shown)) < chance
-    if theta is None:  # only the first click of a session happens
+    if theta is None:  # keep only the first click of a session
         before = np.cumsum(clicked) - clicked
         clicked &= before == np.repeat(before[offsets[:-1]], lengths)
     sessions = np.repeat(np.arange(int(n_sessions)), lengths)
@@ -158,14 +159,14 @@ def make_clicks(
 def _random_lists(
     query: Ints, queries: Queries, keys: Floats | None, offsets: Ints, random: Any
 ) -> Ints:
-    """Draw the rows that each session shows, in the order shown; `offsets` are those of sessions.
+    """Sample the rows that each session shows, in their order, given the offsets of sessions.
 
-    `query` is that of each session. `keys` are the logarithms of the weights with which documents
-    are drawn, in grouped layout; None means that they are equal.
+    `query` holds the query of each session. `keys` holds the logarithms of the sampling weights of
+    documents, in grouped layout. If None, weights are equal.
     """
     shown = np.empty(offsets[-1], dtype=np.int64)
     order = np.arange(queries.n_rows) if queries.order is None else queries.order
-    # Sessions of queries of the same size share an array. There are few different sizes.
+    # Sessions with the same query size share an array. There are few different sizes.
     sizes = queries.sizes[query]
     for size in np.unique(sizes):
         member = np.flatnonzero(sizes == size)
@@ -174,9 +175,9 @@ def _random_lists(
         for first in range(0, len(member), step):
             part = member[first : first + step]
             inside = queries.offsets[query[part]][:, None] + np.arange(size)
-            # Gumbel noise, minus the logarithm of an exponential variable: sorting the sums draws
-            # documents without replacement, with probabilities proportional to exp(key). Without
-            # keys, sorting any noise does.
+            # Gumbel noise is minus the logarithm of an exponential variable. Sorting key + noise
+            # samples documents without replacement, with probabilities proportional to exp(key).
+            # Without keys, any noise will do.
             if keys is None:
                 drawn = random.uniform(size=inside.shape)
             else:

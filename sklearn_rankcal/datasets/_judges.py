@@ -1,8 +1,8 @@
-"""What generators share: sizes of queries, scores, and random judgements of items.
+"""Shared functions of generators: sizes of queries, scores, and random judgements of items.
 
-A judge compares r items, either pair by pair or by an order of all of them. The arrays have one
-entry for each of n cases, and every case has its own r items. ``above[n, i, j]`` is True if the
-judge puts item i above item j, and P(i above j) is the probability of this.
+A judge compares r items, either pair by pair or by ordering them. Arrays have one entry for each of
+n cases, and every case has its own r items. ``above[n, i, j]`` is True if the judge puts item i
+above item j. P(i above j) is the probability of this event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 def draw_groups(n_queries: int, n_documents: Any, least: int, random: Any) -> Ints:
-    """Draw the sizes of queries, fixed or from an inclusive range, and return their query ids."""
+    """Sample the sizes of queries (fixed or from an inclusive range), and return the query ids."""
     low, high = (n_documents, n_documents) if isinstance(n_documents, int) else tuple(n_documents)
     check_count(low, "n_documents", least=least)
     if high < low:
@@ -48,9 +48,9 @@ def without_diagonal(probabilities: Floats) -> Floats:
 
 
 def probabilities_of(kind: str, scores: Floats, noise: float) -> Floats:
-    """Return P(i above j) of a kind of judges who judge by scores.
+    """Return P(i above j) for a kind of judges with the given scores.
 
-    The Plackett-Luce model of random orders has the probabilities of Bradley, Terry and Luce.
+    The Plackett-Luce model of orders has the pairwise probabilities of Bradley, Terry and Luce.
     """
     if kind == "mallows":
         return mallows_probabilities(ranks_of_scores(scores), noise)
@@ -58,14 +58,14 @@ def probabilities_of(kind: str, scores: Floats, noise: float) -> Floats:
 
 
 def draw_order(kind: str, scores: Floats, noise: float, random: np.random.RandomState) -> Ints:
-    """Draw ranks by the model of Mallows or that of Plackett and Luce."""
+    """Sample ranks from the Mallows model or the Plackett-Luce model."""
     if kind == "mallows":
         return draw_mallows(ranks_of_scores(scores), noise, random)
     return draw_plackett_luce(scores, noise, random)
 
 
 def mallows_probabilities(ranks: Ints, noise: float) -> Floats:
-    """Return P(i above j) in the model of Mallows with the central order `ranks`.
+    """Return P(i above j) in the Mallows model with the central order `ranks`.
 
     If i is k > 0 places before j in the central order, the probability is h(k + 1) - h(k), where
     h(k) = k / (1 - phi^k) and phi = exp(-1 / noise).
@@ -79,12 +79,12 @@ def mallows_probabilities(ranks: Ints, noise: float) -> Floats:
 
 
 def amplitude(noise: float) -> float:
-    """Return the factor by which noise weakens a net preference: from 1, without noise, to 0."""
+    """Return the factor that noise multiplies a net preference by, from 1 (no noise) to 0."""
     return float(np.tanh(0.5 / noise))
 
 
 def draw_pairs(probabilities: Floats, random: np.random.RandomState) -> Bools:
-    """Draw every pair independently, so that cycles are frequent."""
+    """Sample every pair independently, which often gives cycles."""
     r = probabilities.shape[-1]
     above = random.uniform(size=probabilities.shape) < probabilities
     i, j = np.triu_indices(r, 1)
@@ -94,21 +94,21 @@ def draw_pairs(probabilities: Floats, random: np.random.RandomState) -> Bools:
 
 
 def draw_plackett_luce(scores: Floats, noise: float, random: np.random.RandomState) -> Ints:
-    """Draw ranks: items are chosen from the top with odds exp(s / noise) (Gumbel noise)."""
+    """Sample ranks by choosing items from the top with odds exp(s / noise) (Gumbel noise)."""
     return ranks_of_scores(scores / noise + random.gumbel(size=scores.shape))
 
 
 def draw_mallows(centre: Ints, noise: float, random: np.random.RandomState) -> Ints:
-    """Draw ranks with probability proportional to exp(-d / noise).
+    """Sample ranks with probability proportional to exp(-d / noise).
 
-    Here d is the number of pairs that the ranks order otherwise than the central order. The
+    Here d is the number of pairs that the ranks and the central order put in different orders. The
     algorithm is repeated insertion: the item at place i of the central order is inserted v places
     above the end of the list, with odds exp(-v / noise). The cost is O(n r^2).
     """
     n, r = centre.shape
     places = np.zeros((n, r), dtype=np.int64)  # the places of the items, in central order
-    for i in range(1, r):  # a loop over r insertions, each in all cases at once
-        # Draw v from a geometric distribution truncated to 0 .. i, by its inverse distribution
+    for i in range(1, r):
+        # Sample v from a geometric distribution truncated to 0 .. i, by inverting its distribution
         # function.
         uniform = random.uniform(size=n)
         moved = np.floor(-noise * np.log1p(uniform * np.expm1(-(i + 1) / noise)))
@@ -120,7 +120,7 @@ def draw_mallows(centre: Ints, noise: float, random: np.random.RandomState) -> I
 
 
 def contradicted(probabilities: Floats, ranks: Ints) -> Floats:
-    """Return the expected share of pairs, (n,), that a judgement orders otherwise than `ranks`."""
+    """Return the expected share of pairs, shape (n,), in which a judgement contradicts `ranks`."""
     r = ranks.shape[1]
     below = ranks[:, :, None] > ranks[:, None, :]
     return (probabilities * below).sum(axis=(1, 2)) / (r * (r - 1) / 2)

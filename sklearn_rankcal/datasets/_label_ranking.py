@@ -1,4 +1,4 @@
-"""Data of label ranking: a generator, and rankings of classes by their probabilities."""
+"""Data for label ranking: a generator, and rankings of classes by their probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn_rankcal.utils._parameters import check_choice, check_count, check_n
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 KINDS = ("mallows", "plackett_luce", "btl", "cyclic")
-_HIDDEN = 8  # number of directions of X on which the scores of the labels depend
+_HIDDEN = 8  # number of directions of X that determine the scores of the labels
 
 
 def make_label_ranking(
@@ -28,11 +28,11 @@ def make_label_ranking(
     missing: float = 0.0,
     random_state: Any = None,
 ) -> Bunch:
-    """Generate rankings of a fixed set of labels, whose best ranking is known for every sample.
+    """Generate rankings of a fixed set of labels, with a known best ranking for every sample.
 
     Each label has a score s, a smooth nonlinear function of the features. The Bayes ranking is the
-    best one for Kendall's tau. For three of the four kinds of judgements it sorts by s. For the
-    fourth kind the expected preferences are cyclic, although every single ranking is an order.
+    best ranking for Kendall's tau. For three of the four kinds of judgements, it sorts by s. For
+    ``kind="cyclic"``, the expected preferences are cyclic, although every judgement is an order.
 
     Parameters
     ----------
@@ -43,13 +43,14 @@ def make_label_ranking(
     n_features : int, default=6
         Number of features.
     kind : {"mallows", "plackett_luce", "btl", "cyclic"}, default="mallows"
-        How a sample's judgement is drawn:
+        How to sample the judgement of a sample:
 
-        - ``"mallows"`` and ``"plackett_luce"``: an order, as in `make_preferences`;
-        - ``"btl"``: comparisons of all pairs, as there, so that Y contains preference weights;
-        - ``"cyclic"``: an order around a circle, on which the labels have equal distances and are
-          shifted by s. It begins at a random place (Condorcet's paradox). With probability
-          1 - tanh(1 / (2 noise)) it is a uniformly random order.
+        - ``"mallows"`` and ``"plackett_luce"``: an order, as in `make_preferences`.
+        - ``"btl"``: comparisons of all pairs, as in `make_preferences`. Y contains preference
+          weights.
+        - ``"cyclic"``: an order around a circle, from a random start (Condorcet's paradox). The
+          labels have equal distances on the circle, shifted by s. With probability
+          1 - tanh(1 / (2 noise)), the order is uniformly random instead.
     noise : float, default=0.5
         Noise of the judgements, > 0. With little noise, judgements nearly agree.
     missing : float, default=0.0
@@ -60,19 +61,19 @@ def make_label_ranking(
     Returns
     -------
     data : Bunch
-        A dictionary-like object with these entries:
+        Dictionary-like object, with the following attributes.
 
-        - ``X``, of shape (n_samples, n_features).
-        - ``Y``, of shape (n_samples, r): ranks among the labels that were judged, 1 = best, and NaN
-          for the other labels. For ``"btl"``, ``Y`` contains preference weights 0 or 1 instead, and
-          has shape (n_samples, r, r).
+        - ``X``, of shape (n_samples, n_features): the features.
+        - ``Y``, of shape (n_samples, r): ranks among the judged labels, 1 = best, and NaN for
+          labels that were not judged. For ``"btl"``, ``Y`` has shape (n_samples, r, r) and contains
+          the preference weights 0 and 1.
         - ``probabilities``, of shape (n_samples, r, r): P(i preferred to j) if both are judged, 0
           on the diagonal.
         - ``latent``, of shape (n_samples, r): the scores s.
         - ``bayes_ranks``, of shape (n_samples, r): ranks of the Bayes ranking.
-        - ``bayes_optimal``, of shape (n_samples,): whether this ranking is proved optimal.
-        - ``bayes_pd``: the mean of the expected share of pairs that the Bayes ranking contradicts.
-          The best expected Kendall's tau is 1 - 2 bayes_pd.
+        - ``bayes_optimal``, of shape (n_samples,): whether the Bayes ranking is proved optimal.
+        - ``bayes_pd``: the expected share of pairs that the Bayes ranking contradicts, averaged
+          over samples. The best expected Kendall's tau is 1 - 2 bayes_pd.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def make_label_ranking(
     check_count(n_features, "n_features")
     check_number(noise, "noise")
     check_number(missing, "missing", "[0, 1)")
-    # Step 1: draw the features, and compute the scores as a network with one hidden layer.
+    # Step 1: sample the features, and compute the scores by a network with one hidden layer.
     random = check_random_state(random_state)
     X = random.normal(size=(n_samples, n_features))
     inward = random.normal(size=(n_features, _HIDDEN)) * 1.5 / np.sqrt(n_features)
@@ -100,7 +101,7 @@ def make_label_ranking(
     bayes_ranks = _judges.ranks_of_scores(latent)
     bayes_optimal = np.ones(n_samples, dtype=bool)
     unjudged = random.uniform(size=latent.shape) < missing
-    # Step 2: compute the probabilities of the kind, and draw a judgement of each sample.
+    # Step 2: compute the probabilities, and sample a judgement for each sample.
     if kind == "cyclic":
         # the angles of the labels on the circle, divided by 2 pi
         turn = latent / (2 * n_labels) + np.arange(n_labels) / n_labels
@@ -131,11 +132,11 @@ def make_label_ranking(
 
 
 def label_ranking_from_classes(X: ArrayLike, y: ArrayLike) -> Ints:
-    """Rank the classes of each sample of a classification problem by naive Bayes.
+    """Convert classification data to label rankings: rank the classes by naive Bayes.
 
     The usual benchmarks of label ranking were made in this way [1]_, by a Gaussian naive Bayes
-    classifier of all data. For iris and wine the function reproduces 98 and 99 of 100 of their
-    rankings.
+    classifier fitted to all data. The function reproduces 98 % of their rankings for iris, and 99 %
+    for wine.
 
     Parameters
     ----------
@@ -169,8 +170,8 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike) -> Ints:
     """
     model = GaussianNB().fit(X, y)
     if len(model.classes_) < 2:
-        raise ValueError("y has only one class, so there is nothing to rank.")
-    # three decimals agree best with the benchmark, in which improbable classes are tied at 0
+        raise ValueError("y has only one class. At least two classes are needed.")
+    # three decimals agree best with the benchmark, where improbable classes are tied at 0
     return _judges.ranks_of_scores(model.predict_proba(X).round(3))
 
 
@@ -182,7 +183,7 @@ def _circle_probabilities(turn: Floats, noise: float) -> Floats:
 
 
 def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> Ints:
-    """Draw ranks around the circle from a random start, or ranks of a uniformly random order."""
+    """Sample ranks around the circle from a random start, or ranks of a uniformly random order."""
     start = random.uniform(size=(len(turn), 1))
     any_order = random.uniform(size=turn.shape)
     around = random.uniform(size=(len(turn), 1)) < _judges.amplitude(noise)
@@ -190,6 +191,6 @@ def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> I
 
 
 def _ranks_among_judged(ranks: Ints, unjudged: Bools) -> Floats:
-    """Return the ranks of the judged labels among each other, and NaN for the other labels."""
+    """Return the ranks among the judged labels, and NaN for all other labels."""
     pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # put them after all judged labels
     return np.where(unjudged, np.nan, _judges.ranks_of_scores(-pushed))

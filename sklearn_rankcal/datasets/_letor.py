@@ -21,10 +21,10 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._text_files import numbered_lines, open_bytes
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: A dense X with more cells than _DENSE_CELLS is refused if the files contain less than one in
-#: _DENSE_SHARE of them.
+#: A dense X with more than _DENSE_CELLS cells raises an error if the files contain less than one of
+#: _DENSE_SHARE cells.
 _DENSE_CELLS, _DENSE_SHARE = 2**24, 1000
-#: A comment names the document as "docid = x", or consists of one word, as RankLib writes it.
+#: A comment names the document as "docid = x", or as a single word (RankLib).
 _DOCUMENT = re.compile(rb"\bdocid\s*=\s*(\S+)|^\s*([^\s=]+)\s*$")
 _WANTED = "Every line must be 'label qid:number feature:value feature:value ...', features in order"
 
@@ -41,41 +41,41 @@ def load_letor(
 
     Parameters
     ----------
-    path : path, open file, or sequence of them
-        The files to read, plain, ``.gz`` or ``.bz2``, or objects with a method ``read`` that
-        returns the uncompressed contents. The rows of several files, such as the folds of LETOR,
-        are stacked.
+    path : path, open file, or sequence of paths or open files
+        The files to read, plain, ``.gz`` or ``.bz2``. An open file must have a method ``read`` that
+        returns the uncompressed contents. The rows of several files are stacked.
     n_features : int, default=None
-        Number of features. If None, it is the largest index in the files.
+        Number of features. If None, the largest index in the files.
     zero_based : bool or "auto", default="auto"
-        Whether the features are numbered from 0, and not from 1, in all files. "auto" means from 0
-        if a file has a feature 0.
+        Whether the features of all files are numbered from 0 instead of 1. With ``"auto"``, they
+        are numbered from 0 if a file has a feature 0.
     dtype : dtype, default=numpy.float32
-        The floating point dtype of ``X``.
+        Floating point dtype of ``X``.
     sparse : bool, default=False
-        Whether ``X`` is a CSR matrix. It takes less memory if most features of a row are 0.
+        Whether to return ``X`` as a CSR matrix. It takes less memory if most features are 0.
 
     Returns
     -------
     data : Bunch
-        A dictionary-like object with ``X`` of shape (n_rows, n_features), the relevance ``y`` and
-        the query ids ``groups`` of shape (n_rows,), which can be passed to `fit`. A feature that is
-        not in a line is 0, and the value ``nan`` is NaN.
+        Dictionary-like object, with the following attributes.
 
-        ``document_ids``, of shape (n_rows,), are the document ids as text, if the comment of every
-        line contains one in UTF-8, such as ``# docid = GX008-86-4444840`` or, as RankLib writes it,
-        ``# GX008-86-4444840``. Otherwise it is None.
-        `to_run` and `to_qrels` take these ids.
+        - ``X``, of shape (n_documents, n_features): the features. A feature that is missing from a
+          line is 0, and the value ``nan`` is NaN.
+        - ``y``, of shape (n_documents,): the relevance.
+        - ``groups``, of shape (n_documents,): the query ids.
+        - ``document_ids``, of shape (n_documents,): the document ids as text, for `to_run` and
+          `to_qrels`. It is None unless the comment of every line contains an id in UTF-8, as
+          ``# docid = GX008-86-4444840``, or as ``# GX008-86-4444840`` (RankLib).
 
     Raises
     ------
     FileNotFoundError
         If a file does not exist.
     ValueError
-        If a line has another format or no ``qid:``, if its features do not ascend or exceed
-        `n_features`, or if a number is not in range: the error names the line. If a compressed file
-        is damaged, if a qid occurs in several files, or if a dense ``X`` does not fit in memory or
-        would be nearly empty and `n_features` is not passed.
+        If a line has a wrong format or no ``qid:``; if its features do not ascend or exceed
+        `n_features`; if a number is out of range; if a compressed file is damaged; if a qid occurs
+        in several files; if a dense ``X`` does not fit in memory; or if a dense ``X`` would be
+        nearly empty and `n_features` is None.
 
     Examples
     --------
@@ -111,8 +111,8 @@ def load_letor(
     query_ids = np.concatenate(groups)
     if sum(len(np.unique(ids)) for ids in groups) > len(np.unique(query_ids)):
         raise ValueError(
-            "A qid occurs in more than one file, and its rows would become one query. Load the "
-            "files one by one and give their queries different ids."
+            "A qid occurs in more than one file. Its rows would become one query. Load the files "
+            "one by one and give their queries different ids."
         )
     widths = [table.shape[1] for table in tables]
     width = max(widths)
@@ -124,8 +124,8 @@ def load_letor(
         if n_features is None and n_rows * width > max(_DENSE_CELLS, _DENSE_SHARE * X.nnz):
             raise ValueError(
                 f"{paths[np.argmax(widths)]}: with the feature {width}, X would have "
-                f"{n_rows * width:,} cells, but the files contain only {X.nnz:,}. Read a sparse "
-                f"X, or pass n_features={width}."
+                f"{n_rows * width:,} cells, but the files contain only {X.nnz:,}. Pass "
+                f"sparse=True, or confirm the number of features with n_features={width}."
             )
         n_bytes = n_rows * width * kind.itemsize
         check_memory(n_bytes, f"A dense X of {n_rows:,} x {width:,}", "Pass sparse=True.")
@@ -140,11 +140,11 @@ def load_letor(
 
 
 class _StartsAtZero(ValueError):
-    """A file has a feature 0, but is read with features from 1 on."""
+    """A file has a feature 0, but is read with features numbered from 1."""
 
 
 class _Contents(NamedTuple):
-    """What an open file contains."""
+    """The contents of an open file."""
 
     name: str
     data: bytes
@@ -167,7 +167,7 @@ def _open(path: Any) -> Any:
 def _read_file(
     path: Any, dtype: np.dtype[Any], n_features: int | None, zero_based: bool
 ) -> tuple[Any, Floats, Ints, NDArray[Any] | None]:
-    """Return the CSR matrix, labels, qids and document ids of a file; None if a row has no id."""
+    """Return the CSR matrix, labels, qids and document ids of a file (None if one is missing)."""
     try:
         with _open(path) as file:
             X, labels, groups = _load(file, dtype, n_features, zero_based)
@@ -197,15 +197,15 @@ def _read_file(
 def _load(
     file: Any, dtype: np.dtype[Any], n_features: int | None, zero_based: bool
 ) -> tuple[Any, Any, Any]:
-    """Read features, labels and qids by scikit-learn, which does not check all that is needed."""
+    """Read features, labels and qids by scikit-learn, and check them."""
     kind = np.float32 if dtype.itemsize <= 4 else np.float64
     X, labels, groups = load_svmlight_file(
         file, n_features=n_features, dtype=kind, zero_based=zero_based, query_id=True
     )
-    with np.errstate(over="ignore"):  # refused in the next lines
+    with np.errstate(over="ignore"):  # checked below
         X = X.astype(dtype, copy=False)
     if len(groups) < len(labels):
-        raise ValueError("there is no qid:, which a ranker needs on every line")
+        raise ValueError("there is no qid:, which every line needs")
     if not np.isfinite(labels).all():
         raise ValueError("the label is not finite")
     if np.isinf(X.data).any():
@@ -217,7 +217,7 @@ def _load(
 def _blame(
     path: Any, lines: Any, dtype: np.dtype[Any], n_features: int | None, zero_based: bool
 ) -> None:
-    """Raise an error about the first line that cannot be read, if a single line cannot."""
+    """Raise an error about the first line that cannot be read, if there is such a line."""
     while chunk := list(islice(lines, 1000)):
         try:
             _load(BytesIO(b"".join(line for _, line in chunk)), dtype, n_features, zero_based)
