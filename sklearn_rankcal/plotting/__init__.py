@@ -1,6 +1,6 @@
 """Plots of metrics, comparisons, predicted preferences, rankings and leaderboards.
 
-They need matplotlib, which the extra ``plot`` of this package installs.
+The plots need matplotlib (``pip install "sklearn-rankcal[plot]"``).
 """
 
 from sklearn_rankcal.plotting._aggregates import (

@@ -12,32 +12,44 @@ from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
-    """Plot a leaderboard: the score of each item and, if there are intervals, its error bars.
+    """Plot a leaderboard: the score of each item, with error bars if there are intervals.
+
+    The best item is on top. Arrows mark infinite intervals. The ranks, or their intervals, are on
+    the right. A dashed line separates items that no comparisons connect.
 
     Parameters
     ----------
     aggregate : Aggregate
         The result of `aggregate`.
     group : object, default=None
-        The id of the query to plot. It can be left out if there is only one. Without it, a board of
-        `aggregate_categories <aggregation.aggregate_categories>` is drawn with all categories.
+        Query id. Not needed if there is only one query. If None, the result of
+        `aggregate_categories <aggregation.aggregate_categories>` is plotted with all categories in
+        one row per item, sorted by mean score.
     ax : matplotlib axes, default=None
-        The axes to draw on. If None, a new figure is made, as high as the items need.
+        Axes to plot on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
-        A dot for each item with a score, best on top, and a line for its interval, with an arrow
-        where the interval has no end. On the right are the ranks, or their intervals. A dashed line
-        separates items that no comparisons connect. With all categories, each item has a row with
-        one dot and line for each category, in the order of the mean scores.
+        The axes of the plot.
 
     Raises
     ------
     ValueError
-        If there is no such query, or if there are several and none is given.
+        If there is no such query, or if there are several queries and `group` is None.
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import Judgements, aggregate
+    >>> from sklearn_rankcal.datasets import make_arena
+    >>> from sklearn_rankcal.plotting import plot_aggregate
+    >>> data = make_arena(500, n_models=4, random_state=0)
+    >>> votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)
+    >>> ax = plot_aggregate(aggregate(votes))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['m3', 'm0', 'm2', 'm1']
     """
     if group is None and aggregate.category_spread is not None:
         return _plot_categories(aggregate, ax)
@@ -59,7 +71,7 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     else:
         labels, titles = [str(rank) for rank in aggregate.ranks[rows]], ("score", "rank")
     ax.plot(aggregate.scores[rows], y, "o", color="tab:blue", markersize=5)
-    # The size of the letters follows the room that a row has, from 10 points down to 5.
+    # The font size depends on the height of a row, between 5 and 10 points.
     points = ax.get_window_extent().height / ax.figure.dpi * 72 / n
     size = float(np.clip(0.75 * points, 5, 10))
     ax.set_yticks(y, [shorten(item) for item in aggregate.items[rows].tolist()], fontsize=size)
@@ -85,7 +97,7 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
 
 
 def _edges(*values: Any) -> Any:
-    """Return where arrows are drawn, in place of ends that do not exist."""
+    """Return the places of the arrows that mark infinite intervals."""
     known = np.concatenate(values)
     known = known[np.isfinite(known)]
     edge = np.array([known.min(initial=np.inf), known.max(initial=-np.inf)])
@@ -93,7 +105,7 @@ def _edges(*values: Any) -> Any:
 
 
 def _draw_intervals(ax: Any, y: Any, low: Any, high: Any, edge: Any, **style: Any) -> None:
-    """Draw lines from low to high, with arrows at open ends."""
+    """Draw lines from low to high, with arrows at infinite ends."""
     ax.hlines(y, *np.clip([low, high], *edge), linewidth=3, **style)
     for end, x, marker in ((low, edge[0], "<"), (high, edge[1], ">")):
         where = y[np.isinf(end)]
@@ -101,7 +113,7 @@ def _draw_intervals(ax: Any, y: Any, low: Any, high: Any, edge: Any, **style: An
 
 
 def _plot_categories(aggregate: Any, ax: Any) -> Any:
-    """Plot the scores of all categories, an item in each row."""
+    """Plot the scores of all categories, with one item per row."""
     ids = aggregate.judgements.queries.ids
     n, k = len(aggregate.items) // len(ids), len(ids)
     scores, low, high = (
@@ -114,7 +126,7 @@ def _plot_categories(aggregate: Any, ax: Any) -> Any:
     if ax is None:
         ax = make_axes(figsize=(8, 1.2 + n * (0.15 + 0.13 * k)))
     edge = _edges(scores.ravel(), low.ravel(), high.ravel())
-    for c in range(k):  # a loop over categories
+    for c in range(k):
         y = np.arange(n) + 0.8 * ((c + 0.5) / k - 0.5)
         colour, marker = STYLES[c % len(STYLES)][2], STYLES[(c + c // len(STYLES)) % len(STYLES)][1]
         _draw_intervals(ax, y, low[c, order], high[c, order], edge, color=colour, alpha=0.45)
@@ -131,27 +143,43 @@ def _plot_categories(aggregate: Any, ax: Any) -> Any:
 
 
 def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
-    """Plot with which probability each item is above each other one, by the resamples.
+    """Plot the probability that one item is above another, for all pairs of items.
+
+    The plot shows `Aggregate.probability_matrix`, the share of resamples in which the item of the
+    row is above the item of the column. The best item is at the top left. With up to 15 items, the
+    cells contain percentages, in bold if one item of the pair is above the other in at least a
+    share (1 + confidence_level) / 2 of the resamples. Pairs that no comparisons connect are empty.
 
     Parameters
     ----------
     aggregate : Aggregate
         The result of `aggregate` with ``n_resamples``.
-    group, ax
-        As in `plot_aggregate`.
+    group : object, default=None
+        Query id. Not needed if there is only one query.
+    ax : matplotlib axes, default=None
+        Axes to plot on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
-        The matrix `Aggregate.probability_matrix`, with the best item on top and on the left. Up to
-        15 items, the probabilities are written in percent, in bold where one item is above the
-        other in at least (1 + confidence_level) / 2 of the resamples. Pairs that no comparisons
-        connect are left empty.
+        The axes of the plot.
 
     Raises
     ------
-    ValueError, ImportError
-        If there are no resamples, and as in `plot_aggregate`.
+    ValueError
+        If there are no resamples, if there is no such query, or if there are several queries and
+        `group` is None.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import Judgements, aggregate
+    >>> from sklearn_rankcal.datasets import make_arena
+    >>> from sklearn_rankcal.plotting import plot_probability_above
+    >>> data = make_arena(500, n_models=4, random_state=0)
+    >>> votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)
+    >>> ax = plot_probability_above(aggregate(votes, n_resamples=100, random_state=0))
     """
     matrix = aggregate.probability_matrix(group)
     rows = aggregate._rows_by_part(group)
@@ -180,37 +208,51 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
 
 
 def plot_alternatives(audit: Any, *, ax: Any = None) -> Any:
-    """Plot how the ranks of a leaderboard move if its votes are read in other ways.
+    """Plot how the ranks of a leaderboard change under alternative models of its votes.
+
+    Each of the first 20 items is a line from model to model. Items with changing ranks are
+    coloured.
 
     Parameters
     ----------
     audit : Audit
         The result of `Aggregate.audit`.
     ax : matplotlib axes, default=None
-        The axes to draw on. If None, a new figure is made.
+        Axes to plot on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
-        A line for each of the first 20 items from reading to reading. Items whose rank moves are
-        drawn in colour.
+        The axes of the plot.
 
     Raises
     ------
     ValueError
-        If the audit is of several queries.
+        If the audit covers several queries.
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import Judgements, aggregate
+    >>> from sklearn_rankcal.datasets import make_arena
+    >>> from sklearn_rankcal.plotting import plot_alternatives
+    >>> data = make_arena(500, n_models=4, random_state=0)
+    >>> votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)
+    >>> audit = aggregate(votes).audit()
+    >>> ax = plot_alternatives(audit)
+    >>> list(audit.alternatives)[:2]
+    ['as fitted', 'with position']
     """
     names = list(audit.alternatives)
     if not names:
-        raise ValueError("The audit of several queries has no ranks. Pass group= to audit.")
+        raise ValueError("An audit of several queries has no ranks. Pass group= to audit.")
     ranks = np.array([audit.alternatives[name] for name in names])[:, :20]
     n = ranks.shape[1]
     if ax is None:
         ax = make_axes(figsize=(1.4 + 1.25 * len(names), 1.2 + 0.26 * n))
     x = np.arange(len(names))
-    for k in range(n):  # a line for each item
+    for k in range(n):
         moved = bool((ranks[:, k] != ranks[0, k]).any())
         colour = STYLES[k % len(STYLES)][2]
         style = {"color": colour, "linewidth": 2.2} if moved else {"color": "0.7"}

@@ -1,4 +1,4 @@
-"""The plot of a metric against its cutoff, with intervals over queries."""
+"""Plot a metric against its cutoff, with intervals."""
 
 from __future__ import annotations
 
@@ -22,32 +22,39 @@ from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 
 class MetricAtKDisplay:
-    """The mean of a metric over queries against its cutoff k, with an interval.
+    """Visualisation of the mean of a metric against its cutoff k, with an interval.
 
-    Use `from_estimator` or `from_predictions` to make one. To compare several rankers, pass the
-    ``ax_`` of the first display as ``ax`` to the others. Whether one ranker is better than another
-    is shown by `QueryDifferencesDisplay`, and not by the intervals.
+    Use `from_estimator` or `from_predictions` to make one. To plot several rankers, pass the
+    ``ax_`` of the first display as ``ax`` to the next ones. Do not compare rankers by their
+    intervals; use `QueryDifferencesDisplay`.
 
     Parameters
     ----------
     k : array-like of int of shape (n_cutoffs,)
         The cutoffs, in ascending order.
-    mean, low, high : array-like of float of shape (n_cutoffs,)
-        The mean of the metric over queries at each cutoff, and the bounds of its
-        percentile interval.
+    mean : array-like of float of shape (n_cutoffs,)
+        Mean of the metric over queries at each cutoff.
+    low, high : array-like of float of shape (n_cutoffs,)
+        Bounds of the interval of each mean.
     metric : str
-        The name of the metric, without a cutoff.
+        Name of the metric, without a cutoff.
     name : str, default=None
-        The name of the ranker, for the legend.
+        Name of the ranker in the legend. If None, it is not in the legend.
     n_queries : int, default=None
-        The number of queries on which the metric is defined.
+        Number of queries on which the metric is defined.
     confidence_level : float, default=0.95
-        The confidence level of the intervals.
+        Confidence level of the intervals.
 
     Attributes
     ----------
-    ax_, figure_, line_, interval_
-        The axes of matplotlib, their figure, the curve and the band of the intervals.
+    ax_ : matplotlib axes
+        The axes of the plot.
+    figure_ : matplotlib figure
+        The figure of the axes.
+    line_ : matplotlib line
+        The curve.
+    interval_ : matplotlib collection
+        The band of the intervals.
 
     Examples
     --------
@@ -110,18 +117,26 @@ class MetricAtKDisplay:
 
         Parameters
         ----------
-        estimator, X, y, groups, sample_weight
-            As in the scorers, `RankingScorer.__call__`.
+        estimator : estimator
+            A fitted ranker, or any fitted estimator with scores as predictions.
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Relevance, or the structured array of `relevance_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
         metric : str, default="ndcg"
-            The name of a metric that has a cutoff, without the cutoff: ``"dcg"``, ``"err"``,
-            ``"map"``, ``"mrr"``, ``"ndcg"``, ``"precision"`` or ``"recall"``.
+            Name of a metric with a cutoff, without the cutoff: ``"dcg"``, ``"err"``, ``"map"``,
+            ``"mrr"``, ``"ndcg"``, ``"precision"`` or ``"recall"``.
         k : int or array-like of int, default=10
-            The cutoffs. A number stands for all cutoffs from 1 to this number.
+            The cutoffs. An int means all cutoffs from 1 to this number.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each row. The weight of a query is the mean weight of its rows.
         confidence_level : float, default=0.95
-            Confidence level of the intervals, from 2000 bootstrap samples, as in
-            `metrics.evaluate_rankings`.
+            Confidence level of the intervals, which are computed as in `metrics.evaluate_rankings`
+            from 2000 bootstrap samples.
         name : str, default=None
-            The name of the ranker in the legend. If None, it is the name of its class.
+            Name of the ranker in the legend. If None, the name of its class.
         ax, line_kw
             As in `plot`.
         **parameters
@@ -130,12 +145,13 @@ class MetricAtKDisplay:
         Returns
         -------
         display : MetricAtKDisplay
+            The display, after plotting.
 
         Raises
         ------
         ValueError, TypeError
-            If the metric, a parameter of it or a cutoff is not valid, if labels and queries do not
-            fit, or if the metric is undefined on all queries.
+            If the metric, one of its parameters or a cutoff is not valid; if labels and queries do
+            not match; or if the metric is undefined on all queries.
         ImportError
             If matplotlib is not installed.
         """
@@ -170,7 +186,7 @@ class MetricAtKDisplay:
         line_kw: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> Self:
-        """Plot a metric of scores or positions against the cutoff; see `from_estimator`.
+        """Plot a metric of scores or positions against the cutoff.
 
         Parameters
         ----------
@@ -179,11 +195,17 @@ class MetricAtKDisplay:
         metric, k, confidence_level, ax, line_kw, **parameters
             As in `from_estimator`.
         name : str, default=None
-            The name of the ranker in the legend. If None, it is not in the legend.
+            Name of the ranker in the legend. If None, it is not in the legend.
 
         Returns
         -------
         display : MetricAtKDisplay
+            The display, after plotting.
+
+        Raises
+        ------
+        ValueError, TypeError, ImportError
+            As in `from_estimator`.
         """
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
@@ -201,7 +223,7 @@ class MetricAtKDisplay:
         name: str | None,
         confidence_level: float,
     ) -> Self:
-        """Make a display from the values of each query; all cutoffs have the same samples."""
+        """Make a display from the values of each query, with the same samples for all cutoffs."""
         found = [interval_of_mean(each, weight, 2000, confidence_level) for each in values]
         return cls(
             cutoffs,
@@ -215,19 +237,20 @@ class MetricAtKDisplay:
         )
 
     def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> Self:
-        """Plot the curve and the band of its intervals, and return this display.
+        """Plot the curve with the band of its intervals.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            The axes to draw on. If None, a new figure is made. If they have the curves of other
-            displays, this one gets another colour, line style and marker.
+            Axes to plot on. If None, a new figure is made. Each curve in the same axes has its own
+            colour, line style and marker.
         line_kw : dict, default=None
             Keyword arguments of `matplotlib.axes.Axes.plot` for the curve.
 
         Returns
         -------
         display : MetricAtKDisplay
+            This display.
         """
         ax = make_axes() if ax is None else ax
         style, marker, color = STYLES[len(ax.lines) % len(STYLES)]
@@ -236,7 +259,7 @@ class MetricAtKDisplay:
             "marker": marker,
             "markersize": 5,
             "color": color,
-            # matplotlib leaves labels that begin with an underscore out of legends
+            # matplotlib omits labels that start with an underscore from legends
             "label": "_" if self.name is None else shorten(self.name).lstrip("_"),
         }
         (self.line_,) = ax.plot(self.k, self.mean, **(options | (line_kw or {})))
@@ -252,24 +275,24 @@ class MetricAtKDisplay:
             ax.xaxis.get_major_locator().set_params(integer=True)
         self.ax_, self.figure_ = ax, ax.figure
         if ax.get_legend_handles_labels()[1]:
-            ax.autoscale(axis="y")  # the room of an earlier legend may not be needed any more
+            ax.autoscale(axis="y")  # remove the room of an earlier legend
             place_legend(ax)
         return self
 
 
-_MOST_CUTOFFS = 1000  # each takes a bootstrap
-#: Metrics whose names are initials.
+_MOST_CUTOFFS = 1000  # each needs a bootstrap
+#: Metrics with abbreviations as names.
 _CAPITALS = ("dcg", "err", "map", "mrr", "ndcg")
 
 
 def _measures(metric: str, k: Any, parameters: dict[str, Any]) -> tuple[Ints, list[Measure]]:
-    """Return the cutoffs in ascending order, and the measure at each of them."""
+    """Return the cutoffs in ascending order, and the measure for each cutoff."""
     cutoff = find_measure(metric)[1]
     having = [name for name, each in MEASURES.items() if "k" in parameters_of(each)]
     if cutoff is not None:
         raise ValueError(
-            f"metric={metric!r} has a cutoff. Pass metric={metric.partition('@')[0]!r} and "
-            f"k={cutoff}, which plots all cutoffs from 1 to {cutoff}."
+            f"metric={metric!r} has a cutoff. To plot all cutoffs from 1 to {cutoff}, pass "
+            f"metric={metric.partition('@')[0]!r} and k={cutoff}."
         )
     if metric not in having:
         raise ValueError(f"The metric {metric!r} has no cutoff. Choose one of {', '.join(having)}.")
@@ -277,7 +300,7 @@ def _measures(metric: str, k: Any, parameters: dict[str, Any]) -> tuple[Ints, li
     if not len(cutoffs) or cutoffs[0] < 1:
         raise ValueError(f"k must hold whole numbers >= 1; got {k!r}.")
     if max(len(cutoffs), cutoffs[0] if np.ndim(k) == 0 else 0) > _MOST_CUTOFFS:
-        raise ValueError(f"k stands for more than {_MOST_CUTOFFS} cutoffs; pass a list of some.")
+        raise ValueError(f"k has more than {_MOST_CUTOFFS} cutoffs. Pass a shorter list.")
     if np.ndim(k) == 0:
         cutoffs = np.arange(1, cutoffs[0] + 1)
     return cutoffs, [get_measure(metric, k=int(each), **parameters) for each in cutoffs]

@@ -1,4 +1,4 @@
-"""Plots of preferences between documents: as a matrix, and as a graph with arrows."""
+"""Plot preferences between documents as a matrix, or as a graph with arrows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sklearn_rankcal.utils._numbers import read_numbers, read_whole
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Up to this number of documents, all arrows are drawn by default.
+#: Up to this number of documents, all arrows are plotted by default.
 _FEW = 10
-#: Colours of arrows. Vermillion is of Okabe and Ito; colour-blind people can tell it from grey.
+#: Colours of arrows. Vermillion (Okabe and Ito) differs from grey for colour-blind people.
 _AGREES, _AGAINST = "0.35", "#D55E00"
 _GAP = 4.0  # between names and arrows, in points
 #: Up to this number of documents, names are horizontal.
@@ -28,25 +28,34 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
     Parameters
     ----------
     u : array-like of shape (r, r)
-        A matrix of differences of preferences, or a symmetric matrix, such as
-        `CalibratedRanker.predict_preferences` returns.
+        Matrix of differences of preferences, or symmetric matrix, for example from
+        `CalibratedRanker.predict_preferences`.
     ranks : array-like of shape (r,), default=None
-        The position of each document, 1 = top. If u is antisymmetric, the ranking agrees with a red
-        entry above the diagonal and contradicts a blue one. If None, documents keep their order.
+        Position of each document, 1 = top. If u contains differences, the ranking agrees with red
+        entries above the diagonal and contradicts blue entries. If None, documents keep their
+        order.
     ax : matplotlib axes, default=None
-        The axes to draw on. If None, a new figure is made.
+        Axes to plot on. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
+        The axes of the plot.
 
     Raises
     ------
     ValueError
-        If u is not a square matrix of finite numbers, or if `ranks` is not a ranking of its
+        If u is not a square matrix of finite numbers, or if `ranks` is not a ranking of r
         documents.
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.plotting import plot_matrix
+    >>> ax = plot_matrix([[0, 1, 0.5], [-1, 0, -0.2], [-0.5, 0.2, 0]], ranks=[1, 3, 2])
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['0', '2', '1']
     """
     matrix, order = read_matrix(u, ranks)
     ax = make_axes() if ax is None else ax
@@ -66,7 +75,7 @@ def read_matrix(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, Int
     values = read_numbers(matrix, "the matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
         raise ValueError(
-            "A square matrix is needed, with a row and a column for each document; it has shape "
+            "A square matrix is needed, with a row and a column for each document; got shape "
             f"{values.shape}."
         )
     check_scores(values.reshape(-1), None, "the matrix")
@@ -87,40 +96,41 @@ def plot_preference_graph(
     max_edges: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """Plot preferences as arrows between documents, and which of them a ranking contradicts.
+    """Plot preferences as arrows between documents, and highlight those that a ranking contradicts.
 
     Parameters
     ----------
     preferences : array-like of shape (r, r)
-        Preference weights or differences of them. Each arrow points from the preferred document to
-        the other one. Its width is proportional to ``preferences - preferences.T``.
+        Preference weights, or their differences. Each arrow points from the preferred document to
+        the other document. Its width increases with ``preferences - preferences.T``.
     ranks : array-like of shape (r,), default=None
-        The position of each document, 1 = top. The documents stand on a circle in this order,
-        clockwise from the top, and preferences that the ranking contradicts are orange. If None,
+        Position of each document, 1 = top. The documents are placed on a circle in this order,
+        clockwise from the top. Preferences that the ranking contradicts are orange. If None,
         documents keep their order and all arrows are grey.
     names : array-like of shape (r,), default=None
-        The names of the documents. If None, they are the numbers 0 to r - 1.
+        Names of the documents. If None, the numbers 0 to r - 1.
     max_edges : int, default=None
-        The largest number of arrows, of which the strongest are drawn. If None, all are drawn up
-        to 10 documents, and of more documents the r strongest.
+        Largest number of arrows. The strongest preferences are plotted. If None, all preferences
+        are plotted for up to 10 documents, and the r strongest for more documents.
     ax : matplotlib axes, default=None
-        The axes to draw on, whose size decides that of the letters. If None, a new figure is made.
+        Axes to plot on. Their size determines the font size. If None, a new figure is made.
 
     Returns
     -------
     ax : matplotlib axes
+        The axes of the plot.
 
     Raises
     ------
     ValueError
         If `preferences` is not a square matrix of finite numbers, or if `ranks`, `names` or
-        `max_edges` do not fit it.
+        `max_edges` do not match it.
     ImportError
         If matplotlib is not installed.
 
     Examples
     --------
-    Three teams of which each beats the next one. Every ranking contradicts one of the three:
+    Each of three teams beats the next. Every ranking contradicts at least one preference:
 
     >>> from sklearn_rankcal.plotting import plot_preference_graph
     >>> wins = [[0, 7, 4], [3, 0, 8], [6, 2, 0]]
@@ -135,7 +145,7 @@ def plot_preference_graph(
     if given.shape != (r,):
         raise ValueError(f"names must hold one name for each of the {r} documents; got {names!r}.")
     labels = [shorten(name) for name in given[order]]
-    # From here on, documents are numbered by their places, best first.
+    # Below, documents are numbered by their places, best first.
     d = (matrix - matrix.T)[np.ix_(order, order)]
     most = max_edges if max_edges is not None else r * r if r <= _FEW else r
     pairs = np.argwhere(d > 0)
@@ -151,20 +161,20 @@ def plot_preference_graph(
 
 
 def _draw(ax: Any, d: Floats, chosen: Ints, labels: list[str], ranked: bool, note: str) -> None:
-    """Draw the documents on a circle, with their names outside of it and arrows inside."""
+    """Draw the documents on a circle, with names outside and arrows inside."""
     from matplotlib.path import Path
 
     r = len(d)
     angle = np.pi / 2 - 2 * np.pi * np.arange(r) / r
     spots = np.column_stack([np.cos(angle), np.sin(angle)]).round(12)
-    # Step 1: the names, which determine the radius of the circle.
+    # Step 1: names. They determine the radius of the circle.
     settle(ax)
     height = 14.0 * (note.count("\n") + 1) if note else 0.0
     radius = _place_names(ax, labels, spots, height)
-    # Step 2: the documents, as dots that do not touch each other.
+    # Step 2: documents, as dots that do not touch.
     dot = min(9.0, 0.6 * 2 * np.pi * radius / r)
     ax.scatter(*spots.T, s=dot**2, color="black", zorder=3)
-    # Step 3: the arrows, slightly bent towards the middle, from dot to dot.
+    # Step 3: arrows from dot to dot, slightly bent towards the middle.
     margin = (0.5 * dot + 1.5) / radius
     for i, j in chosen:
         middle = 0.35 * (spots[i] + spots[j])
@@ -177,10 +187,10 @@ def _draw(ax: Any, d: Floats, chosen: Ints, labels: list[str], ranked: bool, not
 
 
 def _place_names(ax: Any, labels: list[str], spots: Floats, note: float) -> float:
-    """Write names around the unit circle, and set limits of the axes so that they fit into them.
+    """Write names around the unit circle, and set the limits of the axes to fit them.
 
-    The names of many documents are turned in the direction of the radius. `note` is the height, in
-    points, that is left free at the bottom. Returned is the radius of the circle in points.
+    If there are many documents, names are rotated to the direction of the radius. `note` is the
+    free height at the bottom, in points. Return the radius of the circle in points.
     """
     frame, points = ax.get_window_extent(), 72 / ax.figure.dpi
     width, height = frame.width * points, frame.height * points - note
@@ -200,7 +210,7 @@ def _place_names(ax: Any, labels: list[str], spots: Floats, note: float) -> floa
         )
         for label, spot in zip(labels, spots, strict=True)
     ]
-    # Letters become smaller, down to 5 points, until a third of the axes is left to the circle.
+    # Reduce the font size, down to 5 points, until the circle takes a third of the axes.
     while True:
         boxes = [text.get_window_extent() for text in texts]
         across, up = (
@@ -219,7 +229,7 @@ def _place_names(ax: Any, labels: list[str], spots: Floats, note: float) -> floa
 
 
 def _add_arrow(ax: Any, curve: Any, strength: float, color: str, n_documents: int) -> None:
-    """Draw an arrow along a curve. `strength` is in (0, 1]; arrows of many documents are thin."""
+    """Draw an arrow along a curve. `strength` is in (0, 1]. With many documents, it is thin."""
     from matplotlib.patches import FancyArrowPatch
 
     thin = np.clip(_FEW / n_documents, 0.45, 1.0)
@@ -237,7 +247,7 @@ def _add_arrow(ax: Any, curve: Any, strength: float, color: str, n_documents: in
 
 
 def _alignment(spot: Floats, turned: bool) -> dict[str, Any]:
-    """Return how the text at a spot of the circle is aligned and rotated, so that it points out."""
+    """Return the alignment and rotation of a text that points outwards from the circle."""
     if turned:
         angle = np.degrees(np.arctan2(spot[1], spot[0]))
         on_left = spot[0] < -1e-9

@@ -1,4 +1,4 @@
-"""The plot of the differences of two rankings, query by query."""
+"""Plot the differences between two rankings, query by query."""
 
 from __future__ import annotations
 
@@ -14,40 +14,45 @@ from sklearn_rankcal.utils._axes import make_axes, place_legend, shorten
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._rounding import exceeds
 
-#: Colours of Okabe and Ito, which colour-blind people can tell apart.
+#: Colours of Okabe and Ito, which differ for colour-blind people.
 _FIRST, _SECOND, _MEAN = "#0072B2", "#D55E00", "black"
 
 
 class QueryDifferencesDisplay:
-    """The difference of a metric between two rankings on each query, as bars in descending order.
+    """Visualisation of the difference between two rankings on each query, as sorted bars.
 
-    Two means hide whether one ranking is a little better everywhere, or much better on a few
-    queries and worse on many. Use `from_predictions` to make a display.
+    The plot shows whether one ranking is slightly better on most queries, or much better on a few
+    queries and worse on many. Use `from_predictions` to make one.
 
     Parameters
     ----------
     difference : array-like of shape (n_queries,)
-        The metric of the first ranking minus that of the second, for each query on which it is
-        defined.
+        Metric of the first ranking minus metric of the second ranking, for each query on which the
+        metric is defined.
     query : array-like of shape (n_queries,)
-        The id of each of these queries.
+        Query id of each difference.
     comparison : Comparison
         The difference of the means with its interval, from `metrics.paired_bootstrap`.
     metric : str, default="metric"
-        The name of the metric.
+        Name of the metric.
     names : tuple of two str, default=("first", "second")
-        The names of the two rankings.
+        Names of the two rankings.
     greater_is_better : bool, default=True
         Whether a larger value of the metric means a better ranking.
 
     Attributes
     ----------
     won, tied, lost : int
-        The number of queries on which the first ranking is better, equally good (up to 1e-9 of the
+        Number of queries on which the first ranking is better, equally good (up to 1e-9 of the
         larger value), and worse.
-    ax_, figure_, bars_, line_
-        The axes of matplotlib, their figure, the bars of the queries on which the first ranking is
-        better and those of the others, and the line at the mean difference.
+    ax_ : matplotlib axes
+        The axes of the plot.
+    figure_ : matplotlib figure
+        The figure of the axes.
+    bars_ : tuple of two matplotlib patches
+        The bars of the queries on which the first ranking is better, and of all other queries.
+    line_ : matplotlib line
+        The line at the mean difference.
 
     Examples
     --------
@@ -60,7 +65,7 @@ class QueryDifferencesDisplay:
     >>> display.won + display.tied + display.lost, display.comparison.low > 0
     (50, True)
 
-    The query on which the first ranking loses most:
+    Find the query on which the first ranking is worst compared with the second:
 
     >>> worst = np.argmin(display.difference)
     >>> int(display.query[worst]), round(float(display.difference[worst]), 2)
@@ -106,37 +111,38 @@ class QueryDifferencesDisplay:
         ax: Any = None,
         **parameters: Any,
     ) -> Self:
-        """Plot the differences of two rankings of the same queries.
+        """Plot the differences between two rankings of the same queries.
 
         Parameters
         ----------
+        y_true, groups, ties, sample_weight
+            As in the metric functions, such as `metrics.ndcg_score`. Weights affect the mean
+            difference, but not the numbers of queries won and lost.
         first, second : array-like of shape (n_documents,)
-            Scores, where larger is better. With ``as_ranks=True``, positions.
+            Scores, larger is better, or positions if ``as_ranks=True``.
         as_ranks : bool, default=False
             Whether `first` and `second` are positions, 1 = top, instead of scores.
-        y_true, groups, ties, sample_weight
-            As in the metric functions, such as `metrics.ndcg_score`. Weights change the mean
-            difference, but not the numbers of queries won and lost.
         metric : str, default="ndcg@10"
-            The name of a metric, with its cutoff.
+            Name of a metric, optionally with a cutoff.
         confidence_level : float, default=0.95
             Confidence level of the interval, as in `metrics.paired_bootstrap`.
         names : tuple of two str, default=("first", "second")
-            The names of the two rankers.
+            Names of the two rankings.
         ax : matplotlib axes, default=None
-            The axes to draw on. If None, a new figure is made.
+            Axes to plot on. If None, a new figure is made.
         **parameters
             Parameters of the metric, such as ``threshold``.
 
         Returns
         -------
         display : QueryDifferencesDisplay
+            The display, after plotting.
 
         Raises
         ------
         ValueError, TypeError
-            If the metric or a parameter of it is not valid, if labels and queries do not fit, or if
-            the metric is undefined on all queries.
+            If the metric or one of its parameters is not valid; if labels and queries do not match;
+            or if the metric is undefined on all queries.
         ImportError
             If matplotlib is not installed.
         """
@@ -165,16 +171,17 @@ class QueryDifferencesDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Plot the differences in descending order, with their mean, and return this display.
+        """Plot the differences in descending order, with their mean.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            The axes to draw on. If None, a new figure is made.
+            Axes to plot on. If None, a new figure is made.
 
         Returns
         -------
         display : QueryDifferencesDisplay
+            This display.
         """
         ax = make_axes() if ax is None else ax
         heights, n = np.sort(self.difference)[::-1], len(self.difference)
@@ -189,7 +196,7 @@ class QueryDifferencesDisplay:
             {"color": _FIRST, "label": labels[0]},
             {"color": _SECOND, "label": labels[1]},
         ]
-        if not self.greater_is_better:  # the bars above 0 are then those that the first loses
+        if not self.greater_is_better:  # the first ranking is worse if the bar is above 0
             looks.reverse()
         looks[1] |= hatch
         bars = [
@@ -200,7 +207,7 @@ class QueryDifferencesDisplay:
         self.bars_ = tuple(bars if self.greater_is_better else reversed(bars))
         found = self.comparison
         interval = f"{100 * found.confidence_level:g} % interval"
-        if np.isfinite([found.low, found.high]).all():  # that of one query is infinite
+        if np.isfinite([found.low, found.high]).all():  # infinite for a single query
             ax.axhspan(found.low, found.high, color=_MEAN, alpha=0.25, linewidth=0)
         self.line_ = ax.axhline(
             found.difference,

@@ -131,7 +131,7 @@ def test_weights_of_rows_weigh_the_queries():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "ndcg@10"}, "k=10, which plots all cutoffs"),
+        ({"metric": "ndcg@10"}, "cutoffs from 1 to 10, pass metric='ndcg' and k=10"),
         ({"metric": "auc"}, "has no cutoff. Choose one of dcg, "),
         ({"metric": "ndgc"}, "Did you mean 'ndcg'"),
         ({"k": 0}, "whole numbers >= 1"),
@@ -284,7 +284,7 @@ def test_labels_that_are_all_0_are_no_matter_of_two_values():
     assert "both" not in str(error.value)
 
 
-@pytest.mark.filterwarnings("ignore:An interval of 1 query:UserWarning")
+@pytest.mark.filterwarnings("ignore:The interval is based on 1 query:UserWarning")
 def test_one_query_has_no_interval_to_draw():
     given = {"y_true": [1, 0, 0], "groups": [0, 0, 0]}
     bars = QueryDifferencesDisplay.from_predictions(first=[3, 2, 1], second=[1, 2, 3], **given)
