@@ -99,6 +99,12 @@ class MeanInterval:
     --------
     evaluate_rankings : Returns such intervals if `confidence_level` is passed.
     RunEvaluation.intervals : Returns such intervals for retrieval runs.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import MeanInterval
+    >>> print(MeanInterval(0.75, 0.7, 0.8, n_queries=200, confidence_level=0.95))
+    0.7500 [0.7000, 0.8000] (95 % interval, 200 queries)
     """
 
     mean: float

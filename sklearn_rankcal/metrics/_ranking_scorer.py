@@ -61,6 +61,18 @@ class RankingScorer:
     other wrapper, the scorer raises an error, because the positions would be read as scores. Put a
     `ScoreRegressor` there instead. The scorer cannot detect a ranker in another process, or behind
     an object without `predict`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.metrics import get_ranking_scorer
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> ranker = CalibratedRanker(Ridge()).fit(data.X, data.y, groups=data.groups)
+    >>> scorer = get_ranking_scorer("ndcg@10")
+    >>> scorer(ranker, data.X, data.y, groups=data.groups) > 0.7
+    True
     """
 
     def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
