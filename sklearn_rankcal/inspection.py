@@ -38,6 +38,7 @@ def permutation_importance(
     of the same query. If a column is constant within every query, such as the length of the query,
     its values are shuffled between queries instead, because such a column can interact with other
     columns. ``between_queries`` reports these columns.
+
     Columns with the same information share their importance. Use queries that the ranker was not
     fitted on.
 
