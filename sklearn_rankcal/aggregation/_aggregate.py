@@ -1,4 +1,4 @@
-"""`aggregate`: many partial judgements become one score and one rank for each item."""
+"""`aggregate`: one score and one rank for each item, from many partial judgements."""
 
 from __future__ import annotations
 
@@ -53,66 +53,68 @@ def aggregate(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Aggregate:
-    """Aggregate judgements to one ranking of the items of each query, with error bars.
+    """Aggregate judgements into one ranking of the items of each query, with intervals.
 
     Parameters
     ----------
     judgements : Judgements, array-like of shape (n_pairs, 2), or other
-        `Judgements`; pairs of ids (preferred, other), or a data frame with the columns ``winner``
-        and ``loser``; an election of preflibtools; or labels of
-        `preference_labels`. :ref:`judgements` has all formats.
+        `Judgements`; pairs of ids (winner, loser) or a data frame with these two columns; an
+        election of preflibtools; or labels from `preference_labels`. See :ref:`judgements` for all
+        formats.
     method : str or Structure, default="btl"
         A key of `STRUCTURES`, such as ``"btl"``, ``"borda"`` or ``"kemeny"``, or a structure
         object.
     groups : array-like of shape (n_pairs,), default=None
-        Query id of each pair, if `judgements` are pairs. None means a single query.
+        Query id of each pair, if `judgements` are pairs. None means that there is one query.
     intervals : {"information", "robust"} or None, default=None
         Intervals without resamples, for `BradleyTerry` and votes between two items.
-        ``"information"`` trusts the model. ``"robust"`` (the sandwich) does not, and if judges are
-        known it allows for judges who differ from each other. None means those of the resamples, if
-        there are any.
+        ``"information"`` assumes that the model holds. ``"robust"`` (the sandwich estimator) does
+        not, and allows for differences between judges if judges are known. None means intervals
+        from resamples, if `n_resamples` is positive.
     n_resamples : int, default=0
-        Number of bootstrap resamples for the intervals; 1000 are enough for most purposes.
+        Number of bootstrap resamples for the intervals. 1000 is enough for most purposes.
     resample : {"judgements", "judges"}, default="judgements"
-        What a resample draws with replacement in each query. If judges disagree with each other,
-        intervals from ``"judgements"`` are too short, and ``"judges"`` draws judges with all of
-        their judgements. It needs at least two judges in each query.
+        What to resample with replacement in each query. ``"judges"`` takes judges with all of their
+        judgements, and needs at least two judges in each query. If judges disagree with each other,
+        the intervals of ``"judgements"`` are too short.
     confidence_level : float, default=0.95
         Confidence level of the intervals, between 0 and 1.
     random_state : int, RandomState instance or None, default=0
-        Determines the resamples. They do not depend on the other queries, nor on `n_jobs`.
+        Determines the resamples. The resamples of a query depend neither on other queries nor on
+        `n_jobs`.
     n_jobs : int, default=None
-        Number of jobs that compute resamples, or rankings of Kemeny, through joblib.
+        Number of joblib jobs, over resamples or over the queries of `Kemeny`.
     verbose : int, default=0
-        The verbosity of joblib.
+        The verbosity level of joblib.
 
     Returns
     -------
     result : Aggregate
-        Items, scores, ranks and, if wanted, intervals. Its text is a leaderboard.
+        Items, scores, ranks and, if asked for, intervals. ``print`` shows a leaderboard.
 
     Raises
     ------
     ValueError or TypeError
-        If a parameter or the judgements are not as above.
+        If a parameter or the judgements are invalid.
 
     Warns
     -----
     DisconnectedComparisonsWarning
-        If the comparisons of a query do not connect all of its items, so that scores of different
-        `Aggregate.parts` cannot be compared. An item that no judgement compares has the score NaN,
-        and is ranked last.
+        If the comparisons of a query do not connect all of its items. Scores of different
+        `Aggregate.parts` cannot be compared. An item without comparisons has the score NaN and is
+        ranked last.
     ConvergenceWarning
-        If a method has not converged, on the data or on some resamples.
+        If a method did not converge, on the data or on some resamples.
 
     Notes
     -----
-    The methods take time linear in the number of compared pairs, times the number of iterations,
-    except Kemeny, whose problem is NP-hard. A resample takes as long as the method. Intervals of
-    scores are bias-corrected percentile intervals (Efron, 1981), and those of ranks state which
-    items are above or below in a share of at least (1 + confidence_level) / 2 of the resamples.
-    Resamples turn a share of unanimous comparisons round, as in the interval of Clopper and Pearson
-    (1934). :ref:`votes` explains this, and what happens to items that few comparisons connect.
+    All methods except Kemeny take time linear in the number of compared pairs, times the number of
+    iterations. Kemeny's problem is NP-hard. A resample takes as long as the method.
+
+    With resamples, intervals of scores are bias-corrected percentile intervals (Efron, 1981). One
+    item is above another in the intervals of ranks if it is above in a share of at least (1 +
+    confidence_level) / 2 of the resamples. Resamples reverse a share of unanimous comparisons, as
+    in the interval of Clopper and Pearson (1934). See :ref:`votes` for details.
 
     References
     ----------
@@ -126,7 +128,7 @@ def aggregate(
     >>> result
     3 items, 5 judgements, Kemeny()
     the ranking contradicts comparisons of weight 1 of 5
-    it is proved that all others contradict more
+    proved optimal: all other rankings contradict more
     rank  item  score
        1  owl   2.000
        2  cat   1.000
@@ -140,8 +142,8 @@ def aggregate(
     structure.check()
     if getattr(structure, "takes", "comparisons") == "clicks":
         raise ValueError(
-            f"{structure!r} takes clicks, and not judgements. Compute its scores with "
-            "structure.scores(read_clicks(labels)), where the labels are those of click_labels."
+            f"{structure!r} needs clicks, not judgements. Compute its scores with "
+            "structure.scores(read_clicks(labels)), with labels from click_labels."
         )
     _check_options(read, n_resamples, resample, confidence_level)
     _check_contests(read, structure, intervals, n_resamples)
@@ -220,7 +222,7 @@ def aggregate(
 
 
 def _keep_intervals(result: Aggregate, found: Intervals | BoardIntervals, level: float) -> None:
-    """Set the intervals of a result; those of ranks contain the ranks."""
+    """Set the intervals of a result. The intervals of ranks contain the ranks."""
     scatter = result.judgements.queries.scatter
     result.confidence_level = level
     result.score_low, result.score_high = scatter(found.score_low), scatter(found.score_high)
@@ -238,14 +240,14 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
         if read.judge is None:
             raise ValueError(
                 "resample='judges' needs the judge of each judgement. Pass judge= to the "
-                "constructor of Judgements, for example Judgements.from_pairs(pairs, judge=names)."
+                "constructor of Judgements, for example Judgements.from_pairs(pairs, "
+                "judge=names)."
             )
         if n_resamples == 0:
             raise ValueError(
-                "resample='judges' needs resamples, but n_resamples is 0. Pass n_resamples=1000 as "
-                "well."
+                "resample='judges' needs resamples, but n_resamples is 0. Pass n_resamples=1000."
             )
-        _check_judges(read, "resample='judges'", "the intervals of resample='judgements'")
+        _check_judges(read, "resample='judges'", "resample='judgements'")
     if n_resamples == 0:
         return
     largest = int(read.queries.sizes.max())
@@ -257,39 +259,39 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
 
 
 def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resamples: int) -> None:
-    """Check that the structure can use what is known of the votes, and has such intervals."""
+    """Check that the structure supports the covariates of the votes and the intervals."""
     if has_covariates(read) and not getattr(structure, "uses_covariates", False):
         raise ValueError(
-            f"{structure!r} cannot use the position, covariates or features of these judgements. "
-            "BradleyTerry can: pass 'btl'. Or read the votes without them."
+            f"{structure!r} cannot use the position, covariates or features of these "
+            "judgements. Pass 'btl' (BradleyTerry), or read the votes without them."
         )
     if intervals is None:
         return
     check_choice(intervals, "intervals", ("information", "robust"))
     if not isinstance(structure, BradleyTerry):
         raise ValueError(
-            f"intervals={intervals!r} are those of BradleyTerry; {structure!r} has intervals from "
-            "resamples: n_resamples=1000."
+            f"intervals={intervals!r} needs BradleyTerry. For {structure!r}, pass "
+            "n_resamples=1000 instead."
         )
     if n_resamples:
-        raise ValueError(f"Pass intervals={intervals!r} or n_resamples, and not both.")
+        raise ValueError(f"Pass intervals={intervals!r} or n_resamples, not both.")
     if intervals == "information" and is_weighted(read):
         raise ValueError(
-            "intervals='information' would take the weights of these votes for numbers of votes. "
-            "Pass intervals='robust'; or, if the weights are numbers of equal votes, pass them to "
-            "the constructor of Judgements as count=."
+            "intervals='information' would read the weights of these votes as numbers of "
+            "votes. Pass intervals='robust'. If the weights are numbers of equal votes, "
+            "pass them as count= to the constructor of Judgements."
         )
     if intervals == "robust" and read.judge is not None:
-        _check_judges(read, "intervals='robust'", "those of intervals='information'")
+        _check_judges(read, "intervals='robust'", "intervals='information'")
 
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
-    """Make `Judgements` of what a user passed."""
+    """Convert the input of a user to `Judgements`."""
     preflib = is_ordinal_instance(judgements)
     labels = isinstance(judgements, np.ndarray) and judgements.dtype.names is not None
     if groups is not None and (preflib or labels or isinstance(judgements, Judgements)):
         raise ValueError(
-            f"groups can only be passed with pairs; {type(judgements).__name__} contains the "
+            f"groups can only be passed with pairs. {type(judgements).__name__} contains the "
             "queries."
         )
     if isinstance(judgements, Judgements):
@@ -304,7 +306,7 @@ def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
 def _check_judges(read: Judgements, option: str, other: str) -> None:
     """Refuse queries of a single judge.
 
-    `option` is what needs judges, and `other` are the intervals of a single one.
+    `option` needs several judges, and `other` works with one.
     """
     queries = read.queries
     assert read.judge is not None and read.judges is not None
@@ -315,9 +317,8 @@ def _check_judges(read: Judgements, option: str, other: str) -> None:
         q = single[0]
         where = f" in query {show_id(queries.ids[q])}" if queries.n_queries > 1 else ""
         raise ValueError(
-            f"{option} needs several judges, but there is only one{where}. The judgements of one "
-            f"judge say nothing about other judges. For other judgements of the same judge, take "
-            f"{other}."
+            f"{option} needs several judges, but there is only one{where}. Pass {other} "
+            "instead, for intervals that describe this judge only."
         )
 
 
@@ -340,11 +341,11 @@ def _warn_if_disconnected(judgements: Judgements, parts: Ints) -> None:
             for part in range(1, min(int(n_parts[q]), 3) + 1)
         ]
         texts.append(
-            f"The comparisons do not connect all items{which}. {whose} fall into {n_parts[q]} "
-            f"parts that no comparison connects: {'; '.join(shown)}"
-            f"{'; ...' if n_parts[q] > 3 else ''}. Scores and ranks of items in different parts "
-            "cannot be compared. Aggregate the judgements of each part by themselves, or collect "
-            "comparisons between the parts."
+            f"The comparisons do not connect all items{which}. {whose} fall into "
+            f"{n_parts[q]} parts that no comparison connects: "
+            f"{'; '.join(shown)}{'; ...' if n_parts[q] > 3 else ''}. Scores and ranks of "
+            "items in different parts cannot be compared. Aggregate the judgements of each "
+            "part separately, or collect comparisons between the parts."
         )
     alone = (parts == 0) & queries.broadcast(queries.sizes > 1)
     if alone.any():
@@ -357,6 +358,6 @@ def _warn_if_disconnected(judgements: Judgements, parts: Ints) -> None:
 
 
 def _some(items: NDArray[Any]) -> str:
-    """Name the first three items, and say how many others there are."""
+    """Name the first three items, and count the rest."""
     names = ", ".join(map(show_id, items[:3].tolist()))
     return names if len(items) <= 3 else f"{names} and {len(items) - 3} more"

@@ -1,4 +1,4 @@
-"""`Audit`: which conclusions the votes behind a leaderboard do not support."""
+"""`Audit`: a check of the votes behind a leaderboard."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Ints
 
-#: The share of all votes below which the first place hangs on few of them.
+# The probe of the first place fires if at most this share of all votes decides it.
 _FEW = 0.01
 _WIDTH = 88
 
 
 class Probe(NamedTuple):
-    """One question of an audit.
+    """One check of an audit.
 
     Attributes
     ----------
     name : str
-        What was asked.
+        Name of the check.
     fires : bool or None
-        Whether something was found; None if the votes do not allow an answer.
+        Whether a fault was found. None if the votes do not allow an answer.
     finding : str
-        What was found, and what to do.
+        What was found, and what to do about it.
     p_value : float
-        The probability of such a finding by chance, corrected for the number of tests of the probe;
-        NaN for a probe that is not a test.
+        The probability of such a finding by chance, corrected for the number of tests of the probe.
+        NaN if the probe is not a test.
     """
 
     name: str
@@ -57,22 +57,24 @@ class Probe(NamedTuple):
 
 @dataclass(repr=False, eq=False)
 class Audit:
-    """Which conclusions the votes behind a leaderboard do not support: a table of probes.
+    """A check of the votes behind a leaderboard, made by `Aggregate.audit`.
+
+    ``print`` shows a table of the findings.
 
     Attributes
     ----------
     probes : list of Probe
-        The probes. Those that are tests fire by chance with probability `level` each.
+        The checks. Each test among them fires by chance with probability `level`.
     level : float
         The rate of false alarms of each test.
     items : ndarray of shape (n_items,)
         The items, best first.
     alternatives : dict of str to ndarray of shape (n_items,)
-        The rank of each item if the votes are read in other ways: with an effect of the position,
-        with other models of ties, without the judges that a probe names.
+        The rank of each item if the votes are read differently: with an effect of the position,
+        with another model of ties, or without the judges that a probe names.
     influence : Influence or None
-        The fewest votes whose removal was found to change the first place, of the part that has
-        more than half of the items. A tie for the first place is no change.
+        The smallest set of votes that was found to decide the first place: without them, another
+        item alone would be first. It refers to the part with more than half of the items.
 
     Examples
     --------
@@ -93,17 +95,17 @@ class Audit:
 
     @property
     def fired(self) -> list[Probe]:
-        """The probes that found something."""
+        """The probes that found a fault."""
         return [probe for probe in self.probes if probe.fires]
 
     def to_frame(self) -> Any:
-        """Return the probes as a pandas data frame, one row each."""
+        """Convert the probes to a pandas data frame, one row each."""
         import pandas as pd
 
         return pd.DataFrame(self.probes, columns=list(Probe._fields))
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Plot the ranks by each reading of the votes; see `plotting.plot_alternatives`."""
+        """Plot the ranks by each reading of the votes. See `plotting.plot_alternatives`."""
         from sklearn_rankcal.plotting import plot_alternatives
 
         return plot_alternatives(self, ax=ax)
@@ -111,9 +113,8 @@ class Audit:
     def __repr__(self) -> str:
         head = (
             f"audit of {counted(len(self.items), 'item')}, {counted(self.n_votes, 'vote')}: "
-            f"{len(self.fired)} of "
-            f"{counted(len(self.probes), 'probe')} fire; false alarms of each test "
-            f"{100 * self.level:g} %"
+            f"{len(self.fired)} of {counted(len(self.probes), 'probe')} fire; false alarm "
+            f"rate {100 * self.level:g} % per test"
         )
         lines = [head]
         width = max(len(probe.name) for probe in self.probes)
@@ -171,15 +172,15 @@ def audit_board(
 def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
     if found is None:
         if not len(data.main):
-            return None, "Unknown: votes connect no more than half of the items with each other."
+            return None, "Unknown: no connected part has more than half of the items."
         if data.first(data.ranks) is None:
             return None, "Unknown: several items share the first place."
-        return None, "Unknown: no votes were found without which another item is first alone."
+        return None, "Unknown: no set of votes was found that decides the first place."
     total = data.contests.weight.sum()
     few = not exceeds(found.n_votes, _FEW * total, found.n_votes)
     exact = ""
     if 1 < found.at_least == found.n_votes:
-        exact = ", and no fewer votes do"
+        exact = ", and fewer votes are not enough"
     return few, (
         f"Without {counted(found.n_votes, 'vote')} ({percent(found.n_votes / total)}), "
         f"{data.name(found.rival)} would be first instead of {data.name(found.first)}{exact}."
@@ -188,15 +189,15 @@ def _influence_finding(data: AuditData, found: Any) -> tuple[bool | None, str]:
 
 # ---------------------------------------------------------------- many small boards
 
-# A board of a few votes has no model that could be tested. What is asked here needs none: a sum
-# over the pairs, or the triangles, of all queries, beside what it would be without the fault.
+# A board with few votes does not support the test of a model. These probes need no model: they
+# compare a sum over the pairs or triangles of all queries with its value without the fault.
 
 
 Found = tuple[bool | None, str, float]
 
 
 def pooled_probes(board: Any, level: float) -> tuple[list[tuple[str, *Found]], float]:
-    """Return the probes of all queries of an `Aggregate` together, and the number of votes.
+    """Return the pooled probes of all queries of an `Aggregate`, and the number of votes.
 
     O(n_votes) time, and O(n_items^2) for the triangles of each query, a few queries at a time.
     """
@@ -225,21 +226,21 @@ def _few_votes(board: Any, contests: Contests) -> Found:
         f"{counted(float(np.median(queries.sizes)), 'item')} (medians)."
     )
     if not split.any():
-        return False, text + " Votes connect all items of each.", np.nan
-    text += f" In {percent(split.mean())} of the queries, they do not connect all items."
+        return False, text + " In each query, votes connect all items.", np.nan
+    text += f" In {percent(split.mean())} of the queries, votes do not connect all items."
     return True, text, np.nan
 
 
 def _position(read: Judgements, contests: Contests, level: float) -> Found:
-    """Whether the first item wins too often, by the pairs that were shown in both orders.
+    """Whether the first item wins too often, among the pairs that were shown in both orders.
 
-    If the first item is ahead by an effect b, the odds that it wins are exp(d + b) in one order and
+    If the effect of the first place is b, the odds that it wins are exp(d + b) in one order and
     exp(d - b) in the other, where d is the difference of the scores. The odds ratio exp(2 b) is the
-    same for all pairs, whatever their d: the estimate is that of Mantel and Haenszel (1959), and
-    its error allows for the differences between queries.
+    same for all pairs. It is estimated as in Mantel and Haenszel (1959), with an error that allows
+    for differences between queries.
     """
     if read.details is None:
-        text = "Unknown: read the votes by Judgements.from_votes, which says who was first."
+        text = "Unknown: read the votes with Judgements.from_votes, which records who was first."
         return None, text, np.nan
     decided = contests.outcome < 2
     first, second, outcome, weight, _, _ = contests.take(decided)
@@ -255,8 +256,8 @@ def _position(read: Judgements, contests: Contests, level: float) -> Found:
     if not both.any():
         ahead = float(weight[outcome == 0].sum() / weight.sum())
         text = (
-            f"Unknown: the first item wins {percent(ahead)} of the decided votes, but no pair was "
-            "shown in both orders. Show some in both."
+            f"Unknown: the first item wins {percent(ahead)} of the decided votes, but no "
+            "pair was shown in both orders. Show some pairs in both."
         )
         return None, text, np.nan
     cell, total = cell[both], cell[both].sum(axis=(1, 2))
@@ -267,21 +268,21 @@ def _position(read: Judgements, contests: Contests, level: float) -> Found:
     agree = cell[:, 0, 1] * cell[:, 1, 1] + cell[:, 0, 0] * cell[:, 1, 0]
     agree = agree / cell.sum(axis=2).prod(axis=1)
     text = f"{percent(agree.mean())} of the pairs that were shown in both orders"
-    text = f"{text} ({len(agree):,}) have the same winner in both."
+    text = f"{text} ({len(agree):,}) have the same winner both times."
     spread = float(np.sqrt(((ups - downs) ** 2).sum()))
     free = np.count_nonzero(ups + downs) - 1
     z = abs(ups.sum() - downs.sum()) / spread if spread > 0 else 0.0
     p = float(2 * stdtr(free, -z)) if free > 0 else 1.0
     if p >= level:
-        return False, f"{text} Which is first makes no difference (p = {p:.2g}).", p
+        return False, f"{text} No effect of the order was found (p = {p:.2g}).", p
     with np.errstate(divide="ignore"):
         effect = float(np.log(ups.sum()) - np.log(downs.sum())) / 2
     text += f" The first item wins as if its score were {effect:.2f} larger (p = {p:.2g})."
-    return True, text + " Draw the order, or show pairs in both.", p
+    return True, text + " Show pairs in random order, or in both orders.", p
 
 
 def _cycles(read: Judgements) -> Found:
-    """The share of the triangles of decided pairs that are cyclic: a quarter of those of coins."""
+    """The share of triangles of decided pairs that are cyclic: 1/4 for votes by coin flips."""
     preferences = read.preferences()
     cyclic = triangles = 0.0
     for inside, _ in read.queries.pair_blocks(pair_bytes=32):
@@ -289,19 +290,21 @@ def _cycles(read: Judgements) -> Found:
         against = weight.swapaxes(1, 2)
         beats = exceeds(weight, against, weight + against).astype(np.float64)
         met = beats + beats.swapaxes(1, 2)
-        # each cyclic triangle is three closed walks of wins, each triangle six of meetings
+        # a cyclic triangle gives three closed walks of wins, any triangle six of meetings
         cyclic += float(np.einsum("qij,qji->", beats @ beats, beats)) / 3
         triangles += float(np.einsum("qij,qji->", met @ met, met)) / 6
     if not triangles:
         return None, "Unknown: no three items were compared with each other.", np.nan
     share = cyclic / triangles
-    text = f"{percent(share)} of {counted(triangles, 'triangle')} are cyclic, and 25 % would be if"
-    return not exceeds(0.25, share, 1.0), f"{text} votes were drawn by coins.", np.nan
+    text = f"{percent(share)} of {counted(triangles, 'triangle')} are cyclic;"
+    return not exceeds(0.25, share, 1.0), f"{text} votes by coin flips would give 25 %.", np.nan
 
 
 def _no_answer(read: Judgements) -> Found:
     if read.refused is None:
-        text = "Unknown: pass refused=, the word for a vote without an answer, to from_votes."
+        text = (
+            "Unknown: to count votes without an answer, pass their word as refused= to from_votes."
+        )
         return None, text, np.nan
     answered = read.per_query
     text = f"{percent(read.refused.sum() / (read.refused.sum() + answered.sum()))} of the votes"
@@ -309,4 +312,4 @@ def _no_answer(read: Judgements) -> Found:
     text += " have no answer."
     if not lost:
         return False, text, np.nan
-    return True, f"{text} Nothing is left of {counted(lost, 'query')}.", np.nan
+    return True, f"{text} {counted(lost, 'query')} lost all votes.", np.nan

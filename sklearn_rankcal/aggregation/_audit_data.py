@@ -1,4 +1,4 @@
-"""What the probes of an audit share: the votes of one query, and the model fitted to them."""
+"""Shared by the probes of an audit: the votes of one query, and the model fitted to them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: From so many judges on, errors allow for the differences between them.
+# From this number of judges on, errors allow for differences between them.
 _JUDGES = 15
-#: The share of the items that the others are compared with, if chains of wins connect so many. It
-#: is smaller than that of intervals, so that an audit names the few items that are unlike the rest.
+#: If chains of wins connect this share of the items, the rest are compared with these. The share is
+#: smaller than for intervals: an audit names the few items that are unlike the rest.
 MOST = 0.5
 
 
@@ -35,9 +35,9 @@ MOST = 0.5
 class AuditData:
     """The votes of one query, with their model; items are numbered in the order of rows.
 
-    `lead` is how far the first item of each vote is ahead by the model, and `residual` the result
-    of the vote (1, 0 or 1/2) minus its expectation, with the variance `variance` and the third
-    central moment `third`. `parts` numbers the parts that votes connect from 1, larger ones first.
+    `lead` is the score of the first item of each vote minus that of the second. `residual` is the
+    result of the vote (1, 0 or 1/2) minus its expectation, with variance `variance` and third
+    central moment `third`. `parts` numbers the connected parts from 1, larger ones first.
     """
 
     items: NDArray[Any]
@@ -62,7 +62,7 @@ class AuditData:
 
     @property
     def clusters(self) -> Ints | None:
-        """The judges of the votes, if there are enough of them."""
+        """The judge of each vote, if there are enough judges."""
         enough = self.judge is not None and len(np.unique(self.judge)) >= _JUDGES
         return self.judge if enough else None
 
@@ -70,7 +70,7 @@ class AuditData:
         return show_id(self.items[item])
 
     def refit(self, **changes: Any) -> Board:
-        """Fit the model again with another structure, other votes, or another column.
+        """Refit the model with another structure, other votes, or another column.
 
         `changes` can be `structure`, `kept` (which votes) and `position` (a column for it).
         """
@@ -85,25 +85,25 @@ class AuditData:
         return fit_board(contests, X, names, self.board.rows, self.judgements, structure, False)
 
     def ranks_of(self, board: Board) -> Ints:
-        """Return the position of each item by other scores, in the parts of these votes."""
+        """Return the position of each item by the scores of another board."""
         return ranks_of(board.scores, self.structure, self.parts)
 
     @property
     def main(self) -> Ints:
-        """The items of the part that has more than half of those that votes compare, or none.
+        """The items of the part with more than half of the compared items, or none.
 
-        The probes of the first place are about them.
+        The probes of the first place refer to them.
         """
         return main_part(self.parts)
 
     def first(self, ranks: Ints) -> int | None:
-        """Return the item of the main part that is first, or None if several are."""
+        """Return the first item of the main part, or None if several tie."""
         best = self.main[ranks[self.main] == 1]
         return int(best[0]) if len(best) == 1 else None
 
 
 def read_votes(result: Any, group: Any) -> AuditData:
-    """Read the votes of a query of an `Aggregate`, and fit the model if it was not fitted."""
+    """Read the votes of a query of an `Aggregate`, and fit the model if necessary."""
     from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 
     read, rows = result.judgements.of_query(result._query(group))
@@ -151,9 +151,9 @@ def read_votes(result: Any, group: Any) -> AuditData:
 
 
 def ranks_of(scores: Floats, structure: Any, parts: Ints) -> Ints:
-    """Return the position of each item, 1 = best; equal scores share the best of their places.
+    """Return the position of each item, 1 = best; equal scores share their best position.
 
-    Items are ranked inside their parts, and those of larger parts are above those of smaller ones.
+    Items are ranked within their parts, and larger parts are above smaller ones.
     """
     tied = tie_scores(scores, structure, Queries.from_groups(parts))
     part = np.where(parts > 0, parts, len(parts) + 1)

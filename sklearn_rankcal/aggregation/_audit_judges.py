@@ -1,4 +1,4 @@
-"""The probes of an audit that ask about judges."""
+"""The probes of an audit for judges."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NAMES = ("random judges", "opposed judges", "partial judges", "busy judges")
 
 
 def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, Ints]]:
-    """Judges who vote at random, against all others, for one item, or too much.
+    """Find judges who vote at random, against all others, for one item, or very often.
 
-    The first two are tests of the slope of a judge's votes in the leads of the board, which is 1 on
-    average; the third is a test of the votes of each judge for each item. The differences in taste
-    of ordinary judges widen the distribution of the statistics by the factor that their median has.
+    The first two are tests of the slope of a judge's votes on the leads of the board, which is 1 on
+    average. The third tests the votes of each judge for each item. Ordinary differences in taste
+    widen the distribution of the statistics; the factor is estimated from their median.
     """
     if data.judge is None:
         text = "Unknown: the judge of each vote is not given. Pass judge= to from_votes."
@@ -40,7 +40,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     n = len(codes)
     votes = np.bincount(judge, contests.weight, n)
     strange = _strange_items(data, judge, ids, level)
-    # the votes about an item that a judge treats unlike others say nothing of the other votes
+    # leave out the votes about an item that a judge treats unlike other judges
     special = np.full(n, -1)
     special[strange.judge[::-1]] = strange.item[::-1]
     plain = (contests.first != special[judge]) & (contests.second != special[judge])
@@ -61,10 +61,9 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     against = low & (slope < -0.5)
     at_random = low & ~against & (slope < 0.5)
     suspects = np.zeros(n, dtype=bool)
-    quiet = f"No judge of {n:,} does."
-    for name, which, what in (
-        ("random judges", at_random, "vote as if at random"),
-        ("opposed judges", against, "vote against all others"),
+    for name, which, what, quiet in (
+        ("random judges", at_random, "look random", "at random"),
+        ("opposed judges", against, "contradict all others", "against all others"),
     ):
         some = np.flatnonzero(which)
         some = some[order_from_largest(-z[some], content_ranks(ids)[some])]
@@ -74,9 +73,10 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
             names = listing(
                 [f"{show_id(ids[k])} ({counted(votes[k], 'vote')})" for k in some.tolist()]
             )
-            found.append((name, True, f"{len(some)} of {n:,} {what}: {names}.", least))
+            text = f"The votes of {len(some)} of {counted(n, 'judge')} {what}: {names}."
+            found.append((name, True, text, least))
         else:
-            found.append((name, False, quiet, least))
+            found.append((name, False, f"No judge of {n:,} votes {quiet}.", least))
     partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
     if partial:
         shown = [
@@ -84,19 +84,24 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
             f"{data.name(int(strange.item[k]))}"
             for k in partial
         ]
-        text = f"{len({int(strange.judge[k]) for k in partial})} differ from all others: "
-        found.append(("partial judges", True, text + f"{listing(shown)}.", strange.p_value))
+        text = (
+            f"The votes of {len({int(strange.judge[k]) for k in partial})} of "
+            f"{counted(n, 'judge')} favour or oppose an item unusually often: {listing(shown)}."
+        )
+        found.append(("partial judges", True, text, strange.p_value))
         suspects[strange.judge[partial]] = True
     else:
-        text = "No judge votes for or against one item more than others do."
+        text = "No judge favours or opposes an item more than the rest."
         found.append(("partial judges", False, text, strange.p_value))
     least = max(_SHARE * votes.sum(), 3 * votes.mean())
     much = np.flatnonzero(exceeds(votes, least, votes))
     if len(much):
         busy = [f"{show_id(ids[k])} ({100 * votes[k] / votes.sum():.0f} %)" for k in much.tolist()]
-        found.append(("busy judges", True, f"A large share is by {listing(busy)}.", np.nan))
+        found.append(
+            ("busy judges", True, f"A large share of the votes is by {listing(busy)}.", np.nan)
+        )
     else:
-        text = f"None has more than {percent(float(votes.max() / votes.sum()))} of the votes."
+        text = f"No judge gave more than {percent(float(votes.max() / votes.sum()))} of the votes."
         found.append(("busy judges", False, text, np.nan))
     other: dict[str, Ints] = {}
     if suspects.any() and not suspects.all():
@@ -109,23 +114,23 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
 
 
 def _spread(z: Floats) -> float:
-    """Return by how much the middle of the statistics is wider than by chance alone, at least 1."""
+    """Return the factor by which the statistics spread more than by chance, at least 1."""
     return float(np.sqrt(max(1.0, np.median(z**2) / _MEDIAN))) if len(z) else 1.0
 
 
 def _standard(score: Floats, variance: Floats, third: Floats) -> Floats:
-    """Return standard normal statistics of sums, corrected for their skewness (Cornish, Fisher)."""
+    """Return standard normal statistics of sums, corrected for skewness (Cornish, Fisher)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = score / np.sqrt(variance)
         skew = np.clip(third / variance**1.5, -1.0, 1.0)
-    # beyond the range in which the correction grows with z, it stays what it is at the end
+    # the correction is constant beyond the range in which it grows with z
     edge = np.abs(3 / np.where(skew == 0, 1e-9, skew))
     inside = np.clip(z, -edge, edge)
     return np.nan_to_num(z - skew * (inside**2 - 1) / 6)
 
 
 def _slopes(data: AuditData, judge: Ints, weight: Floats, n: int) -> Floats:
-    """Return the slope of the votes of each judge in the leads, by Newton's method."""
+    """Return the slope of the votes of each judge on the leads, by Newton's method."""
     value = np.array([1.0, 0.0, 0.5])[data.contests.outcome]
     slope = np.ones(n)
     for _ in range(_STEPS):
@@ -163,7 +168,7 @@ def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any], level: float
     p = np.where(tested, 2 * ndtr(-np.abs(z)), 1.0)
     corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
     some = np.flatnonzero(corrected < level)
-    # a judge who treats two items in opposite ways has the same statistic for both
+    # a judge with opposite votes for two items has the same statistic for both
     of_item, of_judge = content_ranks(data.items)[keys % m], content_ranks(ids)[keys // m]
     some = some[order_from_largest(np.abs(z[some]), of_judge[some], of_item[some])]
     least = float(corrected.min(initial=1.0))

@@ -1,4 +1,4 @@
-"""The probes of an audit that ask about the votes as a whole, and about the items."""
+"""The probes of an audit for items and for the votes as a whole."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 Finding = tuple[bool | None, str]
-#: An interval that reaches further says little: 1 unit is a win in 73 of 100 votes.
+# A wider interval says little: 1 unit is a win in 73 of 100 votes.
 _WIDE = 1.0
-#: Beyond so many items, the distribution of cycles by chance takes too long.
+# For more items, the distribution of cycles by chance takes too long.
 _MAX_ITEMS = 1000
 _DRAWS = 999
 _SHOWN = 3
-#: An item with few votes may be a misspelling of one with so many.
+# An item with few votes may be a misspelling of one with more votes than this.
 _OFTEN = 30
 
 
 def listing(names: list[str]) -> str:
-    """Name the first few, and say how many others there are."""
+    """Name the first few, and count the rest."""
     text = ", ".join(names[:_SHOWN])
     return text if len(names) <= _SHOWN else f"{text} and {len(names) - _SHOWN} more"
 
@@ -50,23 +50,26 @@ def votes_of_items(data: AuditData) -> Floats:
 
 
 def few_votes_probe(data: AuditData) -> Finding:
-    """Items whose scores the votes hardly determine."""
+    """Find items with too few votes to determine their scores."""
     votes = votes_of_items(data)
     wide = np.flatnonzero((data.half_width > _WIDE) & (votes > 0))
     none = np.flatnonzero(votes == 0)
     if not len(wide) and not len(none):
         least = int(order_from_largest(-votes, content_ranks(data.items))[0])
-        return False, f"Each item has {counted(votes[least], 'vote')} or more ({data.name(least)})."
+        return (
+            False,
+            f"Each item has at least {counted(votes[least], 'vote')} ({data.name(least)}).",
+        )
     order = _fewest_first(data, votes, wide)
     names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in [*none.tolist(), *order.tolist()]]
     return True, (
-        f"Too few votes of {counted(len(names), 'item')}: 95 % intervals reach further "
-        f"than {_WIDE:g} from the score, as for {listing(names)}. Collect more of them."
+        f"Too few votes for {counted(len(names), 'item')}, with 95 % intervals of more than "
+        f"+-{_WIDE:g}: {listing(names)}. Collect more votes on them."
     )
 
 
 def unbounded_probe(data: AuditData) -> Finding:
-    """Items that never lost or never won, effects without a bound, and parts that are apart."""
+    """Find items that never lost or never won, unbounded effects, and separate parts."""
     part = data.board.fit.part
     low, high = open_ends(*wins_of(data.contests), part, MOST)
     compared = np.bincount(part)[part] > 1
@@ -74,18 +77,23 @@ def unbounded_probe(data: AuditData) -> Finding:
     if n_parts > 1:
         text = f"The items are in {counted(n_parts, 'part')} that no votes connect."
         if not len(data.main):
-            return True, f"{text} None has more than half of them, and so none is the board."
+            return (
+                True,
+                f"{text} None has more than half of them, and there is no common leaderboard.",
+            )
         others = [data.name(k) for k in np.flatnonzero(data.parts > 1).tolist()]
         text += (
-            f" The largest has {counted(len(data.main), 'item')}, and the first place is one of "
-            "them; "
-            f"{counted(len(others), 'other')} cannot be compared with it: {listing(others)}."
+            f" The largest has {counted(len(data.main), 'item')}, and the first place is "
+            f"among them; {counted(len(others), 'item')} cannot be compared with it: "
+            f"{listing(others)}."
         )
         inside = data.main[(low | high)[data.main]]
         if len(inside):
             names = [data.name(k) for k in inside.tolist()]
-            text += f" In it, {counted(len(names), 'item')} never lost, or never won, against "
-            text += f"the others: {listing(names)}."
+            text += (
+                f" In the largest, {counted(len(names), 'item')} never lost, or never won, against "
+            )
+            text += f"the rest: {listing(names)}."
         return True, text
     ends = np.flatnonzero((low | high) & compared)
     recession = data.board.fit.recession
@@ -93,17 +101,17 @@ def unbounded_probe(data: AuditData) -> Finding:
         names = [*data.board.names, "ties"]
         effects = listing([names[k] for k in np.flatnonzero(recession.low | recession.high)])
         return True, (
-            f"A larger effect would make no vote less likely, so that only a penalty bounds it: "
-            f"{effects}. Leave it out, or collect votes of both results."
+            f"The votes do not bound these effects, only the penalty does: {effects}. Leave "
+            "them out, or collect votes with both results."
         )
     if not len(ends):
-        return False, "Chains of wins lead from each item to each other one."
+        return False, "Wins link each item to every other, directly or in a chain."
     votes = votes_of_items(data)
     order = _fewest_first(data, votes, ends)
     names = [f"{data.name(k)} ({votes[k]:,.0f})" for k in order.tolist()]
     return True, (
-        f"{counted(len(names), 'item')} never lost, or never won, against the others, as "
-        f"{listing(names)}: only a penalty bounds the scores."
+        f"{counted(len(names), 'item')} never lost, or never won, against the rest: "
+        f"{listing(names)}. Only the penalty bounds the scores."
     )
 
 
@@ -114,30 +122,31 @@ def _fewest_first(data: AuditData, votes: Floats, items: Ints) -> Ints:
 
 # ---------------------------------------------------------------- position and ties
 
-_FEWEST_DECIDED = 20  # that chance gives to the same column at most twice in a million boards
+_FEWEST_DECIDED = 20  # by chance, all of these are in one column at most twice in a million boards
 
 
 def position_probe(
     data: AuditData, level: float
 ) -> tuple[bool | None, str, float, dict[str, Ints]]:
-    """Whether the item that is named first wins more often than its score says."""
+    """Test whether the first item wins more often than its score predicts."""
     details = data.judgements.details
     if details is None:
-        text = "Unknown: read the votes by Judgements.from_votes, which says who was first."
+        text = "Unknown: read the votes with Judgements.from_votes, which records who was first."
         return None, text, np.nan, {}
     known = POSITION in data.board.names
     decided = data.contests.outcome[data.contests.outcome < 2]
     told = known and np.ptp(details.covariates[:, details.names.index(POSITION)]) > 0
     if not told and len(decided) >= _FEWEST_DECIDED and (decided == decided[0]).all():
         text = (
-            "Unknown: the winner is always in the same column, as in tables of winners and losers. "
-            "Pass who was shown first as position=, 1 for the first item and -1 for the second."
+            "Unknown: the winner is always in the same column, as in tables of winners and "
+            "losers. Pass who was shown first as position=: 1 for the first item, -1 for "
+            "the second."
         )
         return (True if known else None), text, np.nan, {}
     try:
         board = data.board if known else data.refit(position=np.ones(len(data.contests.first)))
     except ValueError:  # the same item of each pair is always first
-        text = "Unknown: the same item of each pair is always first. Show pairs both ways."
+        text = "Unknown: the same item of each pair is always first. Show pairs in both orders."
         return None, text, np.nan, {}
     place = board.fit.n_items + board.names.index(POSITION)
     effect = float(board.fit.weights[place])
@@ -146,7 +155,7 @@ def position_probe(
     ranks = data.ranks_of(board)
     text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
     if known:
-        return False, text + " The board allows for it.", p, {}
+        return False, text + " The leaderboard allows for it.", p, {}
     moved = int((ranks != data.ranks).sum())
     other = {"with position": ranks}
     if p >= level:
@@ -176,7 +185,7 @@ def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
 
 
 def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, dict[str, Ints]]:
-    """Whether ranks depend on what a tie is taken to be."""
+    """Check whether ranks depend on how ties are modelled."""
     tied = data.contests.outcome == 2
     if not tied.any():
         return False, "There are no ties.", np.nan, {}
@@ -198,11 +207,11 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
     moved = max((int((ranks != data.ranks).sum()) for ranks in found.values()), default=0)
     if worst and len(outside[worst]):
         names = listing([data.name(k) for k in outside[worst].tolist()])
-        text += f" Read as {worst!r}, they move {names} out of the interval of the rank."
+        text += f" With {worst!r}, {names} would leave the interval of the rank."
         return True, text, np.nan, found
     return (
         False,
-        f"{text} Other readings move {counted(moved, 'rank')}, all inside intervals.",
+        f"{text} Other models of ties move {counted(moved, 'rank')}, all within the intervals.",
         np.nan,
         found,
     )
@@ -214,14 +223,13 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
 def cycles_probe(
     data: AuditData, level: float, random: np.random.Generator
 ) -> tuple[bool | None, str, float]:
-    """Whether the votes of pairs differ from what scores say by more than chance.
+    """Test whether the results of pairs differ from the scores by more than chance.
 
-    The statistic is the sum over pairs of the squared residual divided by its variance. Its
-    distribution by chance: signs of the residuals of each judge are drawn at random, or without
-    judges of each vote, and what scores can explain is taken out.
+    The statistic is the sum over pairs of the squared residual divided by its variance. To sample
+    its null distribution, the residuals of each judge (without judges, of each vote) get a random
+    sign, and the part that scores can explain is removed.
     """
-    # items and judges have the numbers of their ids, so that the draws do not depend on the order
-    # of the votes
+    # items and judges are numbered by their ids: the order of the votes must not change the draws
     ids, n = content_ranks(data.items), len(data.items)
     contests = data.contests
     contests = contests._replace(first=ids[contests.first], second=ids[contests.second])
@@ -229,7 +237,7 @@ def cycles_probe(
     other = np.maximum(contests.first, contests.second)
     keys, pair = np.unique(one * n + other, return_inverse=True)
     if n > _MAX_ITEMS:
-        return None, f"Not asked: there are more than {_MAX_ITEMS:,} items.", np.nan
+        return None, f"Not tested: there are more than {_MAX_ITEMS:,} items.", np.nan
     weight = contests.weight
     signed = np.where(contests.first == one, 1.0, -1.0) * data.residual * weight
     residual = add_up(pair, signed, len(keys))
@@ -240,10 +248,10 @@ def cycles_probe(
     incidence = csr_array((signs, columns), shape=(n, len(keys)))
     inverse = pinvh((incidence @ (incidence * variance[None, :]).T).toarray())
     if len(keys) - np.linalg.matrix_rank(inverse) <= 0:
-        return None, "Unknown: the compared pairs form no circle.", np.nan
+        return None, "Unknown: the compared pairs form no cycle.", np.nan
 
     def free(values: Floats) -> Floats:
-        """Take out what a change of the scores would explain, of shape (n_draws, n_pairs)."""
+        """Remove what a change of the scores explains, of shape (n_draws, n_pairs)."""
         change = (incidence @ values.T).T @ inverse
         return values - (incidence.T @ change.T).T * variance
 
@@ -264,16 +272,16 @@ def cycles_probe(
             sample = random.standard_normal((m, len(keys))) * np.sqrt(variance)
         draws.append((free(np.asarray(sample)) ** 2 / variance).sum(axis=1))
     drawn = np.concatenate(draws)
-    # where no pair has several judges, all draws are the statistic, but for rounding
+    # if no pair has several judges, all draws equal the statistic up to rounding
     p = float((1 + (~exceeds(statistic, drawn, statistic)).sum()) / (1 + len(drawn)))
     share, chance = _cyclic_share(data, contests, pair, one, len(keys), first, second)
     text = (
-        f"{percent(share)} of the strength of the preferences is cyclic, {percent(chance)} "
-        f"by chance (p = {p:.2g})."
+        f"{percent(share)} of the strength of the preferences is cyclic; {percent(chance)} "
+        f"is expected by chance (p = {p:.2g})."
     )
     if p >= level:
         return False, text, p
-    return True, text + " One score for each item does not describe the votes.", p
+    return True, text + " One score per item does not describe the votes.", p
 
 
 def _cyclic_share(
@@ -312,7 +320,7 @@ def _cyclic_share(
 
 
 def _misspelt(data: AuditData) -> list[str]:
-    """Name items with hardly any votes whose names are like those of items with many."""
+    """Find rare names that are similar to frequent ones."""
     votes = votes_of_items(data)
     names = [item if isinstance(item, str) else "" for item in data.items.tolist()]
     rare = (votes > 0) & (votes <= RARE)
@@ -327,10 +335,10 @@ def _misspelt(data: AuditData) -> list[str]:
 
 
 def _plain_name(item: str | float) -> str:
-    """Return what is left of a name without case, punctuation and the way it is coded.
+    """Return a name without case, punctuation and differences of coding.
 
     Unicode has several codes for some letters, such as full-width ones, and a column of numbers can
-    be read as numbers or as text. A name of punctuation only stays as it is.
+    be read as numbers or as text. A name that is only punctuation is unchanged.
     """
     if not isinstance(item, str):
         return str(int(item)) if float(item).is_integer() else repr(item)
@@ -340,13 +348,13 @@ def _plain_name(item: str | float) -> str:
 
 
 def _equation(names: list[str]) -> str:
-    """Write equal names; with escapes if they look the same."""
+    """Write equal names, with escapes if they look the same."""
     looks = {normalize("NFC", name) for name in names}
     return " = ".join((ascii(name)[1:-1] for name in names) if len(looks) < len(names) else names)
 
 
 def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
-    """Items whose names differ by little, and pairs that nearly always tie.
+    """Find items with nearly the same name, and pairs that nearly always tie.
 
     A rare name that is one letter away from a frequent one may be misspelt.
     """
@@ -357,22 +365,22 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     twins = [group for group in plain.values() if len(group) > 1]
     if twins:
         shown = [_equation([data.name(k) for k in group]) for group in twins]
-        text = f"Names differ by case, punctuation or coding only: {listing(shown)}."
+        text = f"Names differ only by case, punctuation or coding: {listing(shown)}."
         return True, text + " If they are the same items, merge them.", np.nan
     if near := _misspelt(data):
-        text = f"A rare name is like a frequent one: {listing(near)}."
+        text = f"A rare name is similar to a frequent one: {listing(near)}."
         return True, text + " If it is misspelt, correct it.", np.nan
     contests, n = data.contests, len(data.items)
     tied = contests.outcome == 2
     if not tied.any() or tied.all():
-        return False, "No two names differ by case, punctuation or coding only.", np.nan
+        return False, "No two names differ only by case, punctuation or coding.", np.nan
     share = float(contests.weight[tied].sum() / contests.weight.sum())
     key = np.minimum(contests.first, contests.second) * n + np.maximum(
         contests.first, contests.second
     )
     keys, pair = np.unique(key, return_inverse=True)
     votes, ties = np.bincount(pair, contests.weight), np.bincount(pair, contests.weight * tied)
-    # A pair of equal items ties more often than others by itself; a clone at least twice as often.
+    # Equal items tie more often than other pairs; clones tie at least twice as often.
     p = binom.sf(np.round(ties) - 1, np.round(votes), min(2 * share, 0.999)) * len(keys)
     ids = content_ranks(data.items)
     one, other = ids[keys // n], ids[keys % n]
@@ -381,11 +389,12 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
         one, other = sorted(divmod(int(keys[best]), n), key=ids.__getitem__)
         text = f"{data.name(one)} and {data.name(other)} tie in {ties[best]:.0f} of their "
         text += (
-            f"{counted(votes[best], 'vote')}, far more often than others: perhaps they are clones."
+            f"{counted(votes[best], 'vote')}, far more often than other pairs: perhaps they "
+            "are clones."
         )
         return True, text, float(min(p[best], 1.0))
     return (
         False,
-        "No two items have nearly the same name, or tie as clones do.",
+        "No two items have nearly the same name or tie unusually often.",
         float(min(p[best], 1.0)),
     )

@@ -1,13 +1,14 @@
-"""`aggregate_categories`: a leaderboard for each category, which learn from each other.
+"""`aggregate_categories`: one leaderboard per category, with partial pooling.
 
 The score of item i in category c is theta_ic = s_i + d_ic, where d_ic is normal with the standard
-deviation tau, the *spread*, and nothing is assumed of s_i. With s integrated out, theta has the
-prior precision (1 / tau^2) (I - J / n_categories) for each item, where J is a matrix of ones.
-Scores of a category are known up to a constant, so that only differences of items are penalised.
+deviation tau, the *spread*, and s_i has a flat prior. With s integrated out, theta has the prior
+precision (1 / tau^2) (I - J / n_categories) for each item, where J is a matrix of ones. Scores of a
+category are known up to a constant: only differences of items are penalised.
 
-An estimated spread has an error, too, and an interval at that spread would be too short. Intervals
-therefore have the mean squared error of the scores over the posterior distribution of the spread:
-the covariance at each spread, and the squared distance of the scores there to those of the board.
+An interval that ignores the error of the estimated spread would be too short. Intervals therefore
+use the mean squared error of the scores over the posterior distribution of the spread: the
+covariance at each spread, plus the squared distance of the scores at that spread to the reported
+scores.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The spreads between which the best one is searched; at the lower end it is taken for 0.
+#: The range of the search for the spread; the lower end is replaced with 0.
 _RANGE = (1e-2, 20.0)
-#: Spreads are weighed up to one at which the log marginal likelihood is smaller by this number.
+#: Integrate up to the spread with a log marginal likelihood this much below the maximum.
 _DROP, _NODES = 4.0, 12
 _WIDEST = 1e6
 
@@ -68,52 +69,51 @@ def aggregate_categories(
     intervals: str = "information",
     confidence_level: float = 0.95,
 ) -> Aggregate:
-    """Make a leaderboard for each category of votes, where small categories learn from all.
+    """Make a leaderboard for each category of votes, with partial pooling.
 
-    An item with few votes in a category gets a score there that is close to its score in all
-    categories together, and one with many votes a score of its own (partial pooling). How much the
-    categories differ is estimated from the votes.
+    An item with few votes in a category gets a score close to its overall score. An item with many
+    votes in a category gets a score of its own. The votes determine how strongly scores are pulled
+    towards the overall score.
 
     Parameters
     ----------
     judgements : Judgements
-        Votes between two items, without groups, such as those of `Judgements.from_votes`.
+        Votes between two items, without groups, for example from `Judgements.from_votes`.
     category : array-like of shape (n_judgements,)
         The category of each vote.
     method : str or BradleyTerry, default="btl"
-        ``"btl"``, or an object with parameters. Effects of covariates, of the position and of ties
+        ``"btl"``, or a `BradleyTerry` object. Effects of covariates, of the position and of ties
         are the same in all categories.
     spread : float, default=None
-        The standard deviation of the difference between the score of an item in a category and its
-        overall score. 0 gives all categories the overall leaderboard, and infinity each its own.
-        None means the spread that makes the votes most probable (empirical Bayes).
+        Standard deviation of the difference between the score of an item in a category and its
+        overall score. 0 gives all categories the overall leaderboard, infinity gives each its own.
+        None means that the spread is estimated by empirical Bayes.
     intervals : {"information", "robust"}, default="information"
-        ``"information"`` trusts the model. ``"robust"`` allows for judges who differ, and with
-        unknown judges for a model that is not right, as `aggregate` does.
+        ``"information"`` assumes that the model holds. ``"robust"`` does not, and allows for
+        differences between judges if judges are known, as in `aggregate`.
     confidence_level : float, default=0.95
         Confidence level of the intervals, between 0 and 1.
 
     Returns
     -------
     board : Aggregate
-        A leaderboard for each category, whose name is the group. It contains every item, also those
-        without a vote in the category. `category_spread` is the spread, and the text has the number
-        of votes of each category.
+        One leaderboard per category, with the category as its group. Each contains every item, with
+        or without votes in the category. `category_spread` is the spread. ``print`` also shows the
+        number of votes of each category.
 
     Raises
     ------
     ValueError
-        If there is only one category, if the judgements are not votes of one query, if they are
-        weighted, or if all votes together do not connect all items (unless `spread` is infinite).
+        If there is only one category, if the judgements are not unweighted votes of one query, or
+        if the votes of all categories do not connect all items (unless `spread` is infinite).
 
     Notes
     -----
-    The marginal likelihood of the spread is approximated by Laplace's method. Intervals are those
-    of the posterior distribution. If the spread is estimated, they allow for its error: they have
-    the mean squared error over the posterior distribution of the spread, for a half-Cauchy prior of
-    scale 1 (Polson and Scott, 2012). With a given spread they trust it. Robust intervals replace
-    the information of the votes by the sum of the squared scores of the judges. A fit takes
-    O((n_items n_categories)^3) time.
+    The marginal likelihood of the spread is approximated by Laplace's method (Breslow and Clayton,
+    1993). Intervals come from the posterior distribution. If the spread is estimated, they also
+    allow for its error, with a half-Cauchy prior of scale 1 (Polson and Scott, 2012). Robust
+    intervals replace the information of the votes with the sum of the squared scores of the judges.
+    A fit takes O((n_items n_categories)^3) time.
 
     References
     ----------
@@ -132,7 +132,7 @@ def aggregate_categories(
     >>> votes = Judgements.from_votes(data.model_a, data.model_b, data.winner, position=True)
     >>> board = aggregate_categories(votes, data.category)
     >>> board.notes[0]
-    'categories lean on each other: the spread between them is 0.389'
+    'categories are partly pooled: the spread between them is 0.389'
     >>> board.items[board.rows_of("c3")].tolist()  # best first
     ['m4', 'm3', 'm2', 'm0', 'm1']
     """
@@ -141,18 +141,18 @@ def aggregate_categories(
         raise ValueError(f"spread must be a number >= 0 or None; got {spread!r}.")
     if judgements.item_features is not None:
         raise ValueError(
-            "aggregate_categories takes no item_features; read the votes without them."
+            "aggregate_categories does not support item_features. Read the votes without them."
         )
     if is_weighted(judgements):
         raise ValueError(
-            "These votes have weights, or fade, and posterior distributions would take the weights "
-            "for numbers of votes. Leave them out; of faded votes, take those of the last months "
-            "by judgements.between(start, end)."
+            "aggregate_categories does not support weighted or faded votes: it would read "
+            "the weights as numbers of votes. Leave out the weights. Instead of faded "
+            "votes, use recent votes with judgements.between(start, end)."
         )
     codes, names = number_ids(read_ids(category, "category"), "category")
     check_length(codes, judgements.n_judgements, "category", "judgements")
     if len(names) < 2:
-        raise ValueError(f"There is only the category {show_id(names[0])}. Use aggregate.")
+        raise ValueError(f"There is only one category, {show_id(names[0])}. Use aggregate.")
     check_choice(intervals, "intervals", ("information", "robust"))
     model = _Model(judgements, codes, names, structure, spread != np.inf, intervals)
     best = model.find_spread() if spread is None else float(spread)
@@ -164,7 +164,7 @@ def aggregate_categories(
 
 
 class _Model:
-    """Contests of items in categories; item i of category c has the number c n_items + i."""
+    """Contests of items in categories; item i of category c has number c * n_items + i."""
 
     def __init__(
         self,
@@ -187,11 +187,11 @@ class _Model:
         if pooled and (whole != whole[0]).any():
             apart = judgements.items[whole != np.bincount(whole).argmax()]
             raise ValueError(
-                f"All votes together do not connect {show_id(apart[0])} with most other items. "
-                "Leave out the votes and items that are apart."
+                f"No votes connect {show_id(apart[0])} with most other items. Leave out the "
+                "unconnected items and their votes."
             )
         strong = number_components(*wins_of(self.contests), n, "strong")
-        #: the precision of the prior of the overall scores: for pooled categories
+        #: for pooled categories, the precision of the prior of the overall scores
         self.ridge = float(structure._penalties(np.array([(strong == strong[0]).all()]))[0])
 
     @property
@@ -199,13 +199,13 @@ class _Model:
         return self.kind == "robust" and self.judgements.judge is not None
 
     def _contests(self, k: int) -> Contests:
-        """Return the contests of items that are different ones in each of k categories, or in 1."""
+        """Return the contests with separate items in each of k categories, or with common items."""
         shift = self.category * self.n if k > 1 else 0
         first, second = self.contests.first + shift, self.contests.second + shift
         return self.contests._replace(first=first, second=second)
 
     def fit(self, spread: float, start: Floats | None = None) -> ContestFit:
-        """Fit the scores of all categories, or at spread 0 those of all votes together."""
+        """Fit the scores of all categories; at spread 0, fit all votes jointly."""
         n, k = (self.n, 1) if spread == 0 else (self.n, self.k)
         contests = self._contests(k)
         votes = count_votes(contests, self.X, merge=not self.by_judge)
@@ -230,7 +230,7 @@ class _Model:
         return -fit.value - free * float(np.log(spread)) - volume / 2
 
     def find_spread(self) -> float:
-        """Return the spread of the largest marginal likelihood."""
+        """Return the spread with the largest marginal likelihood."""
         start: list[Floats | None] = [None]
 
         def loss(log_spread: float) -> float:
@@ -250,7 +250,7 @@ class _Model:
             bread, own = covariance, fit._replace(information=None)
             contests = self._contests(fit.n_items // self.n)
             covariance = robust_covariance(self.judgements, fit, contests, bread)[0]
-            if fit.information is not None:  # the prior moves scores by as much as it is spread
+            if fit.information is not None:  # the prior moves scores by about the spread
                 covariance += bread @ (fit.information - own.hessian()) @ bread
         if fit.n_items > self.n:
             return weights, covariance
@@ -261,7 +261,7 @@ class _Model:
         return copies @ weights, copies @ covariance @ copies.T
 
     def integrate(self, best: float, weights: Floats) -> Floats:
-        """Return the mean squared error of scores and effects, if the spread is not known."""
+        """Return the mean squared error of scores and effects for an estimated spread."""
         fit = self.fit(max(best, _RANGE[0]))
         top, end = self.log_marginal(max(best, _RANGE[0]), fit), max(best, 5 * _RANGE[0])
         while end < _RANGE[1]:
@@ -269,7 +269,7 @@ class _Model:
             fit = self.fit(end, fit.weights)
             if self.log_marginal(end, fit) < top - _DROP:
                 break
-        # Gauss's quadrature for the square root of the spread, which is finer where it is small
+        # Gauss quadrature for the square root of the spread, which is finer at small spreads
         nodes, shares = np.polynomial.legendre.leggauss(_NODES)
         roots = (nodes + 1) / 2
         spreads = np.maximum(end * roots**2, _RANGE[0])
@@ -286,13 +286,13 @@ class _Model:
 def _slice(
     model: _Model, fit: ContestFit, weights: Floats, covariance: Floats, c: int, leans: bool
 ) -> ContestFit:
-    """Take the fit of a category out of that of all, on which it `leans` or not."""
+    """Extract the fit of a category from the joint fit; `leans`: whether it is pooled."""
     n, pooled = model.n, fit.n_items == model.n
     kept = np.append(np.arange(c * n, (c + 1) * n), np.arange(model.k * n, len(weights)))
     part = fit.part[:n] if pooled else fit.part[c * n : (c + 1) * n]
     part = np.unique(part, return_inverse=True)[1].astype(np.int64)
-    # The information of the category is the inverse of its covariance. Constants that are added to
-    # a component have no variance, and any information: `ContestFit.inverse` takes them out.
+    # The information of the category is the inverse of its covariance. A constant added to a
+    # component has no variance, and arbitrary information: `ContestFit.inverse` removes it.
     information = np.linalg.inv(covariance[np.ix_(kept, kept)] + gauge(part, len(kept)))
     mine = model.category == c
     return fit._replace(
@@ -323,8 +323,8 @@ def _make_board(
     for c in range(k):
         own = _slice(model, fit, weights, covariance, c, spread != np.inf)
         if spread == 0 and not estimated and model.kind == "information":
-            own = fit  # which has the bias of the effects, too
-        # unless categories learn nothing from each other, all votes bound the scores
+            own = fit  # this fit also has the bias of the effects
+        # with pooling, all votes bound the scores
         bounds = model.contests.take(model.category == c) if spread == np.inf else model.contests
         rows, scores = np.arange(c * n, (c + 1) * n), eye_array(n, len(own.weights), format="csr")
         boards.append(Board(own, rows, model.effects, scores, own.votes.X, bounds))
@@ -336,10 +336,8 @@ def _make_board(
         scores[~compared] = np.nan
     found = _intervals(model, read, boards, level, parts, pooled=spread == 0)
     ranks = shared_ranks(scores, queries, parts)
-    kind = f"lean on each other: the spread between them is {spread:.3g}"
-    kind = {0.0: "are all alike: the spread is 0", np.inf: "learn nothing from each other"}.get(
-        spread, kind
-    )
+    kind = f"are partly pooled: the spread between them is {spread:.3g}"
+    kind = {0.0: "are fully pooled: the spread is 0", np.inf: "are not pooled"}.get(spread, kind)
     votes = ", ".join(
         f"{name} {count:,g}" for name, count in zip(names.tolist(), read.per_query, strict=True)
     )
@@ -370,10 +368,10 @@ def _make_board(
 def _intervals(
     model: _Model, read: Judgements, boards: list[Board], level: float, parts: Ints, pooled: bool
 ) -> BoardIntervals:
-    """Compute the intervals of the boards, whose information is the inverse of any covariance.
+    """Compute the intervals of the boards, with the inverse of the covariance as information.
 
-    Few judges have quantiles of Student's t distribution, as in `intervals_of`. They are those of
-    the category, of which others say less, unless all categories are `pooled`.
+    For few judges, quantiles are from Student's t distribution, as in `intervals_of`, with the
+    judges of the category, or with all judges if the categories are `pooled`.
     """
     if model.kind == "information" or read.judge is None:
         return intervals_of(read, boards, "information", level, parts)
@@ -387,7 +385,7 @@ def _intervals(
     total = counts.sum(axis=0)
     shares = np.divide(counts, total, np.zeros(size), where=total > 0)
     quantile = student_quantile(judge_degrees(csr_array(shares)), level)
-    # infinite if nearly all votes are those of one judge
+    # infinite if nearly all votes are from one judge
     wider = np.minimum((quantile / ndtri((1 + level) / 2)) ** 2, _WIDEST).tolist()
     wide = [
         one._replace(fit=one.fit._replace(information=one.fit.hessian() / factor))

@@ -1,4 +1,4 @@
-"""`strength_changes`: which items became better or worse at a time."""
+"""`strength_changes`: test which items became better or worse at a given time."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The largest number of centres, times the squared number of items; and the smallest number.
+#: Largest number of centres times n_items^2, and smallest number of centres.
 _ENTRIES, _CENTRES = 400_000, 40
 
 
 class StrengthChanges(NamedTuple):
-    """By how much the scores of items changed at a time.
+    """Changes of the scores of items at a given time, from `strength_changes`.
 
     Attributes
     ----------
     items : ndarray of shape (n_items,)
         The id of each item.
     change : ndarray of shape (n_items,)
-        The score after the time minus that before it, relative to the mean change of the items that
-        are not found to have changed. NaN for an item that cannot be tested.
+        The score after the time minus the score before it, relative to the mean change of the items
+        that are not reported as changed. NaN for an item that cannot be tested.
     standard_error : ndarray of shape (n_items,)
         The standard error of the change.
     p_value : ndarray of shape (n_items,)
-        The p-value of the item: the largest one of all sets that contain it and at least half of
-        the items, for the hypothesis that all items of the set changed alike. Bonferroni's
-        correction allows for the number of items of the set.
+        The p-value of the item. It is the largest p-value over all sets of at least half of the
+        items that contain it, for the hypothesis that all items of the set changed alike, with
+        Bonferroni's correction for the size of the set.
     changed : ndarray of bool of shape (n_items,)
         Whether the p-value is at most 1 - confidence_level.
     """
@@ -62,7 +62,7 @@ class StrengthChanges(NamedTuple):
 
 
 class _Changes(NamedTuple):
-    """Changes relative to those that are not found, and whether these agree with each other."""
+    """Changes relative to the unchanged items, and whether the unchanged items agree."""
 
     value: Floats
     error: Floats
@@ -73,11 +73,10 @@ class _Changes(NamedTuple):
 def relative_changes(change: Floats, covariance: Floats, degrees: Floats, level: float) -> _Changes:
     """Return changes relative to those of the unchanged items, standard errors and p-values.
 
-    Scores of each period are known up to a constant, so that only differences of changes can be
-    seen. An item is found if no set of half of the items and more agrees that contains it. If at
-    least half of the items did change alike, they are such a set. The probability that one of them
-    is found is therefore at most 1 - level, however precisely they and the others are known. All
-    values are NaN if all items are found.
+    Scores of a period are known up to a constant, and only differences of changes can be seen. An
+    item is found if no set of at least half of the items that contains it agrees. If at least half
+    of the items changed alike, they form such a set, and one of them is found with probability at
+    most 1 - level, however precise their scores are. All values are NaN if all items are found.
     """
     m = len(change)
     p = largest_p_values(change, covariance, degrees)
@@ -91,16 +90,16 @@ def relative_changes(change: Floats, covariance: Floats, degrees: Floats, level:
 
 
 def largest_p_values(change: Floats, covariance: Floats, degrees: Floats) -> Floats:
-    """Return for each item the largest p-value of the sets of half of the items that contain it.
+    """Return the largest p-value of the sets of half of the items that contain each item.
 
-    The sets are those of the items that are nearest to a centre, by their errors, for all centres;
-    and for each other item the set of the nearest ones and this item. O(n_items^4) time up to some
-    tens of items, and O(n_items^3) for more, with fewer centres.
+    For each centre, the sets have the nearest items, relative to their errors; for each other item,
+    one set has the nearest items and this item. O(n_items^4) time up to some tens of items, and
+    O(n_items^3) for more, with fewer centres.
     """
     m, half = len(change), (len(change) + 1) // 2
     order = _orders(change, covariance)
-    # Step 1: the sets of the first s items of each order; `across` sums the covariances of an item
-    # with the first s, and `both` those of the first s with each other.
+    # Step 1: the sets of the first s items of each order. `across` sums the covariances of an item
+    # with the first s items, and `both` sums the covariances among the first s.
     values, free = change[order], degrees[order]
     matrix = covariance[order[:, :, None], order[:, None, :]]
     own = np.einsum("kss->ks", matrix)
@@ -113,7 +112,7 @@ def largest_p_values(change: Floats, covariance: Floats, degrees: Floats) -> Flo
         of_sets[:, s - 1] = _p_value(z, free[:, :s])
     best = np.maximum.accumulate(of_sets[:, ::-1], axis=1)[:, ::-1]
 
-    # Step 2: the sets of the first items of each order and one other item.
+    # Step 2: the sets of the first items of each order plus one other item.
     few = half - 1
     other = own[:, few:]
     mean = (total[:, few - 1, None] + values[:, few:]) / half
@@ -132,10 +131,10 @@ def largest_p_values(change: Floats, covariance: Floats, degrees: Floats) -> Flo
 
 
 def _orders(change: Floats, covariance: Floats) -> Ints:
-    """Return the orders of the items by their distances to a centre, each as a row.
+    """Return the items sorted by their distance to each centre, one row per centre.
 
-    The distance of an item is divided by its standard error. The variances of the items are those
-    whose sums are nearest to the variances of the differences (quasi-variances).
+    The distance of an item is divided by its standard error, from quasi-variances: variances of
+    items with sums nearest to the variances of the differences.
     """
     m = len(change)
     variance = np.diag(covariance)[:, None] + np.diag(covariance) - 2 * covariance
@@ -149,7 +148,7 @@ def _orders(change: Floats, covariance: Floats) -> Ints:
     low, high = change.min(), change.max()
     ends = np.append(inside, outside[(outside > low) & (outside < high)])
     ends = np.sort(np.concatenate([ends, [low, high]]))
-    # Between centres that rounding separates, the order would be one by chance.
+    # Between centres that differ only by rounding, the order would be arbitrary.
     apart = exceeds(ends[1:], ends[:-1], max(abs(low), abs(high)))
     centres = ((ends[1:] + ends[:-1]) / 2)[apart]
     if not len(centres):  # all changes are equal
@@ -162,7 +161,7 @@ def _orders(change: Floats, covariance: Floats) -> Ints:
 
 
 def _relative(change: Floats, covariance: Floats, reference: Bools) -> tuple[Floats, Floats]:
-    """Return changes relative to the mean of some, and their standard errors."""
+    """Return changes relative to the mean of some items, and their standard errors."""
     contrast = np.eye(len(change)) - reference / reference.sum()
     variance = np.diag(contrast @ covariance @ contrast.T)
     return contrast @ change, np.sqrt(np.maximum(variance, 0.0))
@@ -185,12 +184,12 @@ def _p_values(z: Floats, degrees: Floats) -> Floats:
 
 
 def _tests(n: int) -> int:
-    """Return how many tests n items need; of two, both differ equally from their mean."""
+    """Return the number of tests for n items; two items differ equally from their mean."""
     return n if n > 2 else 1
 
 
 def _p_value(z: Floats, degrees: Floats) -> Floats:
-    """Return the p-value of each row, a set, by the item that differs most from its mean."""
+    """Return the p-value of each row (set), from the item that differs most from its mean."""
     p = _p_values(z, degrees).min(axis=1)
     return np.minimum(p * _tests(z.shape[1]), 1.0)
 
@@ -203,43 +202,44 @@ def strength_changes(
     method: str | BradleyTerry = "btl",
     confidence_level: float = 0.95,
 ) -> StrengthChanges:
-    """Test which items became better or worse at a time, for example because they were updated.
+    """Test which items became better or worse at a given time, for example by an update.
 
     Parameters
     ----------
     judgements : Judgements
         Votes of one query with times, such as those of ``Judgements.from_votes(..., time=...)``.
     at : time stamp, str or float
-        The time. Votes at this time belong to the second period.
+        The time of the possible change. Votes at this time belong to the second period.
     method : str or BradleyTerry, default="btl"
-        ``"btl"``, or an object with parameters. Effects of covariates, of the position and of ties
+        ``"btl"``, or a `BradleyTerry` object. Effects of covariates, of the position and of ties
         are the same in both periods.
     confidence_level : float, default=0.95
-        If at least half of the items did not change, the probability that one of them is said to
-        have changed is at most 1 minus this, if there are many votes.
+        If at least half of the items did not change and there are many votes, the probability of
+        reporting one of them as changed is at most 1 - confidence_level.
 
     Returns
     -------
     changes : StrengthChanges
-        Items with fewer than 30 votes in a period, and those that comparisons do not connect with
-        most others in both, are not tested: their change is NaN.
+        The change is NaN for items that are not tested: those with fewer than 30 votes in a period,
+        and those that are not connected with most items in both periods.
 
     Raises
     ------
     ValueError
-        If the votes have no times, if they are of several queries or of a single judge, if `at`
-        leaves fewer than three items that can be tested, or if the votes connect two equally large
-        groups of items, but not these with each other.
+        If the votes have no times, come from several queries or from a single judge, if fewer than
+        three items can be tested, or if the items fall into two equally large groups that no votes
+        connect.
 
     Notes
     -----
-    Only changes relative to other items can be seen, and half of the items must have changed alike,
-    usually not at all. An item is said to have changed if no set of half of the items that contains
-    it agrees, which does not depend on how many votes each item has. This is a closed test (Marcus,
-    Peritz and Gabriel, 1976). If two halves changed differently, or no half changed alike, nothing
-    can be said, and a warning says so. Standard errors are the robust ones. If judges are known,
-    these are clusters, and no error is smaller than it would be without them. The time must not be
-    chosen by looking at the votes.
+    Choose the time without looking at the votes.
+
+    Only changes relative to other items can be seen. The test assumes that half of the items
+    changed alike, usually not at all. It is a closed test (Marcus, Peritz and Gabriel, 1976): an
+    item is reported as changed if no set of half of the items that contains it agrees, however many
+    votes each item has. If two halves changed differently, or no half changed alike, no item is
+    reported, with a warning. Standard errors are robust. If judges are known, they are clusters,
+    and no error is smaller than without them.
 
     References
     ----------
@@ -265,11 +265,11 @@ def strength_changes(
 
     if judgements.judges is not None and len(judgements.judges) < 2:
         raise ValueError(
-            "strength_changes needs several judges, but there is only one. Read the votes without "
-            "judge= for a test about other votes of this judge."
+            "strength_changes needs several judges, but there is only one. Read the votes "
+            "without judge= for a test that describes this judge only."
         )
 
-    # Step 1: item i is the number i before the time, and n + i after it.
+    # Step 1: item i has number i before the time, and n + i after it.
     contests, n = contests_of(judgements), judgements.queries.n_rows
     shift = n * after[contests.judgement]
     moved = contests._replace(first=contests.first + shift, second=contests.second + shift)
@@ -282,7 +282,7 @@ def strength_changes(
             f"after at={at} can be compared. At least 3 are needed."
         )
 
-    # Step 2: fit both periods at once, so that votes of a judge in both are a cluster.
+    # Step 2: fit both periods jointly, because the votes of a judge in both are one cluster.
     X, names = covariates_of(judgements, contests)
     counted_votes = count_votes(moved, X, merge=judgements.judge is None)
     fit = fit_contests(counted_votes, 2 * n, names, structure, ridge, part)
@@ -304,11 +304,11 @@ def strength_changes(
 def _uncertainty(
     judgements: Judgements, fit: ContestFit, contests: Contests, difference: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return the covariance of the changes, and the degrees of freedom of each of them.
+    """Return the covariance of the changes, and the degrees of freedom of each change.
 
-    Residuals of an item add up to 0, and so a judge who gave most of its votes seems to have no
-    variance. With judges, the variance of a change is therefore at least the one without them. Few
-    wins or losses in a period add what exact ends need, on the side of the change.
+    The residuals of an item add up to 0, and a judge who gave most of its votes seems to have no
+    variance. With judges, the variance of a change is therefore at least as large as without. Few
+    wins or losses in a period add the variance of exact intervals, on the side of the change.
     """
     m, n = len(difference), fit.n_items // 2
     inverse = fit.inverse()
@@ -328,33 +328,33 @@ def _uncertainty(
     change = difference @ fit.weights
     up = change > np.median(change)
     extra = np.where(up, low[after] + high[before], high[after] + low[before])
-    # a change without a bound on this side cannot be found
+    # a change without a bound on this side cannot be significant
     unknown = 1e6 * max(1.0, float(np.diag(covariance).max()))
     covariance[np.diag_indices(m)] += np.where(np.isfinite(extra), extra, unknown)
     return covariance, degrees
 
 
 def _disagreement(items: NDArray[Any], change: Floats, error: Floats, changed: Bools) -> str:
-    """Say that the items that are not found to have changed do not agree, or that none are left."""
+    """Warn that the items that are not reported disagree, or that none are left."""
     if np.isnan(change).all():
         return (
-            "No half of the items changed alike, so that there is nothing to compare a change "
-            "with: p-values are NaN. Compare the boards of the two periods, made by "
-            "judgements.between(...), by themselves."
+            "No half of the items changed alike: there is no reference for a change, and "
+            "p-values are NaN. Compare the leaderboards of the two periods instead, with "
+            "judgements.between(...)."
         )
     some = np.flatnonzero(~changed & ~np.isnan(change))
     z, ids = np.where(error > 0, change / error, 0.0)[some], content_ranks(items)[some]
     low, high = (some[order_from_largest(sign * z, ids)[0]] for sign in (-1, 1))
     return (
         f"Some items have changed, but the votes cannot say which: {show_id(items[low])} and "
-        f"{show_id(items[high])} did not change alike, and each of them changed as half of the "
-        "items did. Neither is reported as changed. The attribute change is relative to the mean "
-        "of both kinds."
+        f"{show_id(items[high])} did not change alike, and each agrees with half of the "
+        "items. Neither is reported as changed. The attribute change is relative to the "
+        "mean of both halves."
     )
 
 
 def _testable(part: Ints, votes: Ints, items: NDArray[Any]) -> Ints:
-    """Return the items with enough votes in the components that most of them are in."""
+    """Return the items with enough votes, in the components of most of them."""
     n = len(part) // 2
     enough = np.flatnonzero((votes[:n] >= FEW_VOTES) & (votes[n:] >= FEW_VOTES))
     if not len(enough):
@@ -366,8 +366,7 @@ def _testable(part: Ints, votes: Ints, items: NDArray[Any]) -> Ints:
         one, other = (show_id(items[enough[group == k][0]]) for k in largest[:2])
         raise ValueError(
             f"The votes connect {one} with {counted(sizes.max(), 'item')} and {other} with "
-            f"{sizes.max()} "
-            "others, but not with each other. Test one of these groups at a time: leave out the "
-            "votes of the other."
+            f"{sizes.max()} others, but no votes connect the two groups. Test one group at a "
+            "time."
         )
     return enough[group == largest[0]]

@@ -1,4 +1,4 @@
-"""Orders, ranks, selections, elections and labels become the arguments of `Judgements`."""
+"""Convert orders, ranks, selections, elections and labels to arguments of `Judgements`."""
 
 from __future__ import annotations
 
@@ -65,32 +65,32 @@ def from_orders(orders: Any, **options: Any) -> Arguments:
 
 
 def _whole(item: Any) -> Any:
-    """Return an id of a column that is made of floats because other rows are shorter."""
+    """Return an integer id from a column that is float because other rows are shorter."""
     return int(item) if isinstance(item, float) and item.is_integer() else item
 
 
 def _refuse_wins(table: NDArray[Any]) -> None:
-    """Refuse a matrix of wins, which is square and has nothing on its diagonal."""
+    """Raise an error for a matrix of wins, which is square with an empty diagonal."""
     if table.ndim != 2 or table.dtype.kind not in "iuf" or table.shape[0] != table.shape[1]:
         return
     diagonal = np.diagonal(table)
     orders = (np.sort(table, axis=1) == np.sort(table[0])).all()  # of the same items
     if len(table) > 1 and not orders and ((diagonal == 0) | np.isnan(diagonal)).all():
         raise ValueError(
-            f"orders is a {len(table)} x {len(table)} matrix with an empty diagonal, as a matrix "
-            "of wins has. If entry [i, j] counts how often i won against j, pass "
-            "Judgements.from_pairs(numpy.argwhere(wins > 0), count=wins[wins > 0]). Orders of "
-            "different items can be lists."
+            f"orders is a {len(table)} x {len(table)} matrix with an empty diagonal, like a "
+            "matrix of wins. If entry [i, j] counts the wins of i against j, pass "
+            "Judgements.from_pairs(numpy.argwhere(wins > 0), count=wins[wins > 0]). "
+            "Otherwise pass the orders as lists."
         )
 
 
 def _sequences(values: Any, name: str) -> list[Any]:
     """Return a user's sequence of sequences as a list."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a list with an entry for each judgement; got {values!r}.")
+        raise ValueError(f"{name} must be a list with one entry per judgement; got {values!r}.")
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if not listed:
-        raise ValueError(f"{name} is empty: at least one entry is needed.")
+        raise ValueError(f"{name} is empty; it needs at least one entry.")
     for m, order in enumerate(listed):
         if isinstance(order, (str, bytes, Mapping, set)) or not isinstance(order, Iterable):
             raise ValueError(f"Entry {m} of {name} is {order!r}, which is not a list of items.")
@@ -129,8 +129,11 @@ def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any)
     warn_of_ratings(
         positions,
         "ranks",
-        "If larger is better, as with stars, pass ranks=scipy.stats.rankdata(-stars, axis=1, "
-        "nan_policy='omit'). The same function, without the minus, makes tied ranks regular.",
+        (
+            "If larger is better, as with stars, pass ranks=scipy.stats.rankdata(-stars, "
+            "axis=1, nan_policy='omit'). Without the minus, this function also corrects tied "
+            "ranks."
+        ),
     )
     names = np.arange(positions.shape[1]) if items is None else read_ids(items, "items")
     if len(names) != positions.shape[1]:
@@ -140,7 +143,7 @@ def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any)
     sizes = (~np.isnan(positions)).sum(axis=1)
     if (sizes == 0).any():
         raise ValueError(f"Row {int(np.argmin(sizes))} of ranks lists no item: it is all NaN.")
-    # the columns of each row in the order of their positions; NaN is last
+    # the columns of each row, sorted by position; NaN is last
     order = np.argsort(positions, axis=1, kind="stable")
     sorted_ranks = np.take_along_axis(positions, order, axis=1)
     tier = np.zeros(positions.shape, dtype=np.int64)
@@ -161,7 +164,7 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
             f"selected must have one entry for each of the {counted(len(lists), 'entry')} of "
             f"shown; got {len(chosen)}."
         )
-    flat: list[Any] = []  # the selected items are tied above the others
+    flat: list[Any] = []  # the selected items are tied above the rest
     tiers: list[int] = []
     ends = []
     for m, (items, choice) in enumerate(zip(lists, chosen, strict=True)):
@@ -193,7 +196,7 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
 
 
 def is_ordinal_instance(instance: Any) -> bool:
-    """Whether this is an OrdinalInstance of preflibtools, which need not be installed."""
+    """Whether this is an OrdinalInstance of preflibtools, without importing the package."""
     return all(hasattr(instance, name) for name in ("orders", "multiplicity", "alternatives_name"))
 
 
@@ -203,12 +206,12 @@ def from_preflib(source: Any, unlisted: str, ties: str) -> Arguments:
         name = str(source)
         orders, counts, names = read_preflib(source)
     elif is_ordinal_instance(source):
-        # preflibtools: an order is a tuple of tiers, which are tuples of numbers
+        # preflibtools: an order is a tuple of tiers, and a tier is a tuple of numbers
         orders, names = list(dict.fromkeys(source.orders)), source.alternatives_name
         counts = [source.multiplicity[order] for order in orders]
     else:
         raise TypeError(
-            "from_preflib needs the path of a file, or an OrdinalInstance of preflibtools; got "
+            "source must be the path of a file or an OrdinalInstance of preflibtools; got "
             f"{type(source).__name__}."
         )
     options = {"groups": None, "count": counts, "judge": None, "items": list(names)}
@@ -230,7 +233,7 @@ def _of_entries(
     unlisted: str,
     ties: str,
 ) -> Arguments:
-    """Make the arguments from the entries of orders: ids and tiers, those of order 0 first."""
+    """Make the arguments from the ids and tiers of all orders, concatenated."""
     for option, value, known in (
         ("unlisted", unlisted, ("ignore", "last")),
         ("ties", ties, ("ignore", "half")),
@@ -269,7 +272,7 @@ def _of_entries(
 
 
 def _list_all(orders: Orders, owner: Ints, query: Ints, queries: Queries) -> Orders:
-    """Add the items that an order does not list as its last tier."""
+    """Add the items that an order does not list, as its last tier."""
     sizes = queries.sizes[query]
     offsets = np.append(0, np.cumsum(sizes))
     tiers = np.full(offsets[-1], np.iinfo(np.int64).max)
@@ -304,7 +307,7 @@ def from_labels(y: Any, n_rows: int | None) -> Arguments:
 
 
 _TYPES = ("soc", "soi", "toc", "toi")
-#: Largest number of alternatives that have no name.
+#: Largest number of alternatives without a name.
 _MOST_UNNAMED = 100_000
 _HEADER = re.compile(
     r"\s*#\s*(ALTERNATIVE NAME|NUMBER ALTERNATIVES|NUMBER VOTERS|NUMBER UNIQUE ORDERS|DATA TYPE)"
@@ -318,8 +321,8 @@ Order = list[int | list[int]]
 def read_preflib(path: str | PathLike[str]) -> tuple[list[Order], list[int], dict[int, str]]:
     """Return the orders, the number of voters of each, and the name of each alternative.
 
-    An order consists of numbers of alternatives and lists of tied ones, which `Judgements` checks.
-    Alternatives that the file does not name are named by their numbers.
+    An order has numbers of alternatives and lists of tied numbers, which `Judgements` checks.
+    Alternatives without a name in the file are named by their numbers.
     """
     orders, counts, names = [], [], {}
     where = []  # the line of each order
@@ -361,14 +364,14 @@ def read_preflib(path: str | PathLike[str]) -> tuple[list[Order], list[int], dic
         if n_stated != found[title]:
             # Some published files count voters without a ballot.
             warn(
-                f"{path} states '# {title}: {n_stated}', but its orders make {found[title]}. Was "
-                "the file cut short?"
+                f"{path} states '# {title}: {n_stated}', but its orders have {found[title]}. "
+                "The file may be truncated."
             )
     return orders, counts, {k: names.get(k, str(k)) for k in range(1, r + 1)}
 
 
 def _check_kind(order: Order, kind: str, r: int, where: str) -> None:
-    """Raise an error if an order has ties or lacks alternatives although its type excludes it."""
+    """Raise an error if an order has ties or is incomplete although the file type excludes it."""
     n_listed = sum(len(tier) if isinstance(tier, list) else 1 for tier in order)
     if kind in ("soc", "soi") and n_listed > len(order):
         what, other = "strict orders, but this one has a tie", "t" + kind[1:]

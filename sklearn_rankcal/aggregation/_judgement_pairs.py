@@ -1,4 +1,4 @@
-"""Comparisons of two items as users write them become the arguments of `Judgements`."""
+"""Convert comparisons of two items to arguments of `Judgements`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Arguments = dict[str, Any]
 
-#: What a column of winners can say about the two items, where their columns have other names.
+#: Words for the two items in a column of winners, unless their columns have these names.
 _FIRST, _SECOND = "model_a", "model_b"
 _OF_VOTES = ("covariates", "time")
 _MEANINGS = ("the first item", "the second item", "a tie", "no answer")
@@ -50,7 +50,7 @@ def from_votes(
     first: Any, second: Any, winner: Any, words: dict[str, Any], details: dict[str, Any],
     **options: Any,
 ) -> tuple[Arguments, Bools | None]:  # fmt: skip
-    """Return the arguments, and which votes have an answer if some words say that there is none."""
+    """Return the arguments, and which votes have an answer (None without words for no answer)."""
     no_answer = _as_list(words["refused"])
     if any(is_missing(word) for word in no_answer):
         no_answer = [_NO_ANSWER, *(word for word in no_answer if not is_missing(word))]
@@ -66,12 +66,12 @@ def from_votes(
         if "missing" not in str(error):
             raise
         raise ValueError(
-            f"{error} If it is a vote without an answer, pass refused=None: these votes are "
-            "counted and left out."
+            f"{error} If it is a vote without an answer, pass refused=None to count and drop "
+            "such votes."
         ) from error
     n = len(found[0][0])
     if n == 0:
-        raise ValueError("first is empty: at least one vote is needed.")
+        raise ValueError("first is empty; it needs at least one vote.")
     for name, (codes, _) in zip(columns, found, strict=True):
         check_length(codes, n, name, "first")
     outcome = _read_winners(found, _words(first, second, words["tie"], no_answer))
@@ -81,8 +81,8 @@ def from_votes(
         read["details"] = read_details(outcome == 1, n=n, **details)
     elif details["position"] is not False or any(details[k] is not None for k in _OF_VOTES):
         raise ValueError(
-            "judgement cannot be combined with position, covariates or time. Pass the person or "
-            "session that several votes belong to as judge=."
+            "judgement cannot be combined with position, covariates or time. If several "
+            "votes belong to one person or session, pass judge=."
         )
     return read, (outcome < 3 if no_answer else None)
 
@@ -103,8 +103,8 @@ def _of_ids(
 ) -> Arguments:
     """Make the arguments from the numbers of ids, of shape (2 n_pairs,), and the different ids.
 
-    The two of a pair are side by side. `unit` is the word of the user for a pair, and `reverse`
-    says which pairs have the preferred item in the second place.
+    The two ids of a pair are adjacent. `unit` is the user's word for a pair, and `reverse` marks
+    the pairs with the preferred item in second place.
     """
     n = len(codes) // 2
     query, group_ids = read_groups(groups, items, n, "pairs")
@@ -123,8 +123,8 @@ def _of_ids(
     weights = None if weight is None else check_weight(weight, n, "weight", "pairs")
     if count is not None and (judgement is not None or judge is not None):
         raise ValueError(
-            "count cannot be combined with judgement or judge: a pair with a count stands for "
-            "several judgements of different judges."
+            "count cannot be combined with judgement or judge: a pair with a count stands "
+            "for judgements of different judges."
         )
     judge_code, judges = read_judges(judge, n, "pairs")
     if tied is not None:
@@ -156,7 +156,7 @@ def _of_ids(
 
 
 def _read_pairs(pairs: Any) -> NDArray[Any]:
-    """Return the ids of pairs as an array of shape (2 n_pairs,), the two of a pair side by side."""
+    """Return the ids of pairs as an array of shape (2 n_pairs,); the ids of a pair are adjacent."""
     check_no_mask(pairs, "pairs")
     columns = frame_columns(pairs)
     if columns is not None:
@@ -164,11 +164,11 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
         pairs = np.column_stack(_same_kind(one, other))
     if isinstance(pairs, np.ndarray):
         if pairs.size == 0:
-            raise ValueError("pairs is empty: at least one comparison is needed.")
+            raise ValueError("pairs is empty; it needs at least one comparison.")
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(
-                "pairs must have shape (n_pairs, 2), the preferred item and the other item; it has "
-                f"shape {pairs.shape}. Pass weights as weight= and queries as groups=."
+                "pairs must have shape (n_pairs, 2), for the preferred and the other item; "
+                f"it has shape {pairs.shape}. Pass weights as weight= and queries as groups=."
             )
         return read_ids(pairs.reshape(-1), "pairs")
     if isinstance(pairs, (str, bytes, Mapping)) or not isinstance(pairs, Iterable):
@@ -177,21 +177,21 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
     for k, pair in enumerate(pairs):  # a loop over a list of the user's
         if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise ValueError(
-                f"Entry {k} of pairs is {pair!r}, but an entry has two items: (preferred, other). "
-                "Read orders of several items by Judgements.from_orders, and votes with a column "
-                "of winners by Judgements.from_votes."
+                f"Entry {k} of pairs is {pair!r}, but an entry must have two items: "
+                "(preferred, other). Use Judgements.from_orders for orders of several "
+                "items, and Judgements.from_votes for votes with a column of winners."
             )
         ids.extend(pair)
     if not ids:
-        raise ValueError("pairs is empty: at least one comparison is needed.")
+        raise ValueError("pairs is empty; it needs at least one comparison.")
     return ids_of_list(ids)
 
 
 def _preferred_first(pairs: Any, columns: list[Any]) -> list[Any]:
-    """Return the two columns of a frame of pairs, that of the preferred items first.
+    """Return the two columns of a frame of pairs, the preferred items first.
 
-    Columns without names, which are those that the library has numbered, are read by their places.
-    Anything else could be misread.
+    Columns without names (numbered by the library) are read by position. Other names raise an
+    error, because they could be misread.
     """
     names = list(pairs.columns)
     if len(names) == 2 and set(names) == {"winner", "loser"}:
@@ -199,15 +199,15 @@ def _preferred_first(pairs: Any, columns: list[Any]) -> list[Any]:
     if names in ([0, 1], ["column_0", "column_1"]):
         return columns
     raise ValueError(
-        f"The data frame of pairs has the columns {', '.join(map(show_id, names))}, but a frame of "
-        "pairs has the columns 'winner' and 'loser', in any order. Pass frame[['winner', "
-        "'loser']], and other columns by name. If a column says who won, write "
+        f"The data frame of pairs has the columns {', '.join(map(show_id, names))}, but it "
+        "must have the columns 'winner' and 'loser', in any order. Pass frame[['winner', "
+        "'loser']], and other columns by name. If a column names the winner, use "
         "Judgements.from_votes(first, second, winner)."
     )
 
 
 def _same_kind(one: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
-    """Make objects of two columns of ids, unless both are numbers or both are text."""
+    """Convert two columns of ids to objects, unless both are numbers or both are text."""
     if one.dtype.kind == other.dtype.kind:
         return [one, other]
     return [one.astype(object), other.astype(object)]
@@ -216,7 +216,7 @@ def _same_kind(one: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
 def _side_by_side(
     first: tuple[Ints, NDArray[Any]], second: tuple[Ints, NDArray[Any]]
 ) -> tuple[Ints, NDArray[Any]]:
-    """Number the ids of two columns together, in the order one, other, one, other."""
+    """Number the ids of two columns jointly, in the order one, other, one, other."""
     numbers, different = number_ids(np.concatenate(_same_kind(first[1], second[1])), "votes")
     start = len(first[1])
     codes = np.column_stack([numbers[:start][first[0]], numbers[start:][second[0]]]).reshape(-1)
@@ -232,7 +232,7 @@ def _as_list(words: Any) -> list[Any]:
 
 
 def _words(first: Any, second: Any, tie: Any, no_answer: list[Any]) -> dict[Any, int]:
-    """Return what a winner can be, other than an item: the place of the word in `_MEANINGS`."""
+    """Return the words that a winner can be besides an item, with their index in `_MEANINGS`."""
     names = [getattr(column, "name", None) for column in (first, second)]
     own = {name: k for k, name in enumerate(names) if isinstance(name, str)}
     words: dict[Any, int] = own if len(own) == 2 else {}
@@ -248,9 +248,9 @@ def _words(first: Any, second: Any, tie: Any, no_answer: list[Any]) -> dict[Any,
 
 
 def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int]) -> Ints:
-    """Return the outcome of each vote, a place in `_MEANINGS`.
+    """Return the outcome of each vote, an index in `_MEANINGS`.
 
-    `columns` are the numbers and the different values of first, second and winner.
+    `columns` has the numbers and the different values of first, second and winner.
     """
     values = [different.astype(object) for _, different in columns]
     numbers, different = number_ids(np.concatenate(values), "votes")
@@ -264,17 +264,18 @@ def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int
     if doubtful.any():
         k = int(np.argmax(doubtful))
         raise ValueError(
-            f"Row {k} has the winner {show_id(different[winner[k]])}, which is the name of one of "
-            f"its items and also the word for {_MEANINGS[by_word[k]]}. Rename the item."
+            f"Row {k} has the winner {show_id(different[winner[k]])}, which is both an item "
+            f"of the row and the word for {_MEANINGS[by_word[k]]}. Rename the item."
         )
     if (outcome < 0).any():
         k = int(np.argmax(outcome < 0))
         raise ValueError(
-            f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the items "
-            f"of the row, {show_id(different[first[k]])} and {show_id(different[second[k]])}, or "
-            "one of the words "
-            f"{', '.join(map(show_id, words))}. Replace other words for the two items by these. "
-            "Pass other words for a tie as tie=, and those for votes without an answer as refused=."
+            f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the "
+            f"items of the row, {show_id(different[first[k]])} and "
+            f"{show_id(different[second[k]])}, or one of the words "
+            f"{', '.join(map(show_id, words))}. Replace other words for the two items by "
+            "these. Pass other words for a tie as tie=, and words for votes without an "
+            "answer as refused=."
         )
     return outcome
 
@@ -283,7 +284,7 @@ def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int
 
 
 def number_judgements(judgement: ArrayLike, query: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """Return the judgement of each pair, ascending, the queries of judgements, and the order."""
+    """Return the ascending judgement of each pair, the query of each judgement, and the order."""
     codes, ids = number_ids(read_ids(judgement, "judgement"), "judgement")
     check_length(codes, n, "judgement", "pairs")
     # The same id in two queries means two judgements.
@@ -293,7 +294,7 @@ def number_judgements(judgement: ArrayLike, query: Ints, n: int) -> tuple[Ints, 
 
 
 def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
-    """Return the judge of each judgement; all of its pairs must have the same."""
+    """Return the judge of each judgement; its pairs must have the same judge."""
     first = judge[offsets[:-1]]
     repeated = np.repeat(first, np.diff(offsets))
     if (judge != repeated).any():
@@ -308,7 +309,7 @@ def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
 def _split_ties(
     winner: Ints, loser: Ints, weight: Floats | None, tied: Bools, owner: Ints
 ) -> tuple[Ints, Ints, Floats, Ints]:
-    """Replace each tie by two opposite comparisons of half the weight."""
+    """Replace each tie with two opposite comparisons of half the weight."""
     weights = np.ones(len(winner)) if weight is None else weight
     at = np.repeat(np.arange(len(winner)), np.where(tied, 2, 1))
     second = np.append(False, at[1:] == at[:-1])

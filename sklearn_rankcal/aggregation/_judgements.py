@@ -1,4 +1,4 @@
-"""Judgements: many partial opinions about the items of each query, before they are aggregated."""
+"""`Judgements`: partial judgements about the items of each query, the input of `aggregate`."""
 
 from __future__ import annotations
 
@@ -21,41 +21,42 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Judgements:
-    """Partial judgements about items, each about items of one query.
+    """Partial judgements about the items of queries.
 
-    A judgement comes from one person, session or match. It compares two items, or orders several,
-    or selects some of those that were shown. Use one of the constructors `from_votes`,
-    `from_pairs`, `from_orders`, `from_ranks`, `from_selections`, `from_preflib` and `from_labels`;
-    they check their arguments.
-    `aggregation.aggregate` turns judgements into one ranking of the items of each query.
+    A judgement comes from one person, session or match. It compares two items, orders several
+    items, or selects some of the items that were shown, all of one query. `aggregation.aggregate`
+    turns judgements into one ranking of the items of each query.
+
+    Use one of the constructors `from_votes`, `from_pairs`, `from_orders`, `from_ranks`,
+    `from_selections`, `from_preflib` and `from_labels`, which check their arguments.
 
     Attributes
     ----------
     queries : Queries
-        The partition of the n_items rows into queries: sets of items that are compared with each
-        other, such as the documents of a search or the candidates of an election. The rows of a
-        query are next to each other.
+        The partition of the n_items rows into queries. A query is a set of items that are compared
+        with each other, such as the documents of a search or the candidates of an election. Its
+        rows are contiguous.
     items : ndarray of shape (n_items,)
         The id of each item.
     n_judgements : int
-        The number of different judgements.
+        Number of different judgements.
     query, count, judge : ndarray of shape (n_judgements,)
-        The number of the query of each judgement; how often it was made, or None for once each; and
-        the number of the judge, or None if judges were not given.
+        The query number of each judgement; how often it was made (None: once each); the number of
+        its judge (None: judges are unknown).
     judges : ndarray of shape (n_judges,) or None
         The id of each judge.
     orders : Orders or None
-        The orders, if the judgements are orders or selections.
+        The orders, if the judgements are orders or selections, else None.
     details : VoteDetails or None
-        Of votes, who was first, covariates and times, if `from_votes` read them.
+        Who was first, covariates and times of votes, if `from_votes` read them.
     item_features : ndarray of shape (n_items, n_features) or None
-        Features of the items, of the names `feature_names`.
+        Features of the items. `feature_names` has their names.
     refused : ndarray of shape (n_queries,) or None
-        How many votes of each query had no answer, if `from_votes` was told how they are marked.
+        Number of votes of each query without an answer, if `from_votes` got `refused`.
 
     Examples
     --------
-    Three votes between models, the last of them a tie:
+    Three votes between two items, the last of which is a tie:
 
     >>> from sklearn_rankcal import Judgements
     >>> votes = [("owl", "cat"), ("owl", "cat"), ("cat", "owl")]
@@ -128,31 +129,32 @@ class Judgements:
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2)
-            Ids of the preferred and of the other item, of any hashable type: a list of tuples, an
+            Ids of the preferred item and the other item, of any hashable type: a list of tuples, an
             array, or a data frame with the columns ``winner`` and ``loser``.
         groups : array-like of shape (n_pairs,), default=None
-            Query id of each pair. The same item id in two queries means two different items. None
-            means that all pairs belong to one query.
+            Query id of each pair. None means that there is one query. The same item id in two
+            queries means two different items.
         weight : array-like of shape (n_pairs,), default=None
-            Strength of each preference, >= 0. None means 1 for each.
+            Strength of each preference, >= 0. None means 1.
         tied : array-like of bool of shape (n_pairs,), default=None
-            Whether the two items were judged equally good. A tie counts as half a preference in
-            each direction. None means that there are no ties.
+            Whether the two items are tied. A tie counts as half a preference in each direction.
+            None means that there are no ties.
         count : array-like of shape (n_pairs,), default=None
-            How many judges made this judgement, a whole number >= 0. It excludes `judgement` and
-            `judge`.
+            Number of judges who made this judgement, an integer >= 0. It cannot be combined with
+            `judgement` or `judge`.
         judgement : array-like of shape (n_pairs,), default=None
-            Id of the judgement that each pair belongs to, for example a session. The same id in
-            two queries means two judgements. None means that each pair is a judgement of its own.
+            Id of the judgement that each pair belongs to, for example a session. The same id in two
+            queries means two judgements. None means that each pair is one judgement.
         judge : array-like of shape (n_pairs,), default=None
-            Id of the judge of each pair, for the bootstrap over judges.
+            Id of the judge of each pair, for intervals that allow for differences between judges.
         items : sequence of shape (n_items,), default=None
-            The ids of all items. A pair with another id is refused. It excludes `groups`.
+            The ids of all items. A pair with another id raises an error. It cannot be combined with
+            `groups`.
 
         Returns
         -------
         judgements : Judgements
-            Queries and the items of a query are in order of first appearance.
+            Queries, and the items of a query, are in order of first appearance.
 
         Raises
         ------
@@ -190,51 +192,52 @@ class Judgements:
         item_features: Any = None,
         time: Any = None,
     ) -> Judgements:
-        """Read a table of votes between two items, with a column that says who won.
+        """Read a table of votes between two items, with a column that names the winner.
 
         Parameters
         ----------
         first, second : array-like of shape (n_votes,)
-            Ids of the two items of each vote, such as the columns ``model_a`` and ``model_b`` of a
-            data frame.
+            Ids of the two items of each vote, for example the columns ``model_a`` and ``model_b``
+            of a data frame.
         winner : array-like of shape (n_votes,)
-            Who won each vote. It is the id of the item, or the name of its column in the data
-            frame, or one of the words in `tie`. If neither column is called ``model_a`` or
-            ``model_b``, these two words mean the first and the second item.
+            The winner of each vote: the id of the item, the name of its column in the data frame,
+            or one of the words in `tie`. If neither column is called ``model_a`` or ``model_b``,
+            these two words mean the first and the second item.
         tie : object or list of objects, default=("tie", "tie (bothbad)")
-            What `winner` says if both items were judged equally good. A tie counts as half a
-            preference in each direction.
+            The words in `winner` that mean a tie. A tie counts as half a preference in each
+            direction.
         refused : object or list of objects, default=()
-            What `winner` says if there is no answer, such as ``"refused"``; None stands for a
-            missing entry. These votes are counted in `Judgements.refused` and left out. Their items
-            stay.
+            The words in `winner` that mean that there is no answer, such as ``"refused"``. None
+            stands for a missing entry. These votes are counted in `Judgements.refused` and dropped.
+            Their items are kept.
         groups, weight, count, judgement, judge, items
-            As in `from_pairs`, with one entry for each vote.
+            As in `from_pairs`, with one entry per vote.
         position : bool or array-like of shape (n_votes,), default=False
             Whether the first item of each vote may have an advantage, because it is shown first or
-            plays at home. Of an array, 1 says that the first item has it, -1 the second, and 0
-            neither, as on neutral ground. Of a column that names the item at home, this is
-            ``(home == first).astype(int) - (home == second).astype(int)``.
+            plays at home. In an array, 1 means that the first item has the advantage, -1 the
+            second, and 0 neither (neutral ground). If a column names the item at home, pass ``(home
+            == first).astype(int) - (home == second).astype(int)``.
         covariates : array-like of shape (n_votes, n_covariates), default=None
-            Numbers that may have moved the votes, such as the difference of the lengths of two
-            answers: the first item's minus the second's. A data frame gives them names.
+            Variables that may have influenced the votes, as the value of the first item minus that
+            of the second: for example the difference of the lengths of two answers. A data frame
+            gives them names.
         item_features : DataFrame of shape (n_items, n_features), default=None
-            Features of the items, such as their prices, with the ids as the index. Items without
-            votes are left out with a warning, unless they are in `items`.
+            Features of the items, such as their prices, indexed by item id. Items without votes are
+            dropped with a warning, unless they are in `items`.
         time : array-like of shape (n_votes,), default=None
-            When each vote was made, as numbers or time stamps.
+            The time of each vote, as numbers or time stamps.
 
         Returns
         -------
         judgements : Judgements
-            `aggregation.BradleyTerry` takes position, covariates and features into account, so that
-            its scores are those at equal covariates. Other structures refuse them.
+            `aggregation.BradleyTerry` adjusts its scores for position, covariates and features.
+            Other structures raise an error.
 
         Raises
         ------
         ValueError
-            If a winner is neither an item of its row nor a known word, if a covariate, a feature, a
-            position or a time is missing or is not a number, or as in `from_pairs`.
+            If a winner is neither an item of its row nor a known word, if a covariate, feature,
+            position or time is missing or not a number, or as in `from_pairs`.
 
         Examples
         --------
@@ -279,27 +282,28 @@ class Judgements:
         unlisted: str = "ignore",
         ties: str = "ignore",
     ) -> Judgements:
-        """Read orders of items, which can be partial and can contain ties.
+        """Read orders of items, which may be partial and may contain ties.
 
         Parameters
         ----------
         orders : sequence of sequences
             Each order lists items, best first. An entry is the id of an item, or a list, tuple or
-            set of ids that are tied. An order can also be text such as ``"tea > milk = juice"``. A
-            data frame has a column for each place, with missing entries in shorter orders.
+            set of tied ids. An order can also be text such as ``"tea > milk = juice"``. A data
+            frame has one column per place, and missing entries in shorter orders.
         groups : array-like of shape (n_orders,), default=None
-            Query id of each order. None means that all orders belong to one query.
+            Query id of each order. None means that there is one query.
         count : array-like of shape (n_orders,), default=None
-            How many judges gave each order, a whole number >= 0. None means 1 for each.
+            Number of judges who gave each order, an integer >= 0. None means 1.
         judge : array-like of shape (n_orders,), default=None
-            Id of the judge of each order, for the bootstrap over judges.
+            Id of the judge of each order, for ``aggregate(..., resample="judges")``.
         items : sequence of shape (n_items,), default=None
-            The ids of all items, if some may be in no order. It excludes `groups`.
+            The ids of all items, if some may be in no order. It cannot be combined with `groups`.
         unlisted : {"ignore", "last"}, default="ignore"
-            What an order says about the items of its query that it does not list: nothing, or that
-            they are tied below all that it lists.
+            How to treat the items of the query that an order does not list. ``"ignore"`` does not
+            compare them, ``"last"`` ties them below all listed items.
         ties : {"ignore", "half"}, default="ignore"
-            Whether tied items are not compared, or count as half a preference in each direction.
+            How to treat tied items. ``"ignore"`` does not compare them, ``"half"`` counts half a
+            preference in each direction.
 
         Returns
         -------
@@ -333,18 +337,20 @@ class Judgements:
         unlisted: str = "ignore",
         ties: str = "ignore",
     ) -> Judgements:
-        """Read orders that are given as a table of ranks, with one column per item.
+        """Read orders from a table of ranks, with one column per item.
 
         Parameters
         ----------
         ranks : array-like of shape (n_orders, n_columns)
             Position of each item, 1 = best. Only the order of the positions counts, and equal
-            positions are ties. NaN means that the order does not list the item. Every row must
-            list an item. A data frame gives the ids of the items by the names of its columns.
+            positions are ties. NaN means that the order does not list the item. Each row must list
+            at least one item. The column names of a data frame are the ids of the items.
         groups, count, judge, unlisted, ties
-            As in `from_orders`. A query has the items that one of its orders lists.
+            As in `from_orders`. The items of a query are those that at least one of its orders
+            lists.
         items : sequence of shape (n_columns,), default=None
-            Ids of the items. None means the column names of a data frame, else 0, 1, 2, and so on.
+            Ids of the items. None means the column names of a data frame, otherwise 0, 1, 2, and so
+            on.
 
         Returns
         -------
@@ -372,18 +378,18 @@ class Judgements:
         count: ArrayLike | None = None,
         judge: ArrayLike | None = None,
     ) -> Judgements:
-        """Read which of the shown items were selected, if their places do not matter.
+        """Read which of the shown items were selected, regardless of their places.
 
-        A selection prefers each selected item to each item that was shown and not selected. Where
-        people see a list from the top, use `click_labels`: they may not have seen the lower items.
+        Each selected item is preferred to each item that was shown but not selected. If people read
+        a list from the top, they may not have seen its lower items: use `click_labels` instead.
 
         Parameters
         ----------
         shown : sequence of sequences
-            The ids of the items that were shown each time.
+            The ids of the items of each display.
         selected : sequence
-            For each time the id of the selected item, or a list, tuple or set of ids. An empty list
-            means that nothing was selected.
+            For each display, the id of the selected item, or a list, tuple or set of ids. An empty
+            list means that nothing was selected.
         groups, count, judge
             As in `from_orders`.
 
@@ -394,7 +400,7 @@ class Judgements:
         Raises
         ------
         ValueError
-            If an item was shown twice, or selected and not shown, or as in `from_orders`.
+            If an item was shown twice, or selected but not shown, or as in `from_orders`.
 
         Examples
         --------
@@ -411,13 +417,13 @@ class Judgements:
     def from_preflib(
         cls, source: Any, *, unlisted: str = "ignore", ties: str = "ignore"
     ) -> Judgements:
-        """Read an election of PrefLib.
+        """Read an election from PrefLib.
 
         Parameters
         ----------
         source : path or preflibtools.instances.OrdinalInstance
-            A file of the type ``.soc``, ``.soi``, ``.toc`` or ``.toi``, plain or compressed by
-            ``.gz`` or ``.bz2``; or an instance of the package preflibtools.
+            A file of type ``.soc``, ``.soi``, ``.toc`` or ``.toi``, plain or compressed (``.gz`` or
+            ``.bz2``); or an instance of the package preflibtools.
         unlisted, ties
             As in `from_orders`.
 
@@ -429,59 +435,59 @@ class Judgements:
         Raises
         ------
         ValueError
-            If a line is not an order of that format, if an order has ties or is not complete
-            although the type of the file excludes it, or if it has an alternative twice.
+            If a line is not an order in this format, if an order has ties or is incomplete although
+            the file type excludes it, or if an order lists an alternative twice.
 
         Warns
         -----
         UserWarning
-            If the file states other numbers of voters or orders than it has.
+            If the number of voters or orders differs from the number that the file states.
         """
         return cls(**formats.from_preflib(source, unlisted, ties))
 
     @classmethod
     @checks_keywords
     def from_labels(cls, y: Any, n_rows: int | None = None) -> Judgements:
-        """Read an array of `preference_labels`, or its entries for some whole queries.
+        """Read an array made by `preference_labels`, or its entries for some complete queries.
 
         Parameters
         ----------
         y : structured ndarray of shape (n_rows,)
             The labels. If they were made with ``judgement=``, the pairs of a query with the same
-            number are one judgement. Otherwise each pair is a judgement of its own.
+            number are one judgement. Otherwise each pair is one judgement.
         n_rows : int, default=None
             The expected length.
 
         Returns
         -------
         judgements : Judgements
-            The items are the rows of `y`, in their order.
+            The items are the rows of `y`, in the same order.
         """
         return cls(**formats.from_labels(y, n_rows))
 
     # ---------------------------------------------------------------- times
 
     def faded(self, half_life: Any, *, now: Any = None) -> Judgements:
-        """Return the votes with weights that fade with their age.
+        """Return the votes with weights that decay with their age.
 
         Parameters
         ----------
         half_life : str, timedelta or float
-            The age at which a vote counts half: such as ``"30 days"`` or a timedelta if the times
-            are time stamps, and otherwise a number.
+            The age at which a vote counts half: a number, or ``"30 days"`` or a timedelta if times
+            are time stamps.
         now : time stamp or float, default=None
-            When a vote counts 1. None means the time of the last vote.
+            The time at which a vote counts fully. None means the time of the last vote.
 
         Returns
         -------
         judgements : Judgements
-            `aggregate` refuses ``intervals="information"`` for them, which would take the weights
-            for numbers of votes. ``"robust"`` and resamples are right.
+            For intervals, pass ``intervals="robust"`` or resamples to `aggregate`.
+            ``"information"`` would read the weights as numbers of votes and raises an error.
 
         Raises
         ------
         ValueError
-            If `from_votes` read no times, or if votes are later than `now`.
+            If `from_votes` got no times, or if votes are later than `now`.
 
         Examples
         --------
@@ -497,12 +503,12 @@ class Judgements:
         return self._with(_comparisons=old._replace(weight=weight))
 
     def between(self, start: Any = None, end: Any = None) -> Judgements:
-        """Return the votes of a period, and the items that they compare.
+        """Return the votes of a period, with the items that they compare.
 
         Parameters
         ----------
         start, end : time stamp, str or float, default=None
-            The period begins at `start`, and ends before `end`. None means no limit.
+            The period begins at `start` and ends before `end`. None means no limit.
 
         Returns
         -------
@@ -511,7 +517,7 @@ class Judgements:
         Raises
         ------
         ValueError
-            If `from_votes` read no times, or if there is no such vote.
+            If `from_votes` got no times, or if the period has no votes.
 
         Examples
         --------
@@ -531,7 +537,7 @@ class Judgements:
         return votes.take_rows(rows, Queries(offsets, None, self.queries.ids[left]))
 
     def times(self, method: str) -> NDArray[Any]:
-        """Return the times of all votes for a method, or raise ValueError."""
+        """Return the times of all votes, or raise ValueError in the name of `method`."""
         if self.details is None or self.details.time is None:
             raise ValueError(
                 f"{method} needs the time of each vote. Pass time= to Judgements.from_votes."
@@ -542,7 +548,7 @@ class Judgements:
 
     @property
     def comparisons(self) -> Comparisons:
-        """The comparisons of all judgements. Orders are converted when they are first needed."""
+        """The comparisons of all judgements. Orders are converted on first use."""
         if self._comparisons is None:
             assert self.orders is not None
             self._comparisons = compare_tiers(self.orders, self._half_ties)
@@ -550,13 +556,13 @@ class Judgements:
 
     @property
     def per_query(self) -> Floats:
-        """The number of judgements of each query, of shape (n_queries,), with their counts."""
+        """Number of judgements of each query, weighted by count, of shape (n_queries,)."""
         numbers = np.bincount(self.query, self.count, self.queries.n_queries)
         return numbers.astype(np.float64, copy=False)
 
     @property
     def of_comparison(self) -> Ints | None:
-        """The judgement of each comparison; None if comparison m is all of judgement m."""
+        """The judgement of each comparison; None if judgement m is the single comparison m."""
         offsets = self.comparisons.offsets
         return (
             None if offsets is None else np.repeat(np.arange(self.n_judgements), np.diff(offsets))
@@ -568,8 +574,8 @@ class Judgements:
         Returns
         -------
         preferences : Preferences
-            ``weight`` is the total weight with which each item was preferred to each other one. The
-            cost is O(n_comparisons log n_comparisons) at most; the result is kept.
+            ``weight`` is the total weight of each preference of one item to another. The first call
+            takes at most O(n_comparisons log n_comparisons) time; the result is cached.
         """
         if self._preferences is None:
             winner, loser, weight, _ = self.comparisons
@@ -583,20 +589,20 @@ class Judgements:
         return self._preferences
 
     def links(self) -> tuple[Ints, Ints]:
-        """Return pairs of rows that connect the same items as all comparisons of positive weight.
+        """Return pairs of rows that connect the same items as the comparisons of positive weight.
 
         Returns
         -------
         start, end : ndarray of shape (n_links,)
-            Each item that a judgement compares with another one is in one of the pairs. Of orders,
-            they are linear in the number of entries, where the comparisons are quadratic.
+            Each compared item is in one of the pairs. For orders, the number of pairs is linear in
+            the length of the order; the number of comparisons is quadratic.
         """
         if self.orders is None:
             preferences = self.preferences()
             positive = preferences.weight > 0
             return preferences.winner[positive], preferences.loser[positive]
         item, tier, offsets = self.orders
-        # an order compares all of its items, or none: those of a single tier, without half ties
+        # an order compares all of its items, or none if it is a single tier without half ties
         compares = (tier[offsets[1:] - 1] != tier[offsets[:-1]]) | self._half_ties
         if self.count is not None:
             compares &= self.count > 0
@@ -607,23 +613,23 @@ class Judgements:
         return item[first[inner]], item[entries[inner]]
 
     def to_labels(self, groups: ArrayLike, documents: ArrayLike) -> NDArray[Any]:
-        """Return the judgements as labels of a table that has a row for each document.
+        """Return the judgements as labels for a table with one row per document.
 
         Parameters
         ----------
         groups, documents : array-like of shape (n_rows,)
-            The query and the id of each row of the table, as the judgements have them in ``groups``
-            and as items. A row that no judgement compares has no preferences.
+            The query id and the document id of each row of the table, as they occur in the
+            judgements (as ``groups`` and items). A row without judgements has no preferences.
 
         Returns
         -------
         labels : structured ndarray of shape (n_rows,)
-            As those of `preference_labels`: the `y` of `fit`.
+            Labels as from `preference_labels`, for the `y` of `fit`.
 
         Raises
         ------
         ValueError
-            If the table has a document of a query twice, or lacks one that the judgements compare.
+            If the table has a document of a query twice, or lacks one that is judged.
 
         Examples
         --------
@@ -646,8 +652,8 @@ class Judgements:
             item = np.append(winner, loser)[unknown[0]]
             raise ValueError(
                 f"The judgements compare {show_id(self.items[item])} of query "
-                f"{show_id(self.queries.ids[self.queries.codes[item]])}, for which the table has "
-                "no row. Take the judgements of documents in the table."
+                f"{show_id(self.queries.ids[self.queries.codes[item]])}, which is not in the "
+                "table. Leave out judgements of documents that are not in the table."
             )
         pairs = np.column_stack([rows[winner], rows[loser]])
         return preference_labels(pairs, groups, weight, owner)
@@ -655,23 +661,23 @@ class Judgements:
     # ---------------------------------------------------------------- parts
 
     def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Judgements:
-        """Take judgements, possibly several times, each into a copy of its query.
+        """Take judgements, possibly several times, into copies of their queries.
 
-        A structure that receives the result computes the scores of all copies at once.
+        A structure computes the scores of all copies at the same time.
 
         Parameters
         ----------
         judgements : ndarray of shape (n_taken,)
             Numbers of judgements.
         copy : ndarray of shape (n_taken,)
-            The copy that each one is taken into, below n_copies.
+            The copy that gets each judgement, from 0 to n_copies - 1.
         parent : ndarray of shape (n_copies,)
-            The query that each copy is a copy of.
+            The query of each copy.
 
         Returns
         -------
         judgements : Judgements
-            Its queries are the copies, each with the items of its parent.
+            The queries are the copies, each with the items of its parent.
         """
         queries, rows, shift = self.queries.copies(parent)
         place = self.queries.scatter(np.arange(self.queries.n_rows))
@@ -695,14 +701,14 @@ class Judgements:
         return self._part(queries, rows, copy, comparisons, orders, judgements, refused)
 
     def with_pairs(self, winner: Ints, loser: Ints, count: Floats) -> Judgements:
-        """Add comparisons of two items; the result has no judges.
+        """Add comparisons of two items. The result has no judges.
 
         Parameters
         ----------
         winner, loser : ndarray of shape (n_added,)
             Rows of the same query.
         count : ndarray of shape (n_added,)
-            How often each comparison was made, which need not be whole.
+            How often each comparison was made, not necessarily an integer.
 
         Returns
         -------
@@ -736,19 +742,19 @@ class Judgements:
         )
 
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
-        """Take some items. Comparisons with an item that is not taken are dropped.
+        """Take some items, and drop comparisons with other items.
 
         Parameters
         ----------
         rows : ndarray of shape (n_taken,)
             Row numbers.
         queries : Queries
-            The partition of the taken rows into queries, which are parts of the present ones.
+            The partition of the taken rows into queries, each a part of a present query.
 
         Returns
         -------
         judgements : Judgements
-            Judgements of which nothing is left are dropped.
+            Judgements without remaining comparisons are dropped.
         """
         new = np.full(self.queries.n_rows, -1)
         new[rows] = np.arange(len(rows))
@@ -761,7 +767,7 @@ class Judgements:
         owner = self.of_comparison
         owner = np.arange(self.n_judgements) if owner is None else owner
         counts = np.bincount(owner[inside], minlength=self.n_judgements)
-        # A judgement that contained no comparison before, such as a single tier, still counts.
+        # A judgement without comparisons, such as a single tier, still counts.
         left = counts > 0
         if offsets is not None:
             left |= np.diff(offsets) == 0
@@ -788,7 +794,7 @@ class Judgements:
         return self._part(queries, rows, query[kept], comparisons, orders, kept, refused)
 
     def of_query(self, q: int) -> tuple[Judgements, Ints]:
-        """Return the judgements of a query by themselves, and the rows of its items."""
+        """Return the judgements of one query, and the rows of its items."""
         rows = self.rows_of_query(q)
         if self.queries.n_queries == 1:
             return self, np.arange(self.queries.n_rows)
@@ -836,12 +842,12 @@ def _take(values: Any, chosen: Any) -> Any:
 
 
 def find_id(ids: NDArray[Any], wanted: Any, kind: str) -> int:
-    """Return the place of an id among ids, or raise ValueError."""
+    """Return the index of an id, or raise ValueError."""
     listed = ids.tolist()
     if isinstance(wanted, np.generic) and ids.dtype == wanted.dtype:
         wanted = wanted.item()
     equal = [k for k, one in enumerate(listed) if one is wanted or bool(np.all(one == wanted))]
-    if equal:  # of 1 and True, which are equal, the one of the same type
+    if equal:  # 1 == True: prefer the id of the same type
         return next((k for k in equal if type(listed[k]) is type(wanted)), equal[0])
     shown = ", ".join(map(show_id, listed[:5])) + (", ..." if len(listed) > 5 else "")
     raise ValueError(f"There is no {kind} {show_id(wanted)}. There are: {shown}.")

@@ -1,4 +1,4 @@
-"""The text of a leaderboard: what `print` shows of an `Aggregate`."""
+"""The text of a leaderboard, which `print` shows for an `Aggregate`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Rows of a leaderboard that the text of a result shows, for one query and for each of many; and
-#: the number of queries.
+#: Number of rows in the text, for one query and for each of several; number of queries.
 _ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5
 #: The longest name that the text shows in full.
 _NAME = 30
-#: Intervals of what fewer judges carry, as if all had equal shares, are long.
+# With fewer effective judges, intervals are long.
 _FEW_JUDGES = 5
 
 
@@ -84,7 +83,7 @@ def _table(result: Any, rows: Ints) -> list[str]:
 
 
 def _parts(result: Any) -> list[str]:
-    """Say that some items cannot be compared."""
+    """Report that some items cannot be compared."""
     n_queries = result.judgements.queries.n_queries
     split = np.unique(result.judgements.queries.codes[result.parts > 1])
     if not len(split):
@@ -98,13 +97,15 @@ def _parts(result: Any) -> list[str]:
 
 
 def _certificate(result: Any) -> list[str]:
-    """Say how little the ranking of Kemeny contradicts."""
+    """Report how much Kemeny's ranking contradicts, and whether it is proved optimal."""
     if result.optimal is None or result.objective is None or result.lower_bound is None:
         return []
     if len(result.optimal) > 1:
         return [
-            f"{result.optimal.sum():,} of {counted(len(result.optimal), 'ranking')} are proved to "
-            "contradict the least weight of comparisons"
+            (
+                f"{result.optimal.sum():,} of {counted(len(result.optimal), 'ranking')} are "
+                "proved optimal"
+            )
         ]
     weight, bound = float(result.objective[0]), float(result.lower_bound[0])
     preferences = result.judgements.preferences()
@@ -114,7 +115,7 @@ def _certificate(result: Any) -> list[str]:
     if not result.optimal[0]:
         exact = isinstance(result.method, Kemeny) and result.method.method == "exact"
         way = "a larger time_limit" if exact else 'aggregate(judgements, Kemeny("exact"))'
-        lines += [f"every ranking contradicts at least {bound:g}; {way} can find a proof"]
+        lines += [f"every ranking contradicts at least {bound:g}; {way} may find a proof"]
         return lines
     rows = result.rows_of()
     rows = rows[result.parts[rows] > 0]
@@ -124,25 +125,27 @@ def _certificate(result: Any) -> list[str]:
     if not exact and others is not False:  # the bounds leave it open
         others = others_are_as_good(preferences, rows)
     if others is None:
-        return [*lines, "it is proved that none contradicts less; others may contradict as little"]
+        return [*lines, "proved optimal; other rankings may be equally good"]
     if not others:
-        return [*lines, "it is proved that all others contradict more"]
-    proof = "it is proved that none contradicts less, but others contradict as little"
+        return [*lines, "proved optimal: all other rankings contradict more"]
+    proof = "proved optimal, but other rankings are equally good"
     lines = [f"a best {lost}", proof]
     if low is not None:
         what = "has" if exact else "bounds"
-        lines.append(f"the column 'in best' {what} the positions of each item in all of them")
+        lines.append(
+            f"the column 'in best' {what} the positions of each item in all optimal rankings"
+        )
     return lines
 
 
 def _effects(result: Any) -> list[str]:
-    """Write the coefficients of a single query, or say that there are some."""
+    """Write the coefficients of a single query, or where to find those of several."""
     found = result.coefficients or []
     if not found:
         return []
     if result.judgements.queries.n_queries > 1:
         names = ", ".join(dict.fromkeys(one.name for one in found))
-        return [f"the effects of each {result._words[0]} ({names}) are in coefficients"]
+        return [f"the attribute coefficients has the effects of each {result._words[0]} ({names})"]
     lines = []
     for one in found:
         ends = [one.value, *(() if np.isnan(one.low) else (one.low, one.high))]
@@ -155,12 +158,12 @@ def _effects(result: Any) -> list[str]:
     open_ended = [_shorten(one.name) for one in found if np.isinf([one.low, one.high]).sum() == 1]
     if open_ended:
         names = ", ".join(open_ended)
-        lines.append(f"the votes do not bound these effects, only a penalty does: {names}")
+        lines.append(f"the votes do not bound these effects, only the penalty does: {names}")
     return lines
 
 
 def _few_judges(result: Any) -> list[str]:
-    """Name what few judges carry, with their effective number."""
+    """Name items and effects with few effective judges."""
     if result._judges is None or result.judgements.queries.n_queries > 1:
         return []
     items, effects = result._judges[0]
@@ -177,7 +180,7 @@ def _few_judges(result: Any) -> list[str]:
 
 
 def _few_votes(result: Any) -> list[str]:
-    """Name items with few votes, where others have many."""
+    """Name items with few votes, if other items have many."""
     found = few_votes(result.judgements)
     names = [f"{_shorten(result.items[k])} ({votes:,.0f})" for k, votes in found.items()]
     if not names or result.judgements.queries.n_queries > 1:
@@ -187,7 +190,7 @@ def _few_votes(result: Any) -> list[str]:
 
 
 def _resamples(result: Any) -> list[str]:
-    """Say what the intervals are, whether the first place is clear, and what was difficult."""
+    """Describe the intervals, whether the first place is clear, and any difficulties."""
     if result.intervals is not None:
         level, judges = f"{100 * (result.confidence_level or 0):g} %", result.judgements.judges
         one = result.judgements.queries.n_queries == 1
@@ -208,11 +211,13 @@ def _resamples(result: Any) -> list[str]:
     if result.unanimous is not None and result.unanimous.any():
         where = "" if one else f" in {counted(result.unanimous.sum(), 'query')}"
         lines.append(
-            f"some comparisons are unanimous{where}; the intervals allow for how few they are"
+            f"some comparisons are unanimous{where}; the intervals allow for their small number"
         )
-    kinds = [(result.n_disconnected, "the comparisons do not connect all items that the data do")]
+    kinds = [
+        (result.n_disconnected, "the comparisons do not connect all items that the data connect")
+    ]
     if isinstance(result.method, (BradleyTerry, PlackettLuce)):
-        text = "some items never lose to the others, and the penalty bounds their scores"
+        text = "some items never lose to the rest, and only the penalty bounds their scores"
         kinds.append((result.n_unbounded, text))
     for counts, text in kinds:
         if len(counts) == 1 and counts[0]:
@@ -225,7 +230,7 @@ def _resamples(result: Any) -> list[str]:
 
 
 def _first_place(result: Any) -> list[str]:
-    """Say whether the intervals leave only one item for the first place."""
+    """Report whether the first place is clear."""
     rows = result.rows_of()
     parts = result.parts[rows]
     if np.count_nonzero(parts) < 2:
@@ -248,7 +253,7 @@ def _first_place(result: Any) -> list[str]:
         among, chance = _shorten(result.items[others[rival]]), float(shares[rival])
     else:
         among += " at once"
-    found = np.floor(1000 * (chance + ROUNDING)) / 10  # not rounded up to what would be enough
+    found = np.floor(1000 * (chance + ROUNDING)) / 10  # do not round up to a sufficient share
     text = f"{name} is above {among}"
     return [f"first place is open: {text} {_chance(result, f'only {found:g} %')}"]
 
@@ -271,7 +276,7 @@ def _range(low: int, high: int) -> str:
 
 
 def _decimals(scores: Floats) -> Any:
-    """Return a function that writes scores with four digits of the largest, all of them alike."""
+    """Return a function that writes scores with the decimals that give the largest four digits."""
     finite = np.abs(scores[np.isfinite(scores)])
     largest = float(finite.max(initial=0.0))
     digits = 4 if largest == 0 else int(np.clip(3 - np.floor(np.log10(largest)), 0, 10))

@@ -61,48 +61,47 @@ class Aggregate:
     ranks : ndarray of shape (n_items,)
         The position of each item in its query, 1 = best. Items with equal scores share the best of
         their positions. A part with more than half of the items is above the others, and items
-        without a score share the position after all others. For Kemeny, one ranking that
-        contradicts the least weight, in which no others share a position.
+        without a score share the last position. For Kemeny, one of the rankings that contradict the
+        least weight; no items share a position.
     parts : ndarray of shape (n_items,)
-        Scores and ranks of two items can be compared only if they are in the same part of their
-        query, where a chain of comparisons connects them. Parts are numbered from 1, larger ones
-        first; 0 for an item that no judgement compares with another.
+        The part of its query that each item belongs to, from 1, largest first. A chain of
+        comparisons connects the items of a part; scores and ranks can be compared only within a
+        part. 0 for an item that no judgement compares with another.
     method : Structure
         The structure that computed the scores.
     judgements : Judgements
         The judgements.
     objective, lower_bound, optimal : ndarray of shape (n_queries,) or None
         For Kemeny only: the weight of the comparisons that the ranking of each query contradicts, a
-        weight that every ranking contradicts, and whether the ranking is proved to contradict the
-        least.
+        lower bound of this weight over all rankings, and whether the ranking is proved optimal.
     best_low, best_high : ndarray of shape (n_items,) or None
-        For Kemeny only: the best and the worst position of each item in all rankings that
-        contradict the least weight, of which `ranks` are one. Where cycles and ties connect more
-        than 16 items, they can be bounds of these positions.
+        For Kemeny only: the best and the worst position of each item over all optimal rankings.
+        Where cycles and ties connect more than 16 items, they can be bounds of these positions.
     score_low, score_high : ndarray of shape (n_items,) or None
         The interval of each score. An end is infinite where the data do not bound the score. None,
-        like all following attributes, if there are no resamples.
+        like `rank_low` and `rank_high`, if no intervals were computed.
     rank_low, rank_high : ndarray of shape (n_items,) or None
-        The best and the worst position of each item that the resamples allow.
+        The interval of each rank: the best and the worst position of the item.
     n_resamples : int
         The number of resamples.
     resample : {"judgements", "judges"} or None
-        What was drawn.
+        What was resampled.
     confidence_level : float or None
-        The confidence level of each interval; it is not one for all items at the same time.
+        The confidence level of each interval on its own, not of all intervals at the same time.
     intervals : {"information", "robust"} or None
-        The intervals without resamples that were computed.
+        The kind of intervals, if they were computed without resamples.
     coefficients : list of Coefficient or None
-        The effects of covariates, of the position and of item features, and the parameter of ties.
+        The effects of the covariates, of the position and of the item features, and the parameter
+        of ties. None for other methods than `BradleyTerry <aggregation.BradleyTerry>`.
     unanimous : ndarray of bool of shape (n_queries,) or None
-        Whether nobody contradicts some of the comparisons, of which resamples turn a share round.
+        Whether some comparisons are unanimous. The resamples reverse a share of these.
     n_disconnected : ndarray of shape (n_queries,) or None
-        In how many resamples the comparisons do not connect some items that the data connect.
+        Number of resamples in which the comparisons do not connect all items that the data connect.
     n_unbounded : ndarray of shape (n_queries,) or None
-        In how many resamples some items never lost to others that they are connected with, so that
-        only a penalty bounds their scores.
+        Number of resamples in which some items never lost, or never won, against the rest of their
+        part. Only a penalty bounds their scores.
     notes : tuple of str
-        What the text of the object says beside the leaderboard, such as its scale.
+        Remarks that are printed above the leaderboard, such as the scale of the scores.
     category_spread : float or None
         How much the scores of categories differ, for `aggregate_categories
         <aggregation.aggregate_categories>`.
@@ -145,21 +144,21 @@ class Aggregate:
     notes: tuple[str, ...] = ()
     category_spread: float | None = None
     _rescaled: bool = False
-    _best_exact: Bools | None = None  # of each query whether best_low and best_high occur
-    # the probabilities of the pairs i < j of each query, in the order of the entries of `PAIRS`
+    _best_exact: Bools | None = None  # for each query, whether best_low and best_high occur
+    # for each query, the probabilities of its pairs i < j, in the order of `PAIRS`
     _above: Floats | None = None
-    # of each query the probability that its best item is above all others; NaN if it has no best
+    # for each query, the probability that its best item is above the rest; NaN if several tie
     _first: Floats | None = None
-    # of each query the fit, and the errors of its scores
+    # for each query, the fit and the errors of its scores
     _boards: list[Board] | None = None
     _errors: list[ScoreErrors] | None = None
-    # of each query, how many judges with equal shares would carry each item and each effect as well
+    # for each query, the effective number of judges behind each item and each effect
     _judges: list[tuple[Floats, Floats]] | None = None
 
     # ---------------------------------------------------------------- parts
 
     def rows_of(self, group: Any = None) -> Ints:
-        """Return the numbers of the items of a query, best first.
+        """Return the row numbers of the items of a query, best first.
 
         Parameters
         ----------
@@ -169,7 +168,7 @@ class Aggregate:
         Returns
         -------
         rows : ndarray of shape (n_items_of_query,)
-            Items of the same rank are in their own order.
+            Indices into `items`, `scores` and `ranks`. Items of equal rank keep their order.
 
         Raises
         ------
@@ -184,26 +183,26 @@ class Aggregate:
         queries = self.judgements.queries
         if group is None and queries.n_queries > 1:
             raise ValueError(
-                f"There are {queries.n_queries} {self._words[1]}. Pass group=, the id of one, such "
-                f"as {show_id(queries.ids[0])}."
+                f"There are {queries.n_queries} {self._words[1]}. Pass the id of one as "
+                f"group=, such as {show_id(queries.ids[0])}."
             )
         return 0 if group is None else find_id(queries.ids, group, self._words[0])
 
     @property
     def _words(self) -> tuple[str, str]:
-        """What the groups are, as one and as many."""
+        """Return the word for a group, singular and plural."""
         if self.category_spread is None:
             return "query", "queries"
         return "category", "categories"
 
     def _rows_by_part(self, group: Any = None) -> Ints:
-        """Return the rows of a query part by part, best first; those without a score are last."""
+        """Return the rows of a query part by part, best first; rows without a score come last."""
         rows = self.rows_of(group)
         parts = np.where(self.parts[rows] > 0, self.parts[rows], len(rows) + 1)
         return rows[np.argsort(parts, kind="stable")]
 
     def probability_matrix(self, group: Any = None) -> Floats:
-        """Return the probability of each pair of items of a query that one is above the other.
+        """Return the probability that one item is above another, for each pair of a query.
 
         Parameters
         ----------
@@ -214,10 +213,11 @@ class Aggregate:
         -------
         probabilities : ndarray of shape (n_items_of_query, n_items_of_query)
             Entry (i, j) is the share of resamples in which the i-th item of `rows_of` has a larger
-            score than the j-th, made less certain if few judgements or judges compare one of them.
-            A resample counts one half if the scores are equal, or if its comparisons do not connect
-            the two items. Without resamples, the entry comes from the errors of the scores. NaN if
-            the data do not connect them, and 1/2 on the diagonal.
+            score than the j-th. A resample counts one half if the scores are equal, or if its
+            comparisons do not connect the two items. The share is moved towards 1/2 if few
+            judgements or judges compare one of the items. Without resamples, the entry comes from
+            the errors of the scores. It is NaN if the data do not connect the two items, and 1/2 on
+            the diagonal.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class Aggregate:
         return matrix[np.ix_(order, order)]
 
     def probability_above(self, one: Any, other: Any, group: Any = None) -> float:
-        """Return the share of resamples in which an item has a larger score than another one.
+        """Return the probability that one item has a larger score than another.
 
         Parameters
         ----------
@@ -254,44 +254,45 @@ class Aggregate:
         Returns
         -------
         probability : float
-            An entry of `probability_matrix`, with the same errors.
+            The entry of `probability_matrix` for the two items. Raises the same errors.
         """
         matrix, items = self.probability_matrix(group), self.items[self.rows_of(group)]
         return float(matrix[find_id(items, one, "item"), find_id(items, other, "item")])
 
     def is_first_clear(self, group: Any = None, *, anytime: bool = False) -> bool:
-        """Return whether the intervals leave only one item for the first place.
+        """Return whether one item is clearly first.
 
         Parameters
         ----------
         group : object, default=None
             As in `rows_of`.
         anytime : bool, default=False
-            Whether the answer is to hold however often one looks. Without it, one who looks after
-            each new vote, and stops as soon as an item is first, is wrong far more often than the
-            level says. Needs `intervals`, and 30 votes of each item.
+            Whether the answer must hold however often it is asked for. Use it if you check after
+            each new vote and stop once an item is clearly first: without it, such a rule is wrong
+            far more often than the level says. It needs `intervals` and 30 votes for each item.
 
         Returns
         -------
         clear : bool
-            Whether the best item is above all others at the same time with a probability of at
-            least 97.5 %, for a `confidence_level` of 0.95: in this share of the resamples, or by
-            the errors of the scores. If the comparisons do not connect all items, the part with
-            more than half of them counts, and without such a part the answer is False. With
-            `anytime`, the probability that an item is ever said to be first although another one
-            is better is at most 5 % in total, if there are many votes.
+            Whether the best item is above all the rest at the same time, with a probability of at
+            least (1 + confidence_level) / 2, or 97.5 % by default. The probability is the share of
+            the resamples, or comes from the errors of the scores. If the comparisons do not connect
+            all items, the part with more than half of them is used; without such a part the answer
+            is False. With `anytime` and many votes, the probability of ever naming an item that is
+            not the best is at most 1 - confidence_level.
 
         Raises
         ------
         ValueError
-            If there are no intervals, or for `anytime` none without resamples.
+            If there are no intervals, or if `anytime` is True and the intervals are from resamples.
 
         Notes
         -----
-        The bound of `anytime` is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha,
-        Kennedy and Ramdas (2024, Annals of Statistics 52, Time-uniform central limit theory and
-        asymptotic confidence sequences), a normal mixture of Robbins (1970), for the differences
-        between the best item and each other one, at level (1 - confidence_level) / (n_items - 1).
+        With `anytime`, the bound is the asymptotic confidence sequence of Waudby-Smith, Arbour,
+        Sinha, Kennedy and Ramdas (2024, Annals of Statistics 52, Time-uniform central limit theory
+        and asymptotic confidence sequences), a normal mixture of Robbins (1970). It is applied to
+        the difference between the best item and each other item, at level (1 - confidence_level) /
+        (n_items - 1).
 
         Examples
         --------
@@ -310,8 +311,8 @@ class Aggregate:
         q = self._query(group)
         if anytime and self._errors is None:
             raise ValueError(
-                "anytime=True needs the standard errors of intervals='robust' or 'information'; "
-                "resamples have none. Pass intervals='robust' to aggregate."
+                "anytime=True needs standard errors, and resamples have none. Pass "
+                "intervals='robust' or 'information' to aggregate."
             )
         certain, first = (1 + self.confidence_level) / 2, float(self._first[q])
         clear = not np.isnan(first) and not bool(exceeds(certain, first, 1.0))
@@ -323,11 +324,11 @@ class Aggregate:
         return is_first_certain(self._errors[q], self.parts[rows], votes, self.confidence_level)
 
     def simultaneous_ranks(self, group: Any = None) -> tuple[Ints, Ints]:
-        """Return intervals of the ranks that hold for all items of a query at the same time.
+        """Return rank intervals that hold for all items of a query at the same time.
 
-        `rank_low` and `rank_high` hold for each item with the confidence level, and therefore fail
-        for some item more often. These are wider. An item is above another one here if that is
-        clear at a level divided by the number of all pairs (Bonferroni).
+        Each interval of `rank_low` and `rank_high` has the confidence level on its own, and some
+        interval fails more often. The intervals of this method are wider: an item is above another
+        only if this is clear at the level divided by the number of all pairs (Bonferroni).
 
         Parameters
         ----------
@@ -342,7 +343,7 @@ class Aggregate:
         Raises
         ------
         ValueError
-            If the board has no intervals of the kinds "information" and "robust", or as in
+            If the leaderboard has no ``"information"`` or ``"robust"`` intervals, or as in
             `rows_of`.
 
         References
@@ -354,7 +355,7 @@ class Aggregate:
         return simultaneous_ranks(z, level)
 
     def may_be_first(self, group: Any = None) -> NDArray[Any]:
-        """Return the items that may be the best one at the confidence level, best first.
+        """Return the items that may be the best at the confidence level, best first.
 
         Parameters
         ----------
@@ -364,14 +365,14 @@ class Aggregate:
         Returns
         -------
         items : ndarray of shape (n_items,)
-            The ids of a set that contains the item with the largest true score. An item is left out
-            if another one is above it, clearly at a level divided by the number of its pairs. If
+            The ids of the items that may have the largest true score. An item is left out if
+            another one is clearly above it, at the level divided by the number of its pairs. If
             `is_first_clear` is False, there are at least two items.
 
         Raises
         ------
         ValueError
-            As in `simultaneous_ranks`, which has the reference.
+            As in `simultaneous_ranks`.
 
         Examples
         --------
@@ -389,11 +390,11 @@ class Aggregate:
         return self.items[rows[may_be_first(z, level, clear)]]
 
     def _clearness(self, group: Any) -> tuple[Floats, float]:
-        """Return how clearly each item is above each other one, best first, and the level."""
+        """Return the z-statistic of each pair of items, best first, and the level."""
         if self._boards is None or self._errors is None or self._rescaled:
             raise ValueError(
-                "This needs the errors of the scores: pass intervals='robust' (or "
-                "'information') to aggregate, and ask before the scores are rescaled."
+                "This needs the errors of the scores. Pass intervals='robust' or "
+                "'information' to aggregate, and call it before rescale."
             )
         assert self.confidence_level is not None
         q = self._query(group)
@@ -405,11 +406,11 @@ class Aggregate:
         return z, self.confidence_level
 
     def tiers(self, group: Any = None) -> Ints:
-        """Return positions that decide only what the resamples support.
+        """Return positions with ties wherever the order of two items is uncertain.
 
-        Two items are decided if that is worth it by the probabilities of `probability_matrix`: an
-        undecided pair costs as much as a decided one that is wrong with probability (1 -
-        confidence_level) / 2. `decoders.decode_tiers` finds the division of least expected cost.
+        The tiers minimise an expected cost, by the probabilities of `probability_matrix`: a tied
+        pair costs as much as an ordered pair that is wrong with probability (1 - confidence_level)
+        / 2. See `decoders.decode_tiers`.
 
         Parameters
         ----------
@@ -419,17 +420,16 @@ class Aggregate:
         Returns
         -------
         positions : ndarray of shape (n_items_of_query,)
-            The position of each item of `rows_of`. Items of a tier share the best of their
-            positions.
+            The position of each item of `rows_of`. The items of a tier share its best position.
 
         Raises
         ------
         ValueError
-            If there are no resamples, or as in `rows_of`.
+            If there are no intervals, or as in `rows_of`.
 
-        Notes
+            Notes
         -----
-        Exact up to 10 items. Above, a local search takes O(r^2) time for each of its steps.
+        Exact for up to 10 items. For more, a local search with O(n_items^2) time per step.
 
         Examples
         --------
@@ -451,30 +451,36 @@ class Aggregate:
         level: float = 0.01,
         random_state: int | np.random.RandomState | None = 0,
     ) -> Audit:
-        """Ask which conclusions the votes do not support: one table, and one picture.
+        """Check the votes for faults that make the leaderboard unreliable.
 
-        The probes: items with few votes, or without a win or a loss; an effect of the position;
-        what a tie is taken to be; cycles beyond chance; judges who vote at random, against all
-        others, for one item, or a great deal; names that differ by little, and pairs that tie as
-        clones do; and the fewest votes without which another item would be first.
+        The probes look for
+
+        - items with few votes, without a win or without a loss;
+        - an advantage of the item that is shown first;
+        - ranks that depend on how ties are modelled;
+        - more cycles than chance explains;
+        - judges who vote at random, against everyone else, for or against one item, or very often;
+        - names that differ by little, and pairs of items that nearly always tie;
+        - a first place that few votes decide.
 
         Parameters
         ----------
         group : object, default=None
-            The id of a query. If there are several and none is given, the votes of all are counted
-            together, as for thousands of small boards: how many votes a query has, an effect of the
-            position by pairs that were shown in both orders, ties, cyclic triangles, and votes
-            without an answer.
+            The id of a query. If there are several queries and none is given, the audit pools the
+            votes of all queries, which suits thousands of small leaderboards. It then reports the
+            votes per query, an effect of the position, ties, cyclic triangles and votes without an
+            answer.
         level : float, default=0.01
             The probability that a test fires by chance, corrected for the number of judges, items
-            or pairs that it asks about.
+            or pairs that are tested.
         random_state : int, RandomState instance or None, default=0
-            Determines the draws of the test of cycles.
+            Determines the random signs of the test of cycles.
 
         Returns
         -------
         audit : aggregation.Audit
-            Its text is the table, and `aggregation.Audit.plot` draws the picture.
+            ``print`` shows a table of findings. `aggregation.Audit.plot` shows how the ranks depend
+            on the way the votes are read.
 
         Raises
         ------
@@ -483,9 +489,9 @@ class Aggregate:
 
         Notes
         -----
-        The model is that of `aggregation.BradleyTerry`, with the covariates of the votes, whatever
-        the method of the board is. With 15 and more judges, the tests allow for the differences
-        between them. The time is that of some tens of fits.
+        The probes fit `aggregation.BradleyTerry` with the covariates of the votes, whatever the
+        method of the leaderboard is. From 15 judges on, the tests allow for differences between
+        judges. An audit takes as long as some tens of fits.
 
         References
         ----------
@@ -511,25 +517,24 @@ class Aggregate:
         Parameters
         ----------
         scale : {"elo", "logit"}, default="elo"
-            On Elo's scale a score of 1 is 400 / log(10) = 173.7 points, so that an item with 400
-            points more is expected to win 10 of 11 votes. ``"logit"`` keeps the unit.
+            On Elo's scale a score of 1 is 400 / log(10) = 173.7 points: an item with 400 points
+            more is expected to win 10 of 11 votes. ``"logit"`` keeps the unit.
         anchor : tuple (item, score), default=None
-            An item, and the score that it has in each query. None means that the items of each
-            query have the mean 1000 on Elo's scale, and 0 otherwise.
+            An item, and the score that it gets in each query. None means that the items of each
+            query have the mean 1000 on Elo's scale, and 0 for ``"logit"``.
 
         Returns
         -------
         board : Aggregate
-            With an anchor, `score_low` and `score_high` are the intervals of the difference to it,
-            and its own interval has no width. If intervals are from resamples, they are only
-            shifted, and the text says so. Effects are on the new scale as well.
+            With an anchor, `score_low` and `score_high` become the intervals of the difference to
+            the anchor, whose own interval has no width. Intervals from resamples are only shifted,
+            and the text says so. Effects are rescaled as well.
 
         Raises
         ------
         ValueError
-            If the scores are not log-odds, like those of `BradleyTerry
-            <aggregation.BradleyTerry>`, if the anchor is not an item of each query, or if the
-            comparisons do not connect all items.
+            If the scores are not log-odds (`BradleyTerry <aggregation.BradleyTerry>` has log-odds),
+            if the anchor is missing in a query, or if the comparisons do not connect all items.
 
         Examples
         --------
@@ -545,12 +550,12 @@ class Aggregate:
         factor, at = read_scale(self.method, scale)
         if self._rescaled:
             raise ValueError(
-                "These scores are on another scale already. Rescale those of aggregate."
+                "These scores are rescaled already. Call rescale on the result of aggregate."
             )
         if (self.parts > 1).any():
             raise ValueError(
-                "The comparisons do not connect all items, so that no common scale exists. "
-                "Aggregate the judgements of each part by themselves."
+                "The comparisons do not connect all items, and no common scale exists. "
+                "Aggregate the judgements of each part separately."
             )
         text = f"{scale} scale, where the items have the mean {at:g}"
         low, high, zero = self.score_low, self.score_high, np.zeros(len(self.items))
@@ -562,11 +567,11 @@ class Aggregate:
                 raise ValueError(f"The anchor {show_id(item)} has no score: nothing compares it.")
             zero = self.judgements.queries.broadcast(self.scores[held])
             if low is not None and (self._errors is None or self._boards is None):
-                text += "; the intervals are those of the scores, and not of differences to the "
+                text += "; the intervals are for the scores, not for differences to the "
                 text += "anchor"
             elif low is not None:
                 assert self._errors is not None and self._boards is not None
-                text += "; the intervals are those of differences to the anchor"
+                text += "; the intervals are for differences to the anchor"
                 level = self.confidence_level or 0.0
                 low, high = relative_intervals(self.scores, self._boards, self._errors, held, level)
         new: dict[str, Any] = {"scores": at + factor * (self.scores - zero)}
@@ -583,31 +588,31 @@ class Aggregate:
     def predict_vote(
         self, first: Any, second: Any, covariates: Any = None, *, group: Any = None
     ) -> VoteProbabilities:
-        """Predict a vote between two items, which need not have met.
+        """Predict a vote between two items, even if they were never compared.
 
         Parameters
         ----------
         first, second : object
             Ids of two items.
         covariates : dict of str to float, default=None
-            The covariates of the vote by their names, such as ``{"position": 1}``. Those that are
-            left out are 0.
+            The covariates of the vote by name, such as ``{"position": 1}``. Missing covariates are
+            0.
         group : object, default=None
             As in `rows_of`.
 
         Returns
         -------
         probabilities : VoteProbabilities
-            The attributes ``first``, ``tie`` and ``second`` add up to 1. Where ties are half a win
-            for each, ``first`` is the expected share of the first item, and ``tie`` is None if
-            there are ties. ``BradleyTerry(ties="davidson")`` predicts them.
+            The attributes ``first``, ``tie`` and ``second`` add up to 1. If the model counts a tie
+            as half a win for each item, ``first`` is the expected share of the first item, and
+            ``tie`` is None if the data have ties. ``BradleyTerry(ties="davidson")`` predicts ties.
 
         Raises
         ------
         ValueError
-            If the scores are not those of `BradleyTerry <aggregation.BradleyTerry>` or
-            `PlackettLuce <aggregation.PlackettLuce>`, if an item or a covariate is not known, or if
-            the comparisons do not connect the items.
+            If the method is not `BradleyTerry <aggregation.BradleyTerry>` or `PlackettLuce
+            <aggregation.PlackettLuce>`, if an item or a covariate is unknown, or if the comparisons
+            do not connect the items.
 
         Examples
         --------
@@ -618,8 +623,8 @@ class Aggregate:
         """
         if type(self.method).__name__ not in LOGITS[:2] or self._rescaled:
             raise ValueError(
-                "Votes are predicted from log-odds: those of BradleyTerry or PlackettLuce, before "
-                f"they are rescaled. This board has the scores of {self.method!r}."
+                "predict_vote needs the scores of BradleyTerry or PlackettLuce, before "
+                f"rescale. These are scores of {self.method!r}."
             )
         q = self._query(group)
         rows = self.judgements.rows_of_query(q)
@@ -635,23 +640,24 @@ class Aggregate:
     def next_comparisons(
         self, n: int, *, target: Any = "first", group: Any = None
     ) -> list[tuple[Any, ...]]:
-        """Return the pairs of items whose comparison makes most certain what matters.
+        """Return the pairs of items whose comparison reduces the uncertainty most.
 
         Parameters
         ----------
         n : int
-            The number of pairs, which can contain the same pair several times.
+            The number of pairs. The same pair can occur several times.
         target : {"first", "all"} or object, default="first"
-            What is to become certain: which item is first, the places of all items, or the score of
-            one item, by its id.
+            What to make certain: which item is first, the ranks of all items, or the score of the
+            item with this id.
         group : object, default=None
-            The id of a query. If there are several and none is given, n pairs of each are planned.
+            The id of a query. If there are several queries and none is given, n pairs of each are
+            returned.
 
         Returns
         -------
         pairs : list of (item, item), or of (query, item, item)
-            Ask for them in any order, and show each item first as often as second. Each pair is
-            chosen as if those before it had been answered.
+            Each pair is chosen as if the pairs before it had been answered. Collect them in any
+            order, and show each item first as often as second.
 
         Raises
         ------
@@ -660,11 +666,11 @@ class Aggregate:
 
         Notes
         -----
-        For a place, the expected loss is that of deciding the order of two items by their scores:
-        the size of their true difference if its sign is another one. A pair is chosen for which a
-        vote reduces the sum of these losses most, to first order in the variances. Each takes
-        O(n_items^3) time. Intervals whose level is to hold when votes are asked for until the first
-        place is clear are those of ``is_first_clear(anytime=True)``.
+        For a rank, the expected loss is the cost of ordering two items by their scores: the size of
+        their true difference if its sign is the opposite. The pair is chosen whose vote reduces the
+        sum of these losses most, to first order in the variances. Each pair takes O(n_items^3)
+        time. To collect votes until the first place is clear, use ``is_first_clear(anytime=True)``,
+        which allows for repeated checks.
 
         Examples
         --------
@@ -689,26 +695,30 @@ class Aggregate:
         return plot_aggregate(self, group, ax=ax)
 
     def to_frame(self) -> Any:
-        """Return the leaderboards as a pandas data frame, query by query, best first.
+        """Convert the leaderboards to a pandas data frame, query by query, best first.
 
         Returns
         -------
         frame : pandas.DataFrame of shape (n_items, n_columns)
-            The first column is ``query``, or ``category`` for `aggregate_categories
-            <aggregation.aggregate_categories>`. The others are ``rank``, ``item`` and ``score``,
-            for Kemeny also ``best_low`` and ``best_high``, with intervals also ``score_low``,
-            ``score_high``, ``rank_low`` and ``rank_high``, and ``part`` if a query has several.
-            ``votes`` is the number of judgements that contain the item, and ``few_votes`` whether
-            these are fewer than 30. ``win_share`` is the weight of the comparisons that it won,
-            divided by that of all of its comparisons; orders have none. If times are known,
-            ``first_vote`` and ``last_vote`` are those of the item.
+            The columns are
+
+            - ``query`` (``category`` for `aggregate_categories
+              <aggregation.aggregate_categories>`), ``rank``, ``item`` and ``score``;
+            - ``part``, if a query has several parts;
+            - ``best_low`` and ``best_high``, for Kemeny;
+            - ``score_low``, ``score_high``, ``rank_low`` and ``rank_high``, with intervals;
+            - ``votes``, the number of judgements that contain the item, and ``few_votes``, whether
+              it is below 30;
+            - ``win_share``, the share of the weight of its comparisons that the item won, but not
+              for orders;
+            - ``first_vote`` and ``last_vote``, the times of the item's votes, if times are known.
         """
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attributes items, groups, scores "
-                "and ranks hold the same data as arrays."
+                "to_frame needs pandas: pip install pandas. The attributes items, groups, "
+                "scores and ranks have the same data as arrays."
             ) from error
         columns = {self._words[0]: self.groups, "rank": self.ranks, "item": self.items}
         columns["score"] = self.scores

@@ -310,7 +310,7 @@ def test_the_parts_of_items_that_no_comparison_connects():
     text = str(caught[0].message)
     assert text.startswith("The comparisons do not connect all items. They fall into 2 parts that ")
     assert "connects: 'v', 'w', 'x' and 2 more; 'a', 'b'. Scores" in text
-    assert "Aggregate the judgements of each part by themselves, or collect" in text
+    assert "Aggregate the judgements of each part separately, or collect" in text
     assert "compares 1 of the items ('none')" in text
     # the part with more items is the first one
     assert result.parts.tolist() == [0, 2, 2, 1, 1, 1, 1, 1]
@@ -381,7 +381,7 @@ def random_weights(random, r):
 
 @pytest.mark.parametrize("together", [10, 0], ids=["together", "by parts"])
 def test_kemeny_shows_a_best_ranking_and_all_positions(together, monkeypatch):
-    """By enumeration: one of the best rankings, and the positions of each item in all of them."""
+    """By enumeration: one of the best rankings, and the positions of each item in all optimal rankings."""
     monkeypatch.setattr(_kemeny, "MAX_TOGETHER", together)
     random = np.random.RandomState(0)
     cases = [SIX] + [random_weights(random, random.randint(2, 7)) for _ in range(250)]
@@ -416,8 +416,8 @@ def test_the_best_ranking_of_six_items_with_five_is_shown():
     assert frame["best_high"].tolist() == [2, 4, 6, 5, 5, 6]
     assert str(result).splitlines()[1:6] == [
         "a best ranking contradicts comparisons of weight 9.5 of 29",
-        "it is proved that none contradicts less, but others contradict as little",
-        "the column 'in best' has the positions of each item in all of them",
+        "proved optimal, but other rankings are equally good",
+        "the column 'in best' has the positions of each item in all optimal rankings",
         "rank  in best  item  score",
         "   1  1-2      m4    5.000",
     ]
@@ -514,10 +514,10 @@ def test_the_text_of_kemeny_says_what_is_proved():
     opposite = Judgements.from_orders([list("abcd"), list("dcba")])
     assert str(aggregate(opposite, "kemeny")).splitlines()[1:3] == [
         "a best ranking contradicts comparisons of weight 6 of 12",
-        "it is proved that none contradicts less, but others contradict as little",
+        "proved optimal, but other rankings are equally good",
     ]
     text = str(aggregate([("a", "b"), ("a", "b"), ("b", "a"), ("b", "c")], "kemeny"))
-    assert "of weight 1 of 4\nit is proved that all others contradict more\n" in text
+    assert "of weight 1 of 4\nproved optimal: all other rankings contradict more\n" in text
     random = np.random.RandomState(0)
     pairs = [random.permutation(30)[:2].tolist() for _ in range(400)]
     lines = str(aggregate(pairs, "kemeny")).splitlines()
@@ -571,7 +571,7 @@ def test_text_and_frame():
         ([("a", "b")], {"method": "x"}, ValueError, "rank_centrality, kemeny\\.$"),
         ([("a", "b")], {"method": Kemeny}, TypeError, "must be a name or"),
         ([("a", "b")], {"method": 3}, TypeError, "3"),
-        ([("a", "b")], {"method": "cascade"}, ValueError, "takes clicks, and not judgements"),
+        ([("a", "b")], {"method": "cascade"}, ValueError, "needs clicks, not judgements"),
         ([("a", "b")], {"method": Kemeny("exactly")}, ValueError, "exactly"),
         ([("a", "b")], {"method": Kemeny(time_limit=0)}, ValueError, "time_limit"),
         ([("a", "b")], {"groups": [1, 2]}, ValueError, "groups has 2 entries"),

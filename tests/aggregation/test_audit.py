@@ -143,7 +143,7 @@ def test_one_misspelt_name_among_many_votes_is_named(name):
     assert "'m0'" in found["same names"].finding and repr(name) in found["same names"].finding
     # the finding is about this item, although it moves the mean of all scores
     assert found["unbounded"].finding.startswith("1 item never lost, or never won, against the")
-    assert found["few votes"].finding.startswith("Too few votes of 1 item:")
+    assert found["few votes"].finding.startswith("Too few votes for 1 item")
     assert found["first place"].fires
     assert "Without 1 vote (" in found["first place"].finding
 
@@ -278,11 +278,11 @@ def test_the_largest_part_is_the_board():
     assert found is not None and found.n_votes == alone.influence.n_votes
     assert board.items[found.first] == alone.items[0]
     text = {probe.name: probe.finding for probe in audit.probes}["unbounded"]
-    assert "The largest has 8 items" in text and "3 others cannot be compared" in text
+    assert "The largest has 8 items" in text and "3 items cannot be compared" in text
     never = [("best", item) for item in alone.items[:3].tolist()]
     with pytest.warns(UserWarning, match="do not connect"):
         text = probes(Judgements.from_pairs([*apart, *pairs, *never]))["unbounded"].finding
-    assert "In it, 1 item never lost, or never won, against the others: 'best'." in text
+    assert "In the largest, 1 item never lost, or never won, against the rest: 'best'." in text
     # of two parts of three items each, none is the board
     other = [("u", "v"), ("v", "w"), ("w", "u"), ("u", "v")]
     with pytest.warns(UserWarning, match="do not connect"):

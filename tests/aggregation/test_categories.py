@@ -131,7 +131,7 @@ def test_spread_0_is_the_overall_board_in_each_category():
         assert_allclose(board.score_low[rows], overall.score_low[overall.rows_of()], atol=1e-9)
     near = aggregate_categories(read(data), data.category, spread=0.01)
     assert_allclose(near.scores, board.scores, atol=0.01)
-    assert "categories are all alike" in str(board)
+    assert "categories are fully pooled" in str(board)
 
 
 def test_a_penalty_is_one_of_the_overall_scores():
@@ -365,7 +365,7 @@ def bad(match, **options):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        bad("There is only the category 'x'", category=["x"] * 4),
+        bad("There is only one category, 'x'", category=["x"] * 4),
         bad("category has 3 entries", category=[1, 2, 3]),
         bad("spread must be a number >= 0", spread=-1.0),
         bad("spread must be a number >= 0", spread=np.nan),
@@ -386,7 +386,7 @@ def test_votes_that_cannot_be_pooled_are_refused():
     pairs, two = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "b")], [0, 1, 0, 1, 0]
     with pytest.raises(ValueError, match="do not connect 'c' with most other items"):
         aggregate_categories(Judgements.from_pairs(pairs), two)
-    with pytest.raises(ValueError, match="These votes have weights, or fade"):
+    with pytest.raises(ValueError, match="does not support weighted or faded votes"):
         aggregate_categories(Judgements.from_pairs(pairs, weight=[1, 2, 1, 1, 1]), two)
     with pytest.raises(ValueError, match="of one query"):
         aggregate_categories(Judgements.from_pairs(pairs, groups=[0, 0, 1, 1, 0]), two)

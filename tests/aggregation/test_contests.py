@@ -395,9 +395,9 @@ def rename(options):
 def test_intervals_without_resamples_are_refused_where_there_are_none():
     frame, _ = make_votes(60, 4, 1)
     votes = read(frame, position=False)
-    with pytest.raises(ValueError, match="are those of BradleyTerry"):
+    with pytest.raises(ValueError, match="needs BradleyTerry"):
         aggregate(votes, "borda", intervals="robust")
-    with pytest.raises(ValueError, match="and not both"):
+    with pytest.raises(ValueError, match="not both"):
         aggregate(votes, intervals="robust", n_resamples=10)
     with pytest.raises(ValueError, match="orders or selections"):
         aggregate(Judgements.from_orders([[1, 2, 3], [2, 1, 3]]), intervals="robust")
@@ -410,7 +410,7 @@ def test_a_covariate_that_decides_all_votes_is_named():
     X = pd.DataFrame({"fate": np.where(frame["winner"] == "first", 1.0, -1.0)})
     board = aggregate(read(frame, X), intervals="robust")
     assert board.coefficients[-1].high == np.inf
-    assert "the votes do not bound these effects, only a penalty does: fate" in str(board)
+    assert "the votes do not bound these effects, only the penalty does: fate" in str(board)
 
 
 def test_a_collinear_covariate_is_named():
@@ -711,7 +711,7 @@ def test_predictions_from_features_and_what_cannot_be_predicted():
         (lambda: board.predict_vote("a", "d"), "no item 'd'"),
         (lambda: board.predict_vote("a", "b", {"price": 1}), "no covariate 'price'"),
         (lambda: board.rescale().predict_vote("a", "b"), "before they are rescaled"),
-        (lambda: aggregate(pairs, "borda").predict_vote("a", "b"), "from log-odds"),
+        (lambda: aggregate(pairs, "borda").predict_vote("a", "b"), "needs the scores of BradleyTerry or PlackettLuce"),
     ):
         with pytest.raises(ValueError, match=match):
             call()

@@ -77,7 +77,7 @@ def test_intervals_relative_to_the_anchor_are_those_of_a_regression_without_it(k
     ends = board.score_low[anchor], board.scores[anchor], board.score_high[anchor]
     assert_allclose(ends, 1200)
     assert_allclose([one.value for one in board.coefficients], POINTS * effects, atol=1e-5)
-    assert "where 'm2' has 1200; the intervals are those of differences to the anchor" in str(board)
+    assert "where 'm2' has 1200; the intervals are for differences to the anchor" in str(board)
 
 
 def test_ten_to_one_is_400_points_and_other_numbers_do_not_change():
@@ -101,7 +101,7 @@ def test_intervals_from_resamples_are_shifted_and_the_text_says_so():
         board.score_high - board.score_low, POINTS * (plain.score_high - plain.score_low)
     )
     assert_allclose(board.score_high - board.scores, POINTS * (plain.score_high - plain.scores))
-    assert "the intervals are those of the scores, and not of differences" in str(board)
+    assert "the intervals are for the scores, not for differences" in str(board)
 
 
 def test_ends_that_votes_do_not_bound_stay_infinite():
@@ -160,7 +160,7 @@ def test_what_has_no_scale_is_refused(votes, method, options, match):
 
 @pytest.mark.filterwarnings("ignore::sklearn_rankcal.exceptions.DisconnectedComparisonsWarning")
 def test_scales_need_comparisons():
-    with pytest.raises(ValueError, match="on another scale already"):
+    with pytest.raises(ValueError, match="rescaled already"):
         aggregate([("a", "b")]).rescale().rescale()
     with pytest.raises(ValueError, match="do not connect all items"):
         aggregate([("a", "b"), ("c", "d")]).rescale()
@@ -224,7 +224,7 @@ def test_weights_are_no_numbers_of_votes():
     data = make_arena(600, n_models=4, random_state=2)
     weight = np.random.default_rng(0).uniform(0.2, 2.0, size=600)
     votes = read(data, weight=weight)
-    with pytest.raises(ValueError, match="would take the weights of these votes for numbers"):
+    with pytest.raises(ValueError, match="would read the weights of these votes as numbers"):
         aggregate(votes, intervals="information")
     items, scores, _, robust, _, _ = dummies(data, "m2", weight=weight)
     board = aggregate(votes, intervals="robust").rescale("logit", anchor=("m2", 0.0))

@@ -370,7 +370,7 @@ def test_a_sparse_covariate_that_decides_its_votes_has_an_open_end(kind, scale):
     # twenty of twenty would be lost with a probability of .025 if each were with .83
     assert scale * one.high == pytest.approx(logit(1 - 0.025 ** (1 / 20)), abs=0.3)
     assert np.isfinite(one.value) and -8 < scale * one.value < scale * one.high
-    assert "the votes do not bound these effects, only a penalty does: refusal" in str(board)
+    assert "the votes do not bound these effects, only the penalty does: refusal" in str(board)
     probes = {probe.name: probe for probe in board.audit().probes}
     assert probes["unbounded"].fires and "refusal" in probes["unbounded"].finding
 

@@ -130,7 +130,7 @@ def test_columns_in_the_other_order_are_read_by_their_names():
         (["a", "b"], ["b", "b"], ["b", "b"], "Row 1 compares item 'b' with itself"),
         (["a", "b"], ["b"], ["b", "b"], "second has 1 entry, but first has 2"),
         (["a", "b"], ["b", "c"], ["b"], "winner has 1 entry, but first has 2"),
-        (["a", "tie"], ["b", "c"], ["b", "tie"], "also the word for a tie. Rename"),
+        (["a", "tie"], ["b", "c"], ["b", "tie"], "the word for a tie. Rename"),
         (["x", "model_b"], ["y", "model_a"], ["x", "model_a"], "word for the first item"),
         ([], [], [], "first is empty"),
     ],

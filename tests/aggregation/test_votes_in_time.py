@@ -52,7 +52,7 @@ def test_numbers_as_times_and_another_now():
 def test_weights_of_faded_votes_are_no_counts():
     data = make_arena(800, n_models=4, random_state=0)
     faded = read(data).faded("20 days")
-    with pytest.raises(ValueError, match="would take the weights of these votes"):
+    with pytest.raises(ValueError, match="would read the weights of these votes"):
         aggregate(faded, intervals="information")
     # the old votes count little, so that intervals are longer than those of all votes
     board, full = aggregate(faded, intervals="robust"), aggregate(read(data), intervals="robust")
