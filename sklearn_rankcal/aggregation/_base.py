@@ -1,4 +1,4 @@
-"""The base class of structures: many partial judgements of a query become one score per item."""
+"""Base classes of structures, which compute one score per item from judgements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Structure(BaseEstimator):
-    """Base class of structures, functions from the judgements of a query to one score per item.
+    """Base class of structures, which compute one score per item from the judgements of a query.
 
     Duchi, Mackey and Jordan (2013, section 2) call s(Y_1, ..., Y_k) the structure function of the
     judgements Y_1, ..., Y_k.
@@ -23,29 +23,30 @@ class Structure(BaseEstimator):
     Attributes
     ----------
     takes : {"comparisons", "orders", "clicks"}
-        What the structure needs of the judgements.
+        The kind of judgements that the structure uses.
     tolerance : float
-        Scores of a query share a rank if they differ by at most this share of its largest absolute
-        score, or of 1 if that is less. It exceeds the error of the computation. Default: 1e-9.
+        Scores of a query share a rank if they differ by at most this fraction of the largest
+        absolute score of the query, or of 1 if that is smaller. Must exceed the error of the
+        computation. Default: 1e-9.
     unbounded : bool
-        Whether the score of an item that wins all of its comparisons grows without limit as they
-        become more, so that its interval has no upper end. Default: False.
+        Whether the score of an item that wins all of its comparisons grows without bound with their
+        number. The interval of such a score has no upper end. Default: False.
     uses_covariates : bool
-        Whether covariates of votes and features of items enter the scores. `aggregate` refuses
-        them otherwise. Default: False.
+        Whether the structure uses covariates of votes and features of items. Otherwise `aggregate`
+        raises an error for them. Default: False.
     """
 
     takes: str = "comparisons"
     tolerance: float = 1e-9
     unbounded: bool = False
     uses_covariates: bool = False
-    _scores_are_gains: bool = False  # because they are not negative
+    _scores_are_gains: bool = False  # absolute values are not negative
 
     def check(self) -> None:
         """Raise ValueError or TypeError unless the parameters are valid."""
 
     def resolve(self, judgements: Any) -> Structure:
-        """Return the structure with parameters set that depend on all training judgements."""
+        """Return the structure with its data-dependent parameters set from all judgements."""
         return self
 
     def scores(self, judgements: Any) -> Floats:
@@ -59,19 +60,19 @@ class Structure(BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_items,)
-            NaN for items about which the judgements say nothing that the structure uses.
+            NaN for items without judgements that the structure can use.
         """
         raise NotImplementedError
 
     def _takes_sums(self, judgements: Any) -> bool:
-        """Whether the scores depend only on how often each item beat each other one."""
+        """Whether the scores depend only on how often each item beat each other item."""
         return False
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Convert scores to gains >= 0 in the same order, for losses whose labels are gains.
+        """Convert scores to gains >= 0 in the same order, as labels of a loss.
 
-        By default they are exp(score), the strengths of the Bradley-Terry-Luce model. NaN stays
-        NaN.
+        By default, the gains are exp(score), the strengths of the Bradley-Terry-Luce model. NaN
+        stays NaN.
         """
         return scores if self._scores_are_gains else np.exp(scores)
 
@@ -104,14 +105,14 @@ def compute_scores(structure: Structure, judgements: Judgements) -> Floats:
 
 
 def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats:
-    """Make scores of a query equal that differ by less than the structure computes exactly.
+    """Make scores of a query equal if they differ only by the error of the computation.
 
     Each score is compared with the next larger one, as in `tie_within`. NaN stays NaN.
     """
     if np.shape(scores) != (queries.n_rows,):
         raise ValueError(
-            f"{type(structure).__name__} returned scores of shape {np.shape(scores)} for "
-            f"{queries.n_rows} items."
+            f"{type(structure).__name__}.scores must return shape ({queries.n_rows},), one "
+            f"score per item; got {np.shape(scores)}."
         )
     scores = np.asarray(scores, dtype=np.float64)
     largest = queries.max(np.abs(np.where(np.isnan(scores), 0.0, scores)))
@@ -119,10 +120,10 @@ def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats
 
 
 def shared_ranks(scores: Floats, queries: Queries, parts: Ints | None = None) -> Ints:
-    """Return the position of each row, 1 = best; equal scores share the best of their positions.
+    """Return the position of each row, 1 = best; equal scores share their best position.
 
-    NaN is below all other scores. If the first part has more than half of the compared items, these
-    are above the others, whose scores cannot be compared with theirs.
+    NaN is below all other scores. If the first part has more than half of the compared items, its
+    items are above the rest, whose scores cannot be compared with theirs.
     """
     if parts is not None and (parts > 1).any():
         inside, codes = shared_ranks(scores, queries), queries.codes

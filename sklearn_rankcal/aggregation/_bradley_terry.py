@@ -23,7 +23,7 @@ AUTO_PENALTY = 0.1
 
 
 class MaximumLikelihood(Structure):
-    """Base class of structures that Newton's method fits; `BradleyTerry` has the parameters."""
+    """Base class of structures that are fitted by Newton's method, as `BradleyTerry`."""
 
     unbounded = True
 
@@ -36,7 +36,7 @@ class MaximumLikelihood(Structure):
 
     @property
     def tolerance(self) -> float:  # type: ignore[override]
-        """What separates two scores: far more than the error that Newton's method leaves."""
+        """The smallest difference of two scores, far above the error of Newton's method."""
         return max(1e-9, 1e-3 * self.tol)
 
     def check(self) -> None:
@@ -47,13 +47,13 @@ class MaximumLikelihood(Structure):
         check_count(self.max_iter, "max_iter")
 
     def _penalties(self, strong: Bools) -> Floats:
-        """Return the penalty of each component, given which are strongly connected."""
+        """Return the penalty of each component, given whether it is strongly connected."""
         if isinstance(self.penalty, str):
             return np.where(strong, 0.0, AUTO_PENALTY)
         return np.full(len(strong), float(self.penalty))
 
     def _minimize(self, objective: Any, rows: Ints, queries: Queries) -> Floats:
-        """Return the centred scores of the nodes, which are these rows."""
+        """Return the centred scores of the nodes, which have these rows."""
         found = minimize(objective, self.tol, self.max_iter)
         name = type(self).__name__
         warn_not_converged(name, found.unfinished, rows, objective.parts, queries, self.max_iter)
@@ -74,42 +74,42 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     Parameters
     ----------
     penalty : float or "auto", default="auto"
-        The number a >= 0 of the ridge penalty (a / 2) sum of s_i^2, a normal prior of the scores
-        with the variance 1 / a. With ``"auto"`` it is 0 for each connected component of the
-        comparisons whose likelihood has a maximum, and 0.1 for each other one.
+        The factor a >= 0 of the ridge penalty (a / 2) sum of s_i^2, which is a normal prior with
+        variance 1 / a. ``"auto"`` means 0 for each connected component of the comparisons with a
+        finite maximum of the likelihood, and 0.1 for each other component.
     tol : float, default=1e-6
-        The iterations end when a step changes no score by more than `tol`. The error that is left
+        The iterations end when no score changes by more than `tol` in a step. The remaining error
         is far smaller, because Newton's method converges quadratically.
     max_iter : int, default=100
-        The largest number of Newton steps.
+        Maximum number of Newton steps.
     ties : {"half", "davidson", "rao_kupper"}, default="half"
-        What a tie is. ``"half"``: half a win for each. The others give ties a probability, with a
-        parameter that is fitted: Davidson (1970), whose model Newman's algorithm fits too, or Rao
-        and Kupper (1967).
+        The model of ties. ``"half"`` counts a tie as half a win for each item. ``"davidson"``
+        (Davidson, 1970, which Newman's algorithm fits too) and ``"rao_kupper"`` (Rao and Kupper,
+        1967) give ties a probability with a fitted parameter.
     own_effects : bool, default=True
-        Whether each item has a score of its own beside what `item_features` predict. With True,
-        features need a `penalty` > 0.
+        Whether each item has its own effect, in addition to the effect of its `item_features`. If
+        True, features need a `penalty` > 0.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` steps are not enough, for example because the likelihood has no maximum and
-        ``penalty=0``.
+        If `max_iter` steps are not enough, for example with ``penalty=0`` if the likelihood has no
+        maximum.
 
     Notes
     -----
     In the model, item i is preferred to item j with probability 1 / (1 + exp(s_j - s_i)). The
-    likelihood of a connected component has a maximum if and only if, for every two items i and j, a
-    chain of items leads from i to j in which each was preferred to the next at least once (Ford).
-    Scores of each component are centred at 0. As judgements become more, they converge to those of
-    the model, however unequally often pairs are compared, as long as the comparisons connect all
-    items.
+    likelihood of a connected component has a maximum if and only if chains of wins lead from every
+    item to every other item (Ford, 1957). Scores of each component are centred at 0. If the
+    comparisons connect all items, the scores converge to those of the model as the number of
+    judgements grows, even if some pairs are compared more often than others.
 
     With covariates, a position or item features in the judgements (`Judgements.from_votes`), the
-    log-odds of the first item i are s_i - s_j + x . b, and the scores are those at x = 0. Each
-    query has coefficients b of its own. Davidson's probability of a tie is proportional to exp(t +
-    (s_i + s_j) / 2), and that of a win to exp(s_i); Rao and Kupper's probability of a win is 1 / (1
-    + exp(t + s_j - s_i)). Such fits take O(n_items^3) time for a step, beside the votes.
+    log-odds of the first item i are s_i - s_j + x . b. The scores refer to x = 0, and each query
+    has its own coefficients b. In Davidson's model, the probability of a tie is proportional to
+    exp(t + (s_i + s_j) / 2) and the probability of a win to exp(s_i). In Rao and Kupper's model,
+    the probability of a win is 1 / (1 + exp(t + s_j - s_i)). A step of these fits takes
+    O(n_items^3) time plus O(1) time per vote.
 
     References
     ----------
@@ -129,7 +129,7 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     >>> BradleyTerry().scores(judgements).round(4).tolist()  # half of log(3), and minus that
     [0.5493, -0.5493]
 
-    If an item has won all its comparisons, the penalty keeps its score finite:
+    If an item wins all comparisons, the penalty keeps its score finite:
 
     >>> BradleyTerry().scores(Judgements.from_pairs([("a", "b")] * 2)).round(4).tolist()
     [1.3235, -1.3235]
@@ -184,7 +184,7 @@ class _ComparisonLikelihood:
     def evaluate(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         graph, pairs = self.graph, self.graph.pairs
         terms = LogisticTerms(*np.empty((4, len(pairs.first))))
-        # The temporary arrays of a block fit in the cache, which makes this several times faster.
+        # The temporary arrays of a block fit in the cache. This is several times faster.
         for start in range(0, len(pairs.first), BLOCK):
             block = slice(start, start + BLOCK)
             lead = x[pairs.first[block]] - x[pairs.second[block]]

@@ -1,4 +1,4 @@
-"""Doubly robust relevance: clicks and features come in, one label per document comes out."""
+"""`estimate_relevance`: doubly robust relevance from clicks and features."""
 
 from __future__ import annotations
 
@@ -33,60 +33,61 @@ def estimate_relevance(
     n_folds: int = 5,
     min_exposure: float = 10.0,
 ) -> Floats:
-    """Estimate the relevance of documents from clicks and features; it is doubly robust.
+    """Estimate the relevance of documents from clicks and features (doubly robust).
 
-    The document i at position k is clicked with probability alpha_k gamma_i + beta_k, where gamma_i
-    is its relevance. A regressor learns gamma from the features. The estimate corrects its
-    prediction R_i for documents of queries that it has not seen, by the clicks on the document:
+    In the model, document i at position k is clicked with probability alpha_k gamma_i + beta_k,
+    where gamma_i is its relevance. A regressor learns gamma from the features and predicts R_i for
+    the documents of held-out queries. The clicks on the document correct its prediction:
 
         R_i + sum_s (click_s - beta_k - alpha_k R_i) / max(A_i, min_exposure)
 
-    Here the sum runs over the sessions that showed the document, and A_i is the sum of their
-    alpha_k, the expected number of examinations of the document. If A_i is at least `min_exposure`,
-    the prediction cancels, and what is left are clicks per examination. :doc:`/clicks` states when
-    the estimate is unbiased.
+    The sum runs over the sessions that showed the document, and A_i is the sum of their alpha_k,
+    the expected number of examinations. If A_i is at least `min_exposure`, the prediction cancels,
+    and the estimate is the number of clicks per examination. :doc:`/clicks` states when the
+    estimate is unbiased.
 
     Parameters
     ----------
     clicks : Clicks or structured ndarray
-        The clicks, or the labels of `click_labels`.
+        Clicks, or labels from `click_labels`.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         Features of the documents.
     propensities : array-like of shape (n_positions,) or "estimate", default="estimate"
-        alpha_1, alpha_2, ..., in (0, 1]. ``"estimate"`` is `estimate_propensities` without X.
-        Estimates and `min_exposure` depend on their unit, which should make alpha_1 about 1.
+        alpha_1, alpha_2, ..., in (0, 1]. ``"estimate"`` calls `estimate_propensities` without X.
+        Scale them to alpha_1 of about 1: the estimates and the meaning of `min_exposure` depend on
+        their unit.
     click_noise : array-like of shape (n_positions,), default=None
-        beta_1, beta_2, ..., at least 0, with alpha_k + beta_k at most 1: how often users click on
-        an irrelevant document because they trust the position. None means never.
+        beta_1, beta_2, ..., >= 0, with alpha_k + beta_k <= 1: the probabilities of a click on an
+        irrelevant document because users trust the position. None means 0.
     regressor : estimator, default=None
-        A regressor or classifier that takes weights of rows. None means
+        A regressor or classifier that supports sample weights. None means
         `models.default_regressor`.
     n_folds : int, default=5
-        The number of parts of the queries. The prediction for the queries of one part is that of a
-        regressor that was fitted to the other parts.
+        Number of folds of the queries. The regressor that predicts the queries of a fold is fitted
+        to the rest.
     min_exposure : float, default=10
-        At least 0. The estimate is drawn towards the prediction for documents that are expected to
-        have been examined less often. 0 means never.
+        The estimate is pulled towards the prediction for documents with fewer expected examinations
+        than this. Must be >= 0; 0 means no pull.
 
     Returns
     -------
     relevance : ndarray of shape (n_documents,)
-        Pass it to a ranker as `y`, with ``loss=DCG(gain="linear")``. A document that was never
-        shown has its prediction. With `click_noise`, or probabilities of showing, there can be
-        negative numbers, which losses refuse: subtract the least, which changes no ranking of DCG
-        with a linear gain.
+        The labels `y` of a ranker with ``loss=DCG(gain="linear")``. A document that was never shown
+        gets its prediction. With `click_noise` or probabilities of display, values can be negative,
+        and losses raise an error. Subtract the minimum: for DCG with linear gain, this does not
+        change the best ranking.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, if X has another number of rows, or if fewer than two
-        queries have sessions.
+        If a parameter is out of range, if X does not have one row per document, or if fewer than
+        two queries have sessions.
 
     Notes
     -----
-    If the labels have the probability p_s with which a session showed the document
-    (`click_labels`), the sum is divided by the number N of sessions of the query, and each of its
-    terms by ``max(alpha_k p_s, min_exposure / N)``. The lists may then depend on earlier clicks.
+    If the labels have the probability p_s that a session shows the document (`click_labels`), the
+    sum is divided by the number N of sessions of the query, and each term by ``max(alpha_k p_s,
+    min_exposure / N)``. The lists may then depend on earlier clicks.
 
     References
     ----------
@@ -98,7 +99,7 @@ def estimate_relevance(
 
     Examples
     --------
-    Each query shows a good document above a bad one; a third document is shown in no session:
+    Each query shows a good document above a bad one. A third document is never shown:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
@@ -118,7 +119,7 @@ def estimate_relevance(
             f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
             f"{table.shape}."
         )
-    check_count(n_folds, "n_folds", least=2)  # a regressor predicts queries unseen by it
+    check_count(n_folds, "n_folds", least=2)  # a regressor predicts only held-out queries
     check_number(min_exposure, "min_exposure", "[0, inf)")
     alpha, beta = _bias(clicks, propensities, click_noise)
     exposure = sum_over_rows(clicks, alpha)
@@ -133,8 +134,8 @@ def _bias(clicks: Clicks, propensities: Any, click_noise: Any) -> tuple[Floats, 
     structure.check()
     if isinstance(propensities, str) and click_noise is not None:
         raise ValueError(
-            "click_noise needs known propensities, because 'estimate' assumes that users click on "
-            "nothing that is irrelevant."
+            "click_noise needs known propensities: 'estimate' assumes that users do not "
+            "click on irrelevant documents."
         )
     alpha = check_propensities(structure.resolve(clicks).propensities)
     beta = np.zeros(len(alpha))
@@ -142,8 +143,8 @@ def _bias(clicks: Clicks, propensities: Any, click_noise: Any) -> tuple[Floats, 
         beta = read_numbers(click_noise, "click_noise")
         if beta.shape != alpha.shape or not ((beta >= 0) & (alpha + beta <= 1)).all():
             raise ValueError(
-                "click_noise must have one number for each propensity, which is at least 0 and at "
-                f"most 1 minus the propensity; got {click_noise!r}."
+                "click_noise must have one number per propensity, between 0 and 1 - "
+                f"propensity; got {click_noise!r}."
             )
     return of_positions(clicks, alpha), of_positions(clicks, beta)
 
@@ -151,9 +152,9 @@ def _bias(clicks: Clicks, propensities: Any, click_noise: Any) -> tuple[Floats, 
 def _predict(
     clicks: Clicks, X: Any, surplus: Floats, exposure: Floats, regressor: Any, n_folds: int
 ) -> Floats:
-    """Predict the relevance of all documents by regressors that saw no click of their queries.
+    """Predict the relevance of all documents, with regressors fitted to other queries.
 
-    The targets are clicks per examination, whose variance is about gamma / exposure.
+    The targets are clicks per examination, with a variance of about gamma / exposure.
     """
     shown = exposure > 0
     targets = np.divide(surplus, exposure, out=np.zeros(clicks.n_rows), where=shown)
@@ -161,11 +162,11 @@ def _predict(
     n_known = len(np.unique(codes[shown]))
     if n_known < 2:
         raise ValueError(
-            f"The regression is fitted to some queries and predicts others; {n_known} of the "
-            f"{clicks.queries.n_queries} queries have sessions, and at least 2 are needed."
+            "At least 2 queries must have sessions, because the regressor predicts held-out "
+            f"queries; {n_known} of {clicks.queries.n_queries} have."
         )
     predicted = np.empty(clicks.n_rows)
-    # Queries without sessions have a last part of their own, which all the others predict.
+    # Queries without sessions are a separate fold, predicted from all other queries.
     part = np.full(clicks.n_rows, n_folds)
     rows = np.flatnonzero(np.isin(codes, codes[shown]))
     folds = GroupKFold(min(n_folds, n_known)).split(rows, groups=codes[rows])
@@ -186,7 +187,7 @@ def _predict(
 def _corrected(
     clicks: Clicks, predicted: Floats, alpha: Floats, beta: Floats, least: float
 ) -> Floats:
-    """Add to each prediction what the clicks exceed it by, per examination."""
+    """Add to each prediction the mean excess of the clicks, per examination."""
     surplus = clicks.clicked - beta
     if clicks.probability is None:
         exposure = sum_over_rows(clicks, alpha)
@@ -201,7 +202,7 @@ def _corrected(
         expected = sum_over_rows(clicks, weight * alpha)
         found = sum_over_rows(clicks, weight * surplus)
     known = divisor > 0
-    # Written so that rounding makes nothing negative where the prediction cancels.
+    # In this form, rounding does not make values negative if the prediction cancels.
     share = np.divide(expected, divisor, out=np.zeros(clicks.n_rows), where=known)
     rate = np.divide(found, divisor, out=np.zeros(clicks.n_rows), where=known)
     relevance: Floats = predicted * (1 - share) + rate

@@ -1,4 +1,4 @@
-"""Structures of clicks: what was shown and clicked comes in, one score per document comes out."""
+"""Structures of clicks, which compute one score per document from displays and clicks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class ClickStructure(Structure):
         self.check()
         if not isinstance(judgements, Clicks):
             raise TypeError(
-                f"{type(self).__name__} takes clicks: pass read_clicks(labels), where the labels "
-                f"are those of click_labels(shown, clicked, groups). Got "
-                f"{type(judgements).__name__}."
+                f"{type(self).__name__} needs clicks: pass read_clicks(labels), with labels "
+                f"from click_labels(shown, clicked, groups). Got {type(judgements).__name__}."
             )
         return self._scores(judgements)
 
@@ -39,25 +38,25 @@ class ClickStructure(Structure):
 
 
 class CascadeSatisfaction(ClickStructure):
-    """The probability that a document satisfies a user, by maximum likelihood in a cascade model.
+    """Probability that a document satisfies a user, by maximum likelihood in a cascade model.
 
-    A user examines documents from the top. Each examined document satisfies the user with a
-    probability p of its own; the user then clicks on it and stops. The estimate of p is the number
-    of clicks on the document divided by the number of times that it was examined. It is the
-    probability of satisfaction of the measure ERR with ``gain="linear"`` and ``max_relevance=1``.
+    A user examines documents from the top. Each examined document satisfies the user with its
+    probability p; the user then clicks on it and stops. The estimate of p is the number of clicks
+    on the document divided by the number of its examinations. The loss ERR with ``gain="linear"``
+    and ``max_relevance=1`` takes it as the probability of satisfaction.
 
     Parameters
     ----------
     smoothing : (float, float), default=None
-        Positive numbers a and b: the score is (clicks + a) / (examined + a + b), the mean of p
-        given the clicks if its prior distribution is Beta(a, b). None means maximum likelihood, and
-        NaN for documents that were never examined.
+        Positive numbers a and b: the score is (clicks + a) / (examined + a + b), the posterior mean
+        of p for the prior Beta(a, b). None means maximum likelihood, with NaN for documents that
+        were never examined.
 
     Notes
     -----
     If a session has several clicks, every click counts, and the documents down to the last click
-    were examined. This is the estimator of the dependent click model (Guo et al.), which maximises
-    a lower bound of its likelihood.
+    count as examined. This is the estimator of the dependent click model (Guo et al.), which
+    maximises a lower bound of its likelihood.
 
     References
     ----------
@@ -70,7 +69,7 @@ class CascadeSatisfaction(ClickStructure):
 
     Examples
     --------
-    Document 2 was shown once, below a click, and so was never examined:
+    Document 2 was shown once, below a click, and was never examined:
 
     >>> from sklearn_rankcal.aggregation import CascadeSatisfaction
     >>> from sklearn_rankcal.clicks import click_labels, read_clicks
@@ -98,7 +97,7 @@ class CascadeSatisfaction(ClickStructure):
     def _scores(self, clicks: Clicks) -> Floats:
         last = clicks.last_click
         examined = np.where(last > 0, last, np.iinfo(np.int64).max)
-        # the impressions down to the last click, or all of them
+        # the impressions down to the last click, or all without a click
         seen = clicks.position <= np.repeat(examined, np.diff(clicks.offsets))
         clicked = sum_over_rows(clicks, clicks.clicked)
         n_examined = sum_over_rows(clicks, seen)
@@ -107,28 +106,29 @@ class CascadeSatisfaction(ClickStructure):
 
 
 class InversePropensity(ClickStructure):
-    """Relevance from clicks with position bias: a click weighs one over its chance of examination.
+    """Relevance from clicks, corrected for position bias by inverse propensity weights.
 
-    In the position-based model, the document at position k is examined with a probability theta_k,
-    its *propensity*, and an examined document is clicked with a probability of its own, its
-    relevance. The score of a document is the mean of clicked / theta_position over the sessions
-    that showed it, which can be larger than 1, and is NaN if there are none. Its expectation is the
-    relevance, if the clicks on a document do not determine in which sessions it is shown, and
-    where. Otherwise it is biased, and the bias disappears as the number of sessions grows, unless
-    the labels have the probabilities with which documents were shown (`probability` of
-    `click_labels`): the score is then the sum of clicked / (theta_position probability) over the
-    number of sessions of the query, and 0 for a document that was never shown.
+    In the position-based model, a user examines position k with probability theta_k, the
+    *propensity*, and clicks on an examined document with a probability that is its relevance. The
+    score of a document is the mean of clicked / theta_position over the sessions that showed it. It
+    can exceed 1, and is NaN without such sessions.
+
+    The score is unbiased if the clicks on a document do not influence when and where it is shown.
+    Otherwise its bias disappears with a growing number of sessions. If the labels have the
+    probabilities that documents are shown (`probability` of `click_labels`), the score is unbiased
+    even then: it is the sum of clicked / (theta_position probability) divided by the number of
+    sessions of the query, and 0 for a document that was never shown.
 
     Parameters
     ----------
     propensities : array-like of shape (n_positions,) or "estimate", default="estimate"
-        theta_1, theta_2, ..., in (0, 1]. ``"estimate"`` estimates them from the same clicks, by
-        `estimate_propensities` without features. To estimate them with features, or once for all
-        samples of a bootstrap, pass the result of that function.
+        theta_1, theta_2, ..., in (0, 1]. ``"estimate"`` estimates them from the same clicks with
+        `estimate_propensities`, without features. To use features, or the same propensities in all
+        bootstrap samples, pass the result of that function.
     clip : float, default=None
-        Largest weight of a click, at least 1. This reduces the variance, but makes scores of
-        documents at positions with propensities below 1 / clip too small, and depend on the unit of
-        the propensities. None means no bound.
+        Maximum weight of a click, >= 1. Clipping reduces the variance, but scores of documents at
+        positions with propensities below 1 / clip become too small, and scores depend on the unit
+        of the propensities. None means no maximum.
 
     References
     ----------
@@ -136,8 +136,8 @@ class InversePropensity(ClickStructure):
 
     Examples
     --------
-    Each of the two documents was clicked once. The click at position 2 weighs twice as much,
-    because only one half of the users look there:
+    Each document was clicked once. The click at position 2 has twice the weight, because only half
+    of the users look there:
 
     >>> from sklearn_rankcal.aggregation import InversePropensity
     >>> from sklearn_rankcal.clicks import click_labels, read_clicks
@@ -157,8 +157,8 @@ class InversePropensity(ClickStructure):
         if isinstance(self.propensities, str):
             if self.propensities != "estimate":
                 raise ValueError(
-                    "propensities must be an array with one number for each position, or "
-                    f"'estimate'; got {self.propensities!r}."
+                    "propensities must be 'estimate' or an array with one number per "
+                    f"position; got {self.propensities!r}."
                 )
         else:
             check_propensities(self.propensities)
@@ -167,10 +167,10 @@ class InversePropensity(ClickStructure):
             raise ValueError(f"clip must be None or a finite number >= 1; got {self.clip!r}.")
 
     def resolve(self, judgements: Any) -> InversePropensity:
-        """Return a copy with the propensities that are estimated from these clicks.
+        """Return a copy with propensities estimated from these clicks.
 
-        A position without clicks has the smallest propensity of the others, which bounds the
-        weights of other clicks.
+        A position without clicks gets the smallest propensity of the positions with clicks, which
+        bounds the weight of later clicks there.
         """
         if not isinstance(self.propensities, str):
             return self
@@ -184,7 +184,7 @@ class InversePropensity(ClickStructure):
             theta = fit_propensities(clicks).propensities
         else:
             theta = check_propensities(self.propensities)
-        # A position whose clicks all have counts of 0, or that has none, has an estimate of 0.
+        # The estimate is 0 for a position without clicks, or with counts of 0 only.
         chance = of_positions(clicks, theta)
         if clicks.probability is not None:
             chance = chance * clicks.probability
@@ -198,10 +198,10 @@ class InversePropensity(ClickStructure):
 
 
 class ClickThroughRate(ClickStructure):
-    """The share of the sessions that showed a document in which it was clicked.
+    """Share of the sessions that showed a document in which it was clicked.
 
-    This is the baseline without any correction: a document that was shown further down has a lower
-    score than an equally relevant one at the top. The score is NaN if the document was never shown.
+    This is the baseline without a correction: a document further down has a lower score than an
+    equally relevant one at the top. The score is NaN if the document was never shown.
 
     Examples
     --------
@@ -217,12 +217,12 @@ class ClickThroughRate(ClickStructure):
 
 
 def of_positions(clicks: Clicks, propensities: Floats) -> Floats:
-    """Return the propensity of each impression, or raise ValueError if a position has none."""
+    """Return the propensity of each impression; ValueError if a position has none."""
     longest = int(clicks.position.max(initial=0))
     if longest > len(propensities):
         raise ValueError(
-            f"A session shows {longest} documents, but there are propensities of "
-            f"{len(propensities)} positions. Pass one for each position, or cut the sessions."
+            f"A session shows {longest} documents, but there are only {len(propensities)} "
+            "propensities. Pass one per position, or truncate the sessions."
         )
     return propensities[clicks.position - 1]
 

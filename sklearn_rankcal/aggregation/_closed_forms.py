@@ -1,4 +1,4 @@
-"""Structures that one formula or linear system gives: Borda, Copeland, log-odds, least squares."""
+"""Structures with a closed form: Borda, Copeland, log-odds, least squares."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_choice, check_flag, check_number
 from sklearn_rankcal.utils._typing import Floats
 
-#: What the smoothing is added to.
+#: Values of the parameter `added_to`.
 ADDED_TO = ("counts", "fractions", "conditional")
 
 
 class Borda(ComparisonStructure):
-    """Net Borda count: the mean number of comparisons won in a judgement, minus those lost.
+    """Net Borda count: the mean number of wins minus losses of an item per judgement.
 
     See Duchi et al. (2013), section 5.1.
 
     Notes
     -----
-    The scores are s = A 1 / k, where A_ij is the weight with which item i was preferred to item j,
+    The scores are s = A 1 / k, where A_ij is the total weight of preferences of item i over item j
     minus the reverse, and k is the number of judgements of the query. They add up to 0. If items
-    are not compared equally often, the order depends on how often they are: an item that wins 60 of
-    100 comparisons is above one that wins all of 10, also in the limit of many judgements.
+    are not compared equally often, the order depends on the number of comparisons: an item that
+    wins 60 of 100 comparisons is above an item that wins 10 of 10, even in the limit of many
+    judgements.
 
     Examples
     --------
@@ -38,7 +39,7 @@ class Borda(ComparisonStructure):
     (['a', 'b', 'c'], [0.25, 0.0, -0.25])
     """
 
-    tolerance = 1e-12  # one comparison of a million judgements changes a score by 1e-6
+    tolerance = 1e-12  # one comparison in a million judgements changes a score by 1e-6
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         queries, pairs = preferences.queries, compared_pairs(preferences)
@@ -46,31 +47,31 @@ class Borda(ComparisonStructure):
         return queries.scatter(net * queries.repeat(_inverse(n_judgements)))
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Convert scores to (score + 1) / 2, which are linear in the counts.
+        """Convert scores to (score + 1) / 2, which is linear in the counts.
 
-        In a query with scores below -1, where a judgement compares several pairs, the lowest score
-        takes the place of -1.
+        Scores below -1 occur if a judgement compares several pairs. The lowest score of the query
+        then replaces -1.
         """
         lowest = np.minimum(queries.min(scores), -1.0)
         return (scores - queries.broadcast(lowest)) / 2
 
 
 class BudgetedBorda(ComparisonStructure):
-    """Budgeted Borda count: the probability of winning against an opponent drawn at random.
+    """Budgeted Borda count: the probability of a win against a random opponent.
 
     Parameters
     ----------
     conditional : bool, default=False
-        Whether the probability that item j is preferred to item l is estimated among the
-        comparisons of j and l. Otherwise it is estimated among all k judgements of the query, and a
-        judgement that does not compare j and l counts as one that does not prefer j.
+        If True, the probability that item j is preferred to item l is estimated from the
+        comparisons of j and l. If False, it is estimated from all k judgements of the query, and a
+        judgement that does not compare j and l counts as not preferring j.
 
     Notes
     -----
     The scores are s_j = (1 / (r - 1)) sum over l != j of P(j preferred to l), for a query of r
     items. A pair that was never compared contributes 0. If pairs are not compared equally often,
-    only the conditional probabilities recover the true order as the number of judgements grows, and
-    only if all pairs are compared.
+    only the conditional probabilities recover the true order with a growing number of judgements,
+    and only if all pairs are compared.
 
     References
     ----------
@@ -111,10 +112,10 @@ class Copeland(ComparisonStructure):
 
     Notes
     -----
-    Item i beats item j if i was preferred to j with more weight than j to i. A tie counts 0, as
-    does a pair that was not compared. If all pairs are compared and their expected winners are
-    those of an order, the scores recover it as the number of judgements grows, however unequally
-    often the pairs are compared.
+    Item i beats item j if i was preferred to j with more weight than j to i. Ties and pairs without
+    comparisons count 0. If all pairs are compared and their expected winners form an order, the
+    scores recover this order with a growing number of judgements, even if some pairs are compared
+    more often than others.
 
     References
     ----------
@@ -140,38 +141,39 @@ class Copeland(ComparisonStructure):
 
 
 class LogOdds(ComparisonStructure):
-    """Mean over all other items of the smoothed log-odds of being preferred to the other item.
+    """Mean smoothed log-odds of an item against all other items.
 
     Parameters
     ----------
     smoothing : float, default=0.5
-        The number c > 0 that is added to both sides of each comparison, so that the log-odds of a
-        pair in which one item always won are finite.
+        The number c > 0 added to both sides of each pair. It keeps the log-odds finite if one item
+        always won.
     added_to : {"conditional", "counts", "fractions"}, default="conditional"
-        What c is added to:
+        The quantity that c is added to:
 
-        - ``"counts"``: log((w_jl + c) / (w_lj + c)), where w_jl is the total weight with which item
-          j was preferred to item l. As w_jl and w_lj grow, the effect of c disappears.
-        - ``"fractions"``: log((P_jl + c) / (P_lj + c)), where P_jl = w_jl / k is the fraction of
+        - ``"counts"``: log((w_jl + c) / (w_lj + c)), where w_jl is the total weight of preferences
+        of item j over item l. As w_jl and w_lj grow, the effect of c disappears. - ``"fractions"``:
+        log((P_jl + c) / (P_lj + c)), where P_jl = w_jl / k is the fraction of
           the k judgements of the query that prefer j to l. This is the formula of Duchi et al.
-        - ``"conditional"``: the same formula, where P_jl = w_jl / (w_jl + w_lj) is the fraction
-          among the comparisons of j and l.
+        - ``"conditional"``: the same formula with P_jl = w_jl / (w_jl + w_lj), the fraction of the
+        comparisons of j and l.
 
     See Also
     --------
-    BradleyTerry : The maximum likelihood estimator in the same model.
-    LeastSquares : The same for queries of which not all pairs were compared.
+    BradleyTerry : Maximum likelihood in the same model.
+    LeastSquares : The counterpart for queries with pairs that were not compared.
 
     Notes
     -----
     The scores are s_j = (1 / (r - 1)) sum over l != j of the log-odds of j against l, for a query
     of r items. A pair that was never compared contributes 0.
 
-    If all pairs are compared and judgements become more, the scores with ``"counts"`` converge to r
-    / (r - 1) times the centred parameters of the Bradley-Terry-Luce model; a c of 1/2 leaves a bias
-    of order 1 / n^2 (Haldane, 1956). With ``"conditional"`` the order is right in the limit, and
-    the log-odds of a pair are at most log(3), which suits the subsets of `AggregatedLoss`. With
-    ``"fractions"`` it can be wrong if pairs are not compared equally often.
+    If all pairs are compared, the scores with ``"counts"`` converge to r / (r - 1) times the
+    centred parameters of the Bradley-Terry-Luce model with a growing number of judgements. With c =
+    1/2 the bias is of order 1 / n^2 (Haldane, 1956). With ``"conditional"``, the order is right in
+    the limit, and the log-odds of a pair are at most log(3), which suits the subsets of
+    `AggregatedLoss`. With ``"fractions"``, the order can be wrong if pairs are not compared equally
+    often.
 
     References
     ----------
@@ -212,7 +214,7 @@ class LogOdds(ComparisonStructure):
 
 
 def smoothed_log_odds(pairs: ComparedPairs, smoothing: float, added_to: str, k: Floats) -> Floats:
-    """Return the log-odds of the first item of each pair; its query has k judgements."""
+    """Return the log-odds of the first item of each pair, for queries with k judgements."""
     # log((w / k + c) / (w' / k + c)) = log((w + c k) / (w' + c k))
     unit = {"counts": np.ones_like(k), "fractions": k, "conditional": pairs.total}[added_to]
     added = smoothing * unit
@@ -220,7 +222,7 @@ def smoothed_log_odds(pairs: ComparedPairs, smoothing: float, added_to: str, k: 
 
 
 def others(queries: Queries) -> Floats:
-    """Return how many other items the query of each item has, at least 1, in grouped layout."""
+    """Return the number of other items in the query, at least 1, in grouped layout."""
     return queries.repeat(np.maximum(queries.sizes - 1, 1)).astype(np.float64)
 
 
@@ -241,43 +243,43 @@ def _log_odds(pairs: ComparedPairs, smoothing: float) -> Floats:
 
 
 def _probit(pairs: ComparedPairs, smoothing: float) -> Floats:
-    # The smaller share is accurate where the larger one would be rounded to 1.
+    # The smaller share is accurate even if the larger share is rounded to 1.
     smaller = np.minimum(pairs.wins, pairs.losses) + smoothing
     distance = -ndtri(smaller / (pairs.total + 2 * smoothing))
     return np.copysign(distance, pairs.wins - pairs.losses)
 
 
-#: The functions that return the margin of the first item of each pair over the second.
+#: Functions that return the margin of the first item of each pair over the second.
 MARGINS = {"difference": _difference, "log_odds": _log_odds, "probit": _probit}
 
 
 class LeastSquares(ComparisonStructure):
-    """Thurstone-Mosteller least squares: scores whose differences fit the margins of pairs best.
+    """Thurstone-Mosteller least squares: scores with differences closest to the margins of pairs.
 
     Parameters
     ----------
     margin : {"difference", "log_odds", "probit"}, default="log_odds"
-        The margin A_ij of item i over item j, from the total weights w_ij and w_ji with which each
-        was preferred to the other:
+        The margin A_ij of item i over item j, where w_ij is the total weight of preferences of i
+        over j:
 
         - ``"difference"``: (w_ij - w_ji) / (w_ij + w_ji);
         - ``"log_odds"``: log((w_ij + c) / (w_ji + c)), as in the Bradley-Terry-Luce model;
         - ``"probit"``: the normal quantile of (w_ij + c) / (w_ij + w_ji + 2 c), as in Thurstone's
           model.
     smoothing : float, default=0.5
-        The number c > 0. It is not used by ``"difference"``.
+        The number c > 0. ``"difference"`` does not use it.
     weighted : bool, default=False
-        Whether the square of a pair is weighted by w_ij + w_ji. Otherwise all pairs that were
-        compared have the same weight.
+        Whether the squared error of a pair is weighted by w_ij + w_ji. Otherwise all compared pairs
+        have the same weight.
 
     Notes
     -----
     The scores minimise the sum over the compared pairs of (A_ij - (s_i - s_j))^2, equation (22) of
-    Duchi et al., and are centred at 0 on each connected component of the comparisons. The margins
-    depend on how often a pair is compared through c only. As judgements become more, the scores
-    therefore recover the order of a Bradley-Terry-Luce or Thurstone model with the margin of this
-    model, however unequally often pairs are compared, as long as the comparisons connect all items.
-    For other margins this is only true if all pairs are compared.
+    Duchi et al., and are centred at 0 on each connected component of the comparisons. Apart from c,
+    the margins do not depend on how often a pair is compared. With the margin of a
+    Bradley-Terry-Luce or Thurstone model, and comparisons that connect all items, the scores
+    therefore recover the order of the model with a growing number of judgements. With other
+    margins, this needs comparisons of all pairs.
 
     References
     ----------
@@ -285,7 +287,7 @@ class LeastSquares(ComparisonStructure):
 
     Examples
     --------
-    Items a and c were never compared; their scores follow from b:
+    Items a and c were never compared. Their scores follow from comparisons with b:
 
     >>> from sklearn_rankcal.aggregation import LeastSquares
     >>> from sklearn_rankcal.aggregation._judgements import Judgements

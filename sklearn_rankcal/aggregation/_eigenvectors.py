@@ -1,4 +1,4 @@
-"""Structures that are eigenvectors: Saaty's principal eigenvector, and rank centrality."""
+"""Structures from eigenvectors: Saaty's principal eigenvector and rank centrality."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
 from sklearn_rankcal.utils._typing import Bools, Floats
 
-#: Largest relative change of an entry in the last step of a power iteration. The error that is left
-#: is larger by the factor 1 / (1 - g), where g is the share of the error that a step leaves.
+#: Largest relative change of an entry in the last step of a power iteration. The remaining error is
+#: larger by the factor 1 / (1 - g), where a step multiplies the error by g.
 _TOLERANCE = 1e-13
-_DENSE = 200  # largest component whose balance equations are solved as a dense matrix
+_DENSE = 200  # largest component that is solved as a dense matrix
 
 
 class PrincipalEigenvector(ComparisonStructure):
-    """Saaty's principal eigenvector of the matrix of the ratios of preferences.
+    """Saaty's principal eigenvector of the matrix of preference ratios.
 
     Parameters
     ----------
     smoothing : float, default=0.5
-        The number c > 0 that is added to both sides of each comparison.
-    added_to : {"counts", "fractions", "conditional"}, default="counts"
-        What c is added to, as in `LogOdds`.
+        The number c > 0 added to both sides of each pair.
+    added_to : {"counts", "fractions", "conditional"}, default="counts" The quantity that c is added
+    to, as in `LogOdds`.
     max_iter : int, default=1000
         The largest number of steps of the power iteration.
 
@@ -48,12 +48,12 @@ class PrincipalEigenvector(ComparisonStructure):
 
     Notes
     -----
-    The matrix A of a query has the ratios A_jl = (P_jl + c) / (P_lj + c), where P_jl is what
-    `added_to` says, and 1 on the diagonal and for pairs that were not compared. The scores are the
-    logarithms of its eigenvector with positive entries, centred at 0 on each connected component of
-    the comparisons. If A_jl = exp(s_j - s_l) for all pairs, they are s. With ``"counts"``, they
-    therefore recover the scores of a Bradley-Terry-Luce model as judgements become more, if all
-    pairs are compared.
+    The matrix A of a query has the ratios A_jl = (P_jl + c) / (P_lj + c), where `added_to` defines
+    P_jl, and 1 on the diagonal and for pairs without comparisons. The scores are the logarithms of
+    its eigenvector with positive entries, centred at 0 on each connected component of the
+    comparisons. If A_jl = exp(s_j - s_l) for all pairs, the scores are s. With ``"counts"``, they
+    therefore recover the scores of a Bradley-Terry-Luce model with a growing number of judgements,
+    if all pairs are compared.
 
     References
     ----------
@@ -94,7 +94,7 @@ class PrincipalEigenvector(ComparisonStructure):
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
         name = type(self).__name__
         warn_not_converged(name, unfinished, rows, queries, queries, self.max_iter)
-        # centre each connected component, whose number each item has
+        # centre each connected component
         labels = number_components(pairs.first, pairs.second, queries.n_rows, "weak")
         scores = np.log(vector)
         mean = np.bincount(labels, scores) / np.bincount(labels)
@@ -104,20 +104,20 @@ class PrincipalEigenvector(ComparisonStructure):
 def _perron(
     pairs: ComparedPairs, ratio: Floats, queries: Queries, max_iter: int
 ) -> tuple[Floats, Bools]:
-    """Return the Perron vectors of all queries, and which of them have not converged.
+    """Return the Perron vectors of all queries, and which did not converge.
 
     The array has shape (n_rows,), in grouped layout. The entries of a query add up to its size.
     """
     n = queries.n_rows
     shape = (n, n)
-    # what A has beyond the ones: above and below the diagonal
+    # A minus a matrix of ones, above and below the diagonal
     above = coo_array((ratio - 1, (pairs.first, pairs.second)), shape=shape).tocsr()
     below = coo_array((1 / ratio - 1, (pairs.second, pairs.first)), shape=shape).tocsr()
     grouped = Queries(queries.offsets)
 
     def step(x: Floats) -> Floats:
-        # A + (m / 2) I, where m is the growth of the last step, also converges fast if other
-        # eigenvalues of A have the same modulus as the largest.
+        # m is the growth of the last step. The shift A + (m / 2) I also converges fast if other
+        # eigenvalues of A have the modulus of the largest.
         product = grouped.repeat(grouped.sum(x)) + above @ x + below @ x
         growth = grouped.sum(product) / grouped.sum(x)
         return product + grouped.repeat(growth / 2) * x
@@ -128,7 +128,7 @@ def _perron(
 def _iterate(
     step: Callable[[Floats], Floats], parts: Queries, max_iter: int
 ) -> tuple[Floats, Bools]:
-    """Repeat a step from 1, scaled to mean 1 in each part, and return the parts that change."""
+    """Iterate from 1, scaled to mean 1 in each part, and return the parts that still change."""
     x = np.ones(parts.n_rows)
     changing = np.ones(parts.n_queries, dtype=bool)
     for _ in range(max_iter):
@@ -142,13 +142,12 @@ def _iterate(
 
 
 class RankCentrality(ComparisonStructure):
-    """Rank centrality: how often a random walk from losers to winners visits each item.
+    """Rank centrality: the stationary distribution of a random walk from losers to winners.
 
     Parameters
     ----------
     smoothing : float, default=0.5
-        The number c > 0 that is added to both sides of each comparison, which keeps the walk from
-        being trapped.
+        The number c > 0 added to both sides of each pair. It keeps the walk from being trapped.
     max_iter : int, default=10000
         The largest number of steps of the power iteration for large queries.
 
@@ -160,10 +159,10 @@ class RankCentrality(ComparisonStructure):
     Notes
     -----
     The walk moves from item i to a compared item j at the rate (w_ji + c) / (w_ij + w_ji + 2 c),
-    where w_ij is the total weight with which i was preferred to j. The scores are the logarithms of
-    its stationary distribution, centred at 0 on each connected component of the comparisons. As
-    judgements become more, they converge to those of a Bradley-Terry-Luce model, however unequally
-    often pairs are compared, as long as the comparisons connect all items.
+    where w_ij is the total weight of preferences of i over j. The scores are the logarithms of its
+    stationary distribution, centred at 0 on each connected component of the comparisons. If the
+    comparisons connect all items, they converge to the scores of a Bradley-Terry-Luce model with a
+    growing number of judgements, even if some pairs are compared more often than others.
 
     References
     ----------
@@ -212,13 +211,13 @@ class RankCentrality(ComparisonStructure):
 
 
 def _rates(pairs: ComparedPairs, smoothing: float) -> tuple[Floats, Floats]:
-    """Return the rates at which the walk moves to the first and to the second item of a pair."""
+    """Return the rates of moves to the first and to the second item of each pair."""
     total = pairs.total + 2 * smoothing
     return (pairs.wins + smoothing) / total, (pairs.losses + smoothing) / total
 
 
 def _solve_dense(graph: ComparisonGraph, to_first: Floats, to_second: Floats) -> Floats:
-    """Solve the balance equations of small components of similar sizes together."""
+    """Solve the balance equations of small components, in batches of similar size."""
     vector = np.ones(graph.n_nodes)
     parts, pairs = graph.parts, graph.pairs
     leaving = pairs.sum_over(to_second, to_first, graph.n_nodes)
@@ -236,13 +235,13 @@ def _solve_dense(graph: ComparisonGraph, to_first: Floats, to_second: Floats) ->
             pair += np.repeat(graph.pair_offsets[member] - before, counts)
             which = np.repeat(np.arange(len(block)), counts)
             one, other = place[pairs.first[pair]], place[pairs.second[pair]]
-            # Row j: what leaves item j equals what arrives from its neighbours.
+            # Row j: the outflow of item j equals the inflow from its neighbours.
             matrix = np.zeros((len(block), width, width))
             matrix[which, one, other] = -to_first[pair]
             matrix[which, other, one] = -to_second[pair]
             diagonal = np.arange(width)
             matrix[:, diagonal, diagonal] = np.where(real, leaving[block], 1.0)
-            # One equation follows from the others. Instead of it, the entries add up to 1.
+            # One equation is redundant. It is replaced: the entries add up to 1.
             matrix[:, 0, :] = real
             rhs = np.zeros((len(block), width, 1))
             rhs[:, 0] = 1.0

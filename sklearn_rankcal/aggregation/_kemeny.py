@@ -1,4 +1,4 @@
-"""`Kemeny`: the ranking of each query that contradicts the least weight of comparisons."""
+"""`Kemeny`: the ranking that contradicts the least weight of comparisons."""
 
 from __future__ import annotations
 
@@ -17,53 +17,52 @@ from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Up to this number of compared items, a query is considered as a whole, with many others at once.
+#: Up to this number of compared items, a query is solved as a whole, in batches.
 MAX_TOGETHER = 10
-#: Up to this number of items that ties and cycles connect, all best rankings are considered.
+#: Up to this number of items connected by ties and cycles, all best rankings are considered.
 MAX_CONNECTED = 16
 
 
 class BestRankings(NamedTuple):
-    """The rankings of each query that contradict the least weight, in row layout."""
+    """The optimal rankings of each query, in row layout."""
 
     ranks: Ints  # one of them
-    low: Ints  # the best and the worst position of each item in all of them,
+    low: Ints  # the best and the worst position of each item in all of them
     high: Ints
-    exact: Bools  # or, where this is False of a query, bounds of these positions
+    exact: Bools  # False for queries where `low` and `high` are only bounds
 
 
 class Kemeny(ComparisonStructure):
-    """The ranking of each query that contradicts the least weight of comparisons.
+    """The ranking that contradicts the least weight of comparisons.
 
-    A comparison is contradicted if the ranking puts its loser above its winner. The ranking is that
-    of `decode_preferences` for the sums of all comparisons. The score of an item is the number of
+    A ranking contradicts a comparison if it puts the loser above the winner. `decode_preferences`
+    computes the ranking from the sums of all comparisons. The score of an item is the number of
     items below it.
 
-    Often several rankings contradict the least weight. `aggregate` shows one of them: at each place
-    the item with the largest weight won minus the weight lost, of those that are next in some best
-    ranking, and the first in the order of the ids if several have the largest. It also says which
-    positions each item has in all of them. `scores` shows none: it takes the middle between the
-    best and the worst of these positions, so that items that can be exchanged have equal scores.
+    Often several rankings are optimal. `aggregate` returns one of them, and the best and the worst
+    position of each item in all of them. It fills the places from the top: of the items that come
+    next in some optimal ranking, it takes the one with the largest net weight (won minus lost), and
+    among equals the first by id. `scores` uses the middle between the best and the worst position:
+    items that can be exchanged get equal scores.
 
     Parameters
     ----------
     method : str, default="auto"
-        A method of `decode_preferences`. ``"exact"`` proves that no ranking contradicts less
-        weight. ``"auto"`` does the same if cycles of majorities connect at most 16 items, and
-        otherwise searches without a proof, and gives a lower bound.
+        A method of `decode_preferences`. ``"exact"`` finds and proves an optimal ranking.
+        ``"auto"`` does the same if cycles of majorities connect at most 16 items; otherwise it runs
+        a local search and reports a lower bound.
     time_limit : float, default=None
-        Seconds for each query. By default there is no limit, and ``"exact"`` refuses queries in
-        which cycles connect more than 100 items.
+        Time limit for each query in seconds. None means no limit; ``"exact"`` then raises an error
+        for queries in which cycles connect more than 100 items.
 
     Notes
     -----
-    The positions in all best rankings are known for ``"auto"`` and ``"exact"`` if majorities that
-    are tied or in a cycle connect at most 16 items, or any number of items without a cycle.
-    Otherwise they are bounds, and the scores are those of one ranking. Items without comparisons
-    are last.
+    ``"auto"`` and ``"exact"`` know the positions in all optimal rankings if tied or cyclic
+    majorities connect at most 16 items, or any number of items without a cycle. Otherwise the
+    positions are bounds, and the scores are from one ranking. Items without comparisons are last.
 
-    The problem is NP-hard, and ``"exact"`` can take arbitrarily long where cycles connect more than
-    16 items. The memory is O(r^2) for a query of r items.
+    The problem is NP-hard. ``"exact"`` can take very long if cycles connect more than 16 items. A
+    query of r items takes O(r^2) memory.
 
     References
     ----------
@@ -97,7 +96,7 @@ class Kemeny(ComparisonStructure):
     ) -> DecodeResult:
         """Rank the items; the objectives are the weights that the rankings contradict.
 
-        Where several rankings are equally good, the items in ascending order of `place` decide.
+        `place` in ascending order breaks ties between equally good rankings.
         """
         queries = preferences.queries
         queries.check_pairs_fit()
@@ -105,14 +104,14 @@ class Kemeny(ComparisonStructure):
         won, lost, margin = _of_each_pair(preferences)
         key = _by_net_wins(preferences) if place is None else place
         result = self._decoder().decode(margin, queries, lambda rows: key[rows], n_jobs)
-        # Of each pair, every ranking contradicts the smaller weight of the two directions.
+        # Every ranking contradicts at least the smaller weight of each pair.
         owner = PAIRS.owners(queries)
         unavoidable = np.bincount(owner, np.minimum(won, lost), queries.n_queries)
         result.objective = result.objective + unavoidable
         result.lower_bound = result.lower_bound + unavoidable
         compared = np.zeros(queries.n_rows)
         compared[winner[weight > 0]] = compared[loser[weight > 0]] = queries.n_rows
-        # The items without comparisons can be anywhere, so that moving them down costs nothing.
+        # Items without comparisons can be anywhere: moving them down costs nothing.
         result.ranks = queries.rank(queries.sort(compared - result.ranks))
         return result
 
@@ -131,9 +130,9 @@ class Kemeny(ComparisonStructure):
     def decode_board(
         self, preferences: Preferences, ids: NDArray[Any], n_jobs: int | None = None
     ) -> tuple[DecodeResult, BestRankings | None]:
-        """Rank the items, whatever their order and that of the judgements.
+        """Rank the items, independently of the order of items and judgements.
 
-        The ranks are those of one best ranking. The best rankings are None if the method is not
+        The ranks are from one best ranking. The best rankings are None unless the method is
         ``"auto"`` or ``"exact"``.
         """
         place = _by_net_wins(preferences, ids)
@@ -146,12 +145,11 @@ class Kemeny(ComparisonStructure):
     def _best_rankings(
         self, preferences: Preferences, ranks: Ints, place: Ints, limit: int
     ) -> BestRankings | None:
-        """Find the positions in all best rankings, of which `ranks` are one.
+        """Find the positions in all best rankings, given the `ranks` of one of them.
 
-        `limit` is the largest number of items connected by ties and cycles to do it for.
-
-        Of the best rankings, the one returned is the first in the lexicographic order of `place`
-        where ties and cycles connect few items, and `ranks` elsewhere.
+        The exact positions are found if ties and cycles connect at most `limit` items. The returned
+        ranking is then the first best ranking in the lexicographic order of `place`, otherwise
+        `ranks`.
         """
         if self.method not in ("auto", "exact"):
             return None
@@ -169,7 +167,7 @@ class Kemeny(ComparisonStructure):
         low[alone] = queries.repeat(n_compared + 1)[alone]
         high[alone] = queries.repeat(queries.sizes)[alone]
         exact = np.ones(queries.n_queries, dtype=bool)
-        # A loop over sizes and numbers of compared items, which are the first in the ranking.
+        # A loop over sizes and numbers of compared items. Compared items are first in the ranking.
         kinds = np.unique(np.column_stack([queries.sizes, n_compared]), axis=0)
         for r, m in kinds[kinds[:, 1] > 1].tolist():
             member = np.flatnonzero((queries.sizes == r) & (n_compared == m))
@@ -178,13 +176,13 @@ class Kemeny(ComparisonStructure):
                 net = PAIRS.matrices(margin[starts[some][:, None] + np.arange(r * (r - 1) // 2)], r)
                 inside = queries.offsets[some][:, None] + np.arange(r)
                 order = np.argsort(position[inside], axis=1)[:, :m]
-                # Where all majorities agree with the ranking, there is no other as good.
+                # If all majorities agree with the ranking, it is the only best one.
                 ordered = _take(net, order)
                 open_ = ~(ordered[:, *np.triu_indices(m, 1)] > 0).all(axis=1)
                 if not open_.any():
                     continue
                 some, inside = some[open_], inside[open_]
-                # The compared items in the order of `place`, in which the first is preferred.
+                # The compared items in the order of `place`, which breaks ties.
                 order = np.take_along_axis(inside, order[open_], axis=1)
                 order = np.take_along_axis(order, np.argsort(key[order], axis=1), axis=1)
                 net = _take(net[open_], order - inside[:, :1])
@@ -199,12 +197,12 @@ class Kemeny(ComparisonStructure):
 
 
 def _by_net_wins(preferences: Preferences, ids: NDArray[Any] | None = None) -> Ints:
-    """Place all items by the weight won minus the weight lost, and then by their ids or rows."""
+    """Order all items by weight won minus weight lost, then by id or row."""
     queries, n = preferences.queries, preferences.n_rows
     won = np.bincount(preferences.winner, preferences.weight, n)
     lost = np.bincount(preferences.loser, preferences.weight, n)
     net = won - lost
-    # Sums of weights that are equal can differ by rounding, which makes them one level.
+    # Equal sums of weights can differ by rounding: these form one level.
     size = np.where(_size_of_terms(preferences.weight) > 0, won + lost, 0.0)
     size = queries.broadcast(queries.max(size))
     order = queries.sort(net)
@@ -218,7 +216,7 @@ def _by_net_wins(preferences: Preferences, ids: NDArray[Any] | None = None) -> I
 
 
 def _size_of_terms(terms: Floats, axis: Any = None) -> Floats:
-    """The size of the terms of sums for `exceeds`, 0 for whole numbers, whose sums are exact."""
+    """The size of the terms of sums for `exceeds`; 0 for integers, which have exact sums."""
     size = np.abs(terms).sum(axis=axis)
     whole = (terms == np.rint(terms)).all(axis=axis) & (size < 2.0**52)
     return np.where(whole, 0.0, size)
@@ -250,10 +248,10 @@ def _of_each_pair(preferences: Preferences) -> tuple[Floats, Floats, Floats]:
 
 
 def others_are_as_good(preferences: Preferences, order: Ints) -> bool | None:
-    """Return whether another ranking contradicts as little weight, or None if no move finds one.
+    """Return whether another ranking contradicts as little weight; None if no move finds one.
 
-    `order` are rows of one query, best first, that contradict the least weight. This is for
-    rankings of which `BestRankings` does not know all positions.
+    `order` has the rows of one query in an optimal order, best first. For rankings with positions
+    that `BestRankings` does not know exactly.
     """
     queries = preferences.queries
     q = int(queries.codes[order[0]])
@@ -265,33 +263,33 @@ def others_are_as_good(preferences: Preferences, order: Ints) -> bool | None:
         return True
     size = _size_of_terms(net)
     upper = np.triu(net, 1)
-    down = ~exceeds(upper.cumsum(axis=1), 0.0, size)  # move an item below the next ones
-    up = ~exceeds(upper[::-1].cumsum(axis=0)[::-1], 0.0, size)  # and above those before it
+    down = ~exceeds(upper.cumsum(axis=1), 0.0, size)  # move an item below the items that follow
+    up = ~exceeds(upper[::-1].cumsum(axis=0)[::-1], 0.0, size)  # and above the items before it
     return True if np.triu(down | up, 1).any() else None
 
 
 def best_positions(net: Floats) -> tuple[Ints, Ints, Ints]:
-    """Return ranks of one ranking of least weight, and the best and worst positions in all of them.
+    """Return the ranks of one optimal ranking, and the best and worst positions in all of them.
 
-    `net` (n_problems, r, r) is the weight for the item of a row minus that for the one of a column.
-    The contradicted weight is, up to a constant, half the sum of net[i, j] over the pairs with i
-    below j. Let f(S) be the least part of it for the items of a set S on top, and g(S) that for the
-    others below them. Item j is directly below the set S in a best ranking if f(S), the cost of j
-    there, and g(S with j) add up to the least weight. The first item that can be next is taken at
-    each place. The cost is O(2^r r) for each problem.
+    `net` (n_problems, r, r) is the weight for the row item minus the weight for the column item. Up
+    to a constant, the contradicted weight is half the sum of net[i, j] over the pairs with i below
+    j. Let f(S) be its minimum for the items of a set S on top, and g(S) its minimum for the
+    remaining items below S. Item j is directly below the set S in an optimal ranking if f(S), the
+    cost of j there, and g(S with j) add up to the least weight. The first item that can be next is
+    taken at each place. The cost is O(2^r r) for each problem.
     """
     n, r = net.shape[:2]
     rounding = _size_of_terms(net, axis=(1, 2))
     sets = np.arange(1 << r)
     member = (sets[:, None] >> np.arange(r)) & 1
-    # the weight that is contradicted if the next item below the set is that of the column
+    # the contradicted weight if the column item is next below the set
     cost = (net.sum(axis=1)[:, None, :] - member.astype(np.float64) @ net) / 2
     size = member.sum(axis=1)
     layers = [sets[size == k] for k in range(r + 1)]
     every, bits = np.arange(r), 1 << np.arange(r)
     f, g = np.full((2, n, 1 << r), np.inf)
     f[:, 0] = g[:, -1] = 0.0
-    for layer in layers[1:]:  # what is not computed yet is infinite
+    for layer in layers[1:]:  # infinite until computed
         before = layer[:, None] ^ bits
         f[:, layer] = (f[:, before] + cost[:, before, every]).min(axis=2)
     for layer in layers[-2::-1]:
@@ -314,10 +312,10 @@ def best_positions(net: Floats) -> tuple[Ints, Ints, Ints]:
 
 
 def _positions_of_parts(net: Floats, position: Ints, limit: int) -> tuple[Ints, Ints, Ints, bool]:
-    """Do the same for one query with many items, if possible; the last value says whether it was.
+    """Do the same for one query with many items; the last value tells whether it was possible.
 
     `position` is the position of each item in a best ranking. An item with a strict majority over
-    each item of another part is above all of them in each best ranking.
+    each item of another part is above all of them in every best ranking.
     """
     part = connected_components(net >= 0, connection="strong")[1]
     shown, low, high, exact = position.copy(), position.copy(), position.copy(), True
@@ -330,7 +328,7 @@ def _positions_of_parts(net: Floats, position: Ints, limit: int) -> tuple[Ints, 
             found = best_positions(inner[None])
             shown[items], low[items], high[items] = (start + values[0] for values in found)
             continue
-        # A majority between items that no cycle connects is contradicted by no best ranking.
+        # No best ranking contradicts a majority between items that no cycle connects.
         cycle = connected_components(inner > 0, connection="strong")[1]
         forced = (inner > 0) & (cycle[:, None] != cycle)
         exact &= len(np.unique(cycle)) == len(items)

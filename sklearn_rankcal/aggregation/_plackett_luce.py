@@ -1,4 +1,4 @@
-"""`PlackettLuce`: maximum likelihood of scores for orders, partial orders and selections."""
+"""`PlackettLuce`: maximum likelihood for orders, partial orders and selections."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class PlackettLuce(MaximumLikelihood):
 
     Notes
     -----
-    In the model, the best item of an order is chosen among its items with probabilities
-    proportional to w_i = exp(s_i), then the next among those that remain, and so on. Tied items
-    stand for all orders of them. If D is a tier, and W the total weight of the lower tiers, the
-    items of D precede the lower ones with probability
+    In the model, the best item of an order is chosen with probability proportional to w_i =
+    exp(s_i), then the next from the remaining items, and so on. A tie means that any order of the
+    tied items is possible. If D is a tier and W the total weight of the lower tiers, the items of D
+    precede the lower items with probability
 
         integral over u in (0, 1) of product over i in D of (1 - u^(w_i / W)),
 
-    which is w_i / (w_i + W) for a single item, and is computed with a relative error below 1e-9.
-    Items that the order does not list do not take part in it. A selection from a shown list is an
-    order of two tiers. Judgements that are plain comparisons have the likelihood of `BradleyTerry`.
+    which is w_i / (w_i + W) for a single item. The relative error of the integral is below 1e-9.
+    Items that the order does not list do not enter its likelihood. A selection from a shown list is
+    an order of two tiers. Pairwise comparisons have the likelihood of `BradleyTerry`.
 
-    As there, the likelihood has a maximum on a connected component if and only if chains lead from
-    every item to each other one in which each was above the next in an order (Hunter, assumption
-    1), scores of each component are centred at 0, and items that were not compared have the score
-    0.
+    As in `BradleyTerry`, the likelihood of a connected component has a maximum if and only if
+    chains of items, each above the next in some order, lead from every item to every other item
+    (Hunter, 2004, assumption 1). Scores of each component are centred at 0. Items without
+    comparisons have the score 0.
 
     References
     ----------
@@ -86,7 +86,7 @@ class PlackettLuce(MaximumLikelihood):
 
 
 class OrderTiers(NamedTuple):
-    """The tiers of orders that have at least two of them."""
+    """The tiers of orders with at least two tiers."""
 
     item: Ints  # of all tiers, best first in each judgement
     sizes: Ints  # items of each tier
@@ -125,10 +125,10 @@ def _read_tiers(judgements: Any) -> OrderTiers:
 
 
 def _components(tiers: OrderTiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
-    """Return the rows by component, their partition, and which parts are strongly connected.
+    """Return the rows by component, their partition, and whether each is strongly connected.
 
-    An item points to those below it in an order. It is enough to join each tier with the next one
-    through an auxiliary node.
+    An item points to the items below it in an order. It is enough to join consecutive tiers through
+    an auxiliary node.
     """
     lowest = tiers.is_lowest
     highest = np.roll(lowest, 1)
@@ -150,7 +150,7 @@ def _components(tiers: OrderTiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
 
 
 class _State(NamedTuple):
-    """What the second derivatives need of the scores."""
+    """Functions of the scores that the second derivatives need."""
 
     weight: Floats  # of each entry, relative to the best item of its judgement
     below: Floats  # total weight of the lower tiers, for each tier
@@ -268,7 +268,7 @@ class _OrderLikelihood:
             result += pull * inner - np.repeat(taken, tiers.sizes) * weight
             return self.to_nodes(result) + self.ridge * v
 
-        # The preconditioner is the diagonal without the terms of second order in the weights.
+        # The preconditioner is the diagonal without second-order terms in the weights.
         terms = pull.copy()
         terms[entry] += singles
         for (_, entries), block in zip(self.tied, blocks, strict=True):
@@ -289,9 +289,9 @@ class _OrderLikelihood:
 def tier_nodes(m: int) -> Floats:
     """Return the logarithms s of the quadrature nodes for tiers of m items.
 
-    As a function of s = log(t), the integrand is log-concave and analytic, so that the trapezoidal
-    rule converges faster than any power of its step. The step follows the width of a gamma density
-    of m + 1 degrees. What is cut off below t = exp(-25) is at most 1.4e-11 of the integral.
+    As a function of s = log(t), the integrand is log-concave and analytic. The trapezoidal rule
+    therefore converges faster than any power of its step. The step follows the width of a gamma
+    density of m + 1 degrees. The part below t = exp(-25) is at most 1.4e-11 of the integral.
     """
     step = 0.33 / np.sqrt(1 + m / 6)
     return np.arange(-25.0, np.log(m + 14 * np.sqrt(m) + 40), step)
@@ -300,12 +300,12 @@ def tier_nodes(m: int) -> Floats:
 def tier_probabilities(z: Floats) -> tuple[Floats, Floats, Floats]:
     """Compute log P, its gradient and the negative of its Hessian matrix, for several tiers.
 
-    P is the probability that all m items of a tier precede all lower items, in any order. With the
-    weights w_i of the items, W of the lower items together, and z_i = log(w_i / W), it is the
+    P is the probability that all m items of a tier precede all lower items, in any order. With
+    weights w_i of the items, total weight W of the lower items, and z_i = log(w_i / W), P is the
     integral over t > 0 of exp(-t) product over i of (1 - exp(-exp(z_i) t)): items arrive at rates
-    w_i, and t is the first arrival among the lower ones, in units of 1 / W. The relative error is
-    below 1e-9. `z` has shape (n_tiers, m). The time is O(n_tiers m^2 n_nodes), with about 100 nodes
-    for m = 2, and the square root of m as many for more.
+    w_i, and t is the first arrival of a lower item, in units of 1 / W. The relative error is below
+    1e-9. `z` has shape (n_tiers, m). The time is O(n_tiers m^2 n_nodes), with about 100 nodes for m
+    = 2, growing with the square root of m.
     """
     n, m = z.shape
     s = tier_nodes(m)

@@ -403,7 +403,7 @@ def test_kemeny_shows_a_best_ranking_and_all_positions(together, monkeypatch):
         np.testing.assert_array_equal(result.best_high, positions.max(axis=0))
         several += len(positions) > 1
         assert ("in best" in str(result)) == (len(positions) > 1)
-        assert ("all others contradict more" in str(result)) == (len(positions) == 1)
+        assert ("all other rankings contradict more" in str(result)) == (len(positions) == 1)
     assert 100 < several < 240
 
 
@@ -522,8 +522,8 @@ def test_the_text_of_kemeny_says_what_is_proved():
     pairs = [random.permutation(30)[:2].tolist() for _ in range(400)]
     lines = str(aggregate(pairs, "kemeny")).splitlines()
     assert lines[2].startswith("every ranking contradicts at least ")
-    assert lines[2].endswith('aggregate(judgements, Kemeny("exact")) can find a proof')
-    assert "it is proved" in str(aggregate(pairs, Kemeny("exact")))
+    assert lines[2].endswith('aggregate(judgements, Kemeny("exact")) may find a proof')
+    assert "proved optimal" in str(aggregate(pairs, Kemeny("exact")))
 
 
 def test_a_query_of_one_item_has_no_score_and_no_warning():
@@ -595,7 +595,7 @@ def test_a_structure_that_returns_nonsense_is_named():
         def _scores(self, preferences, n_judgements):
             return np.zeros(1)
 
-    with pytest.raises(ValueError, match=r"Short returned scores of shape \(1,\) for 2 items"):
+    with pytest.raises(ValueError, match=r"Short.scores must return shape \(2,\), .*; got \(1,\)"):
         aggregate([("a", "b")], Short())
 
 
@@ -644,7 +644,7 @@ def test_links_connect_what_comparisons_connect(ties):
 
 def test_groups_that_do_not_exist():
     result = aggregate([("a", "b"), ("a", "b")], NetWins(), ["x", "y"])
-    with pytest.raises(ValueError, match="Pass group="):
+    with pytest.raises(ValueError, match="as group="):
         result.rows_of()
     with pytest.raises(ValueError, match="There is no query 'z'"):
         result.rows_of("z")

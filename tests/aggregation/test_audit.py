@@ -62,8 +62,8 @@ def partial(judge, lead, a, b):
     [
         ("position", {"position": 0.4}, "as if its score were"),
         ("cycles", {"cycle": 0.5}, "cyclic"),
-        ("opposed judges", {"strange": against}, "1 of 60 vote against all others: 3 "),
-        ("random judges", {"strange": at_random, "n": 12000}, "as if at random: 3 "),
+        ("opposed judges", {"strange": against}, "1 of 60 judges contradict all others: 3 "),
+        ("random judges", {"strange": at_random, "n": 12000}, "look random: 3 "),
         ("partial judges", {"strange": partial, "n": 12000}, "3 for 'm5'"),
         ("few votes", {"n": 70, "judges": 40}, "Too few votes"),
         ("first place", {"gap": 0.05, "tied": 0.0}, "would be first instead of"),

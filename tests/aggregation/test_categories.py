@@ -346,7 +346,7 @@ def test_texts_say_the_spread_and_the_votes():
     assert f"the spread between them is {board.category_spread:.3g}" in text
     assert all(f"c{k} {count:,}" in text for k, count in enumerate(counts))
     assert text.startswith("2 categories, ") and "category 'c0':" in text and "quer" not in text
-    with pytest.raises(ValueError, match=r"There are 2 categories\. Pass group="):
+    with pytest.raises(ValueError, match=r"There are 2 categories\. Pass the id of one"):
         board.rows_of()
     with pytest.raises(ValueError, match="There is no category 'c9'"):
         board.rows_of("c9")
@@ -384,7 +384,7 @@ def test_what_cannot_be_used_is_refused(options, match):
 
 def test_votes_that_cannot_be_pooled_are_refused():
     pairs, two = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "b")], [0, 1, 0, 1, 0]
-    with pytest.raises(ValueError, match="do not connect 'c' with most other items"):
+    with pytest.raises(ValueError, match="No votes connect 'c' with most other items"):
         aggregate_categories(Judgements.from_pairs(pairs), two)
     with pytest.raises(ValueError, match="does not support weighted or faded votes"):
         aggregate_categories(Judgements.from_pairs(pairs, weight=[1, 2, 1, 1, 1]), two)

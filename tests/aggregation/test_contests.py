@@ -218,7 +218,7 @@ def test_weights_are_no_numbers_of_votes():
     twice = aggregate(read(frame, count=np.full(300, 2)), intervals="robust")
     narrower = (twice.score_high - twice.score_low) / (plain.score_high - plain.score_low)
     assert_allclose(narrower, np.sqrt(0.5), rtol=0.02)
-    with pytest.raises(ValueError, match="weights of these votes for numbers"):
+    with pytest.raises(ValueError, match="weights of these votes as numbers"):
         aggregate(read(frame, weight=np.full(300, 2.0)), intervals="information")
     assert aggregate(read(frame, count=np.full(300, 2)), intervals="information") is not None
 
@@ -710,7 +710,7 @@ def test_predictions_from_features_and_what_cannot_be_predicted():
     for call, match in (
         (lambda: board.predict_vote("a", "d"), "no item 'd'"),
         (lambda: board.predict_vote("a", "b", {"price": 1}), "no covariate 'price'"),
-        (lambda: board.rescale().predict_vote("a", "b"), "before they are rescaled"),
+        (lambda: board.rescale().predict_vote("a", "b"), "before rescale"),
         (lambda: aggregate(pairs, "borda").predict_vote("a", "b"), "needs the scores of BradleyTerry or PlackettLuce"),
     ):
         with pytest.raises(ValueError, match=match):

@@ -454,7 +454,7 @@ def test_a_single_judge():
 
 
 def test_judges_without_resamples_are_refused():
-    with pytest.raises(ValueError, match=r"n_resamples is 0. Pass n_resamples=1000 as well"):
+    with pytest.raises(ValueError, match=r"n_resamples is 0. Pass n_resamples=1000"):
         aggregate(votes_of_judges(20), resample="judges")
 
 

@@ -227,7 +227,7 @@ def test_ties_can_be_objects():
 
 
 def test_errors_name_the_function_that_is_needed():
-    with pytest.raises(ValueError, match=r"Read orders of several items by Judgements.from_orders"):
+    with pytest.raises(ValueError, match=r"Use Judgements.from_orders for orders of several items"):
         aggregate([["a", "b", "c"]])
     with pytest.raises(TypeError, match=r"Judgements.from_pairs\(pairs, tied=tied\)"):
         aggregate([("a", "b")], tied=[True])

@@ -479,7 +479,7 @@ def test_structures_tend_to_the_truth_of_their_model_and_not_of_the_other():
     "structure", [CascadeSatisfaction(), InversePropensity(), ClickThroughRate()]
 )
 def test_structures_take_clicks_only(structure):
-    with pytest.raises(TypeError, match=r"takes clicks: pass read_clicks\(labels\)"):
+    with pytest.raises(TypeError, match=r"needs clicks: pass read_clicks\(labels\)"):
         structure.scores(click_labels([[0]], [1], [0]))
 
 
@@ -495,12 +495,12 @@ def test_structures_take_clicks_only(structure):
         (InversePropensity([1, np.nan]), r"in \(0, 1\].*position 2 is nan"),
         (InversePropensity([[1, 0.5]]), "1-D"),
         (InversePropensity([]), "1-D"),
-        (InversePropensity("known"), "or 'estimate'; got 'known'"),
+        (InversePropensity("known"), "must be 'estimate' or an array.*got 'known'"),
         (InversePropensity([1, 0.5], clip=0.5), "clip must be None or a finite number >= 1"),
         (InversePropensity([1, 0.5], clip=np.inf), "clip must be None or a finite number >= 1"),
         (
             InversePropensity([1]),
-            "A session shows 2 documents, but there are propensities of 1 pos",
+            "A session shows 2 documents, but there are only 1 propensities",
         ),
     ],
 )

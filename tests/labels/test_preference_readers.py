@@ -85,7 +85,7 @@ def matrix_of(judgements):
 def test_preflib_files_that_were_cut_short(tmp_path, header):
     path = tmp_path / "a.soi"
     path.write_text(f"# NUMBER ALTERNATIVES: 2\n{header}\n2: 1,2\n1: 2,1\n")
-    with pytest.warns(UserWarning, match=f"states '{header}', but its orders make [23]. Was the"):
+    with pytest.warns(UserWarning, match=f"states '{header}', but its orders have [23]. The file"):
         Judgements.from_preflib(path)
 
 

@@ -235,7 +235,7 @@ def test_a_leaderboard_of_one_query_of_several_and_items_without_a_score():
     orders = [["$a$", "b" * 60], ["c", "d"]]
     judgements = Judgements.from_orders(orders, groups=["x", "y"], unlisted="ignore")
     result = aggregate(judgements, "borda", n_resamples=5)
-    with pytest.raises(ValueError, match="Pass group="):
+    with pytest.raises(ValueError, match="as group="):
         plot_aggregate(result)
     ax = plot_aggregate(result, "x")
     ax.figure.canvas.draw()  # dollars are no formula
