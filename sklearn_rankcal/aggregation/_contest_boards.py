@@ -37,27 +37,27 @@ from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Items up to which linear programs find the scores that move with effects without a bound.
+#: Up to this number of items, linear programs find the scores that move with unbounded effects.
 _MOST_MOVED = 100
 
 
 class Coefficient(NamedTuple):
-    """The effect of a covariate, or the parameter of ties, in units of the scores.
+    """The effect of a covariate or of the position, or the parameter of ties.
 
     Attributes
     ----------
     name : str
         The name of the covariate, ``"position"`` or ``"ties"``.
     value : float
-        The estimate. A vote in which the covariate is larger by 1 is won by the first item as if
-        its score were larger by this number.
+        The estimate, in units of the scores. A covariate that is larger by 1 has the same effect on
+        a vote as a score of the first item that is larger by `value`.
     standard_error, low, high : float
-        The standard error, and the ends of the interval; NaN without intervals. The middle of the
-        interval is the estimate minus its bias (Cox and Snell, 1968), which is not small where
-        items have few votes. An end is infinite where the votes do not bound the effect, because a
-        larger one would make none of them less likely, or if a single judge carries it.
+        The standard error and the ends of the interval; NaN without intervals. The interval is
+        centred at the estimate minus its bias (Cox and Snell, 1968), which can be large if items
+        have few votes. An end is infinite if the votes do not bound the effect, or if it rests on a
+        single judge.
     group : object
-        The query.
+        The query id.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Board(NamedTuple):
     fit: ContestFit
     rows: Ints
     names: tuple[str, ...]
-    map: csr_array  # (n_items, n_parameters); the scores are this times the parameters
+    map: csr_array  # (n_items, n_parameters); scores = matrix @ parameters
     X: Floats  # the covariates of the contests
     contests: Contests  # of items numbered from 0
 
@@ -83,19 +83,19 @@ class Board(NamedTuple):
         return np.asarray(self.map @ self.fit.weights)
 
     def of_scores(self, covariance: Floats) -> Floats:
-        """Return the covariance of the scores, given that of the parameters."""
+        """Return the covariance of the scores, from the covariance of the parameters."""
         return np.asarray(self.map @ covariance @ self.map.T)
 
 
 class BoardIntervals(NamedTuple):
-    """Intervals of all queries, in grouped layout as those of the bootstrap."""
+    """Intervals of all queries, in grouped layout."""
 
     score_low: Floats
     score_high: Floats
     rank_low: Ints
     rank_high: Ints
     above: Floats
-    first: Floats  # of each query the probability that its best item is above all others
+    first: Floats  # for each query, the probability that its best item is above the rest
     errors: list[ScoreErrors]
     effects: list[EffectErrors]
 
@@ -103,21 +103,24 @@ class BoardIntervals(NamedTuple):
 class EffectErrors(NamedTuple):
     """The errors of the effects of one query.
 
-    `covariance` is that of all parameters, `error` the standard error of each effect, and `below`
-    and `beyond` are how far its interval reaches: without end if a single judge carries it.
+    `covariance` is for all parameters, and `error` is the standard error of each effect. `below`
+    and `beyond` are the lengths of its interval on both sides, infinite if it rests on a single
+    judge.
     """
 
     covariance: Floats
     error: Floats
     below: Floats
     beyond: Floats
-    judges: tuple[Floats, Floats] | None  # how many carry each item and each effect
+    judges: (
+        tuple[Floats, Floats] | None
+    )  # the effective number of judges of each item and each effect
 
 
 def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) -> list[Board]:
     """Fit the model to the contests of each query.
 
-    Without `merge`, contests are fitted one by one, so that they have a judge each.
+    Without `merge`, equal contests are not merged, and each contest has its judge.
     """
     contests = contests_of(judgements)
     queries = judgements.queries
@@ -128,7 +131,7 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     order = query if one else np.argsort(query, kind="stable")
     ends = np.append(0, np.cumsum(np.bincount(query, minlength=queries.n_queries)))
     boards = []
-    for q in range(queries.n_queries):  # a loop over queries, each with a model of its own
+    for q in range(queries.n_queries):  # a loop over queries, each with its own model
         mine: Any = slice(None) if one else order[ends[q] : ends[q + 1]]
         start, n = int(queries.offsets[q]), int(queries.sizes[q])
         local = contests.take(mine)
@@ -165,7 +168,7 @@ def fit_board(
     merge: bool,
     effect_ridge: Floats | None = None,
 ) -> Board:
-    """Fit the model to the contests of one query, whose items are these rows."""
+    """Fit the model to the contests of one query, with items in these rows."""
     n = len(rows)
     part, ridge = penalties_of(contests, n, structure)
     if not structure.own_effects:
@@ -255,10 +258,10 @@ def intervals_of(
 
 
 def open_scores(board: Board, mean: Floats) -> tuple[Bools, Bools]:
-    """Return which scores can fall, and which can rise, together with effects without a bound.
+    """Return which scores can fall, and which can rise, with unbounded effects.
 
-    `mean` has in each row the weights of the items in the mean that a score is relative to. False
-    for all of more than 100 items with effects of their own.
+    Scores are relative to a mean; row i of `mean` has the weights of the items in the mean of item
+    i. False for more than 100 items with own effects.
     """
     recession = board.fit.recession
     if recession is None or (board.fit.own_effects and len(mean) > _MOST_MOVED):
@@ -270,7 +273,7 @@ def open_scores(board: Board, mean: Floats) -> tuple[Bools, Bools]:
 
 
 def main_part(parts: Ints) -> Ints:
-    """Return the items of the part that has more than half of the compared items, or none."""
+    """Return the items of the part with more than half of the compared items, or none."""
     main = np.flatnonzero(parts == 1)
     return main if 2 * len(main) > np.count_nonzero(parts) else main[:0]
 
@@ -280,8 +283,8 @@ def errors_of(
 ) -> tuple[ScoreErrors, EffectErrors]:
     """Return the errors of the scores and of the effects of one query.
 
-    With judges, robust errors are those of judges. `level` is the confidence level at which the
-    ends of items with few votes are exact.
+    Robust errors are clustered by judge, if judges are known. `level` is the confidence level of
+    the exact intervals for items with few votes.
     """
     fit, contests, n = board.fit, board.contests, board.fit.n_items
     inverse = fit.inverse()
@@ -291,7 +294,7 @@ def errors_of(
         covariance, shares = robust_covariance(judgements, fit, contests, inverse)
         if shares is not None:
             degrees, judges = np.concatenate(shares.degrees()), shares.numbers()
-        # the weight of a vote is not a number of votes
+        # weights are not numbers of votes
         inverse = inverse * float(fit.votes.squares.sum() / fit.votes.counts.sum())
     low, high, shared = exact_excess(fit, level)
     information = board.of_scores(inverse)
@@ -321,9 +324,9 @@ def errors_of(
 def robust_covariance(
     judgements: Judgements, fit: ContestFit, contests: Contests, inverse: Floats
 ) -> tuple[Floats, JudgeShares | None]:
-    """Return the covariance of the parameters that is robust to judges, or else to votes.
+    """Return the robust covariance of the parameters, clustered by judge if judges are known.
 
-    `inverse` is the covariance by the information.
+    `inverse` is the inverse of the information.
     """
     if judgements.judge is None:
         return sandwich(inverse, fit.meat()), None
@@ -340,9 +343,9 @@ def _effect_errors(
     judges: tuple[Floats, Floats] | None,
     level: float,
 ) -> EffectErrors:
-    """Return the errors of effects, given the covariances of all parameters of both kinds.
+    """Return the errors of effects, given both covariances of all parameters.
 
-    Where few judges carry an effect, its variance has the `spread` of their own effects at least.
+    If an effect rests on few judges, its variance is at least the `spread` of their own effects.
     """
     n = fit.n_items
     error = np.sqrt(np.maximum(np.diag(covariance)[n:], 0.0))
@@ -378,7 +381,7 @@ def coefficients_of(
             most = found.effects[q].error
             if not _is_unbounded(fit, found.errors[q].block):
                 biases = fit.bias(found.effects[q].covariance)
-                # a larger one is no approximation
+                # a larger bias is not a useful approximation
                 biases[n:] = np.clip(biases[n:], -most, most)
         for k, name in enumerate(names):
             value = float(fit.weights[n + k])
@@ -391,7 +394,7 @@ def coefficients_of(
                 ends = open_interval(fit, k, (low, high), level)
                 if found.effects[q].judges is None:
                     low = high = value
-                # votes of few judges are not as many votes
+                # votes of few judges are not independent
                 low, high = min(low, value, ends[0]), max(high, value, ends[1])
                 error = np.inf if np.isinf([low, high]).any() else error
             listed.append(Coefficient(name, value, error, low, high, ids[q]))
@@ -399,7 +402,7 @@ def coefficients_of(
 
 
 def _is_unbounded(fit: ContestFit, block: Ints) -> bool:
-    """Return whether the likelihood has no maximum, and no penalty is there instead.
+    """Return whether the likelihood has no maximum and there is no penalty.
 
     `block` are the strongly connected components of the items.
     """
@@ -408,7 +411,7 @@ def _is_unbounded(fit: ContestFit, block: Ints) -> bool:
 
 
 def wins_of(contests: Contests) -> tuple[Ints, Ints]:
-    """Return the wins of all contests, of which a tie is one in each direction."""
+    """Return the wins of all contests; a tie is a win in each direction."""
     first, second, outcome, *_ = contests
     winner, loser = np.where(outcome == 1, second, first), np.where(outcome == 1, first, second)
     tied = outcome == 2

@@ -1,4 +1,4 @@
-"""Votes with what else is known of them: who was shown first, covariates, and times."""
+"""Details of votes: who was shown first, covariates and times."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The name of the advantage of the item that is shown first, or plays at home.
+#: The covariate of the item that is shown first or plays at home.
 POSITION = "position"
 
 
 class VoteDetails(NamedTuple):
-    """What is known of each vote beside its items, the winner and the judge.
+    """Details of votes, in addition to items, winner and judge.
 
     Attributes
     ----------
     second_won : ndarray of bool of shape (n_votes,)
-        Whether the winner is the second of the two items. False for ties.
+        Whether the second item won. False for ties.
     covariates : ndarray of shape (n_votes, n_covariates)
-        Positive numbers speak for the first item.
+        Positive values favour the first item.
     names : tuple of str
         The name of each covariate.
     time : ndarray of shape (n_votes,) or None
-        When each vote was made.
+        The time of each vote.
     """
 
     second_won: Bools
@@ -44,7 +44,7 @@ class VoteDetails(NamedTuple):
         )
 
     def extend(self, n: int) -> VoteDetails:
-        """Add n votes for the first item, of covariates that are 0."""
+        """Add n votes for the first item, with covariates of 0."""
         new = np.zeros((n, self.covariates.shape[1]))
         return self._replace(
             second_won=np.append(self.second_won, np.zeros(n, dtype=bool)),
@@ -56,9 +56,9 @@ class VoteDetails(NamedTuple):
 class Contests(NamedTuple):
     """Votes as contests between a first and a second item.
 
-    `outcome` is 0 if the first item won, 1 if the second did, and 2 for a tie; `weight` is how much
-    each contest counts in all, `square` the sum of the squared weights of the votes that it stands
-    for, and `judgement` its number in the judgements.
+    `outcome` is 0 if the first item won, 1 if the second did, and 2 for a tie; `weight` is the
+    total weight of a contest, `square` the sum of the squared weights of its votes, and `judgement`
+    its number in the judgements.
     """
 
     first: Ints
@@ -82,7 +82,7 @@ def has_covariates(judgements: Any) -> bool:
 
 
 def is_weighted(judgements: Any) -> bool:
-    """Whether some votes count more than others, which is not because they were made more often."""
+    """Whether some votes have a larger weight than others, regardless of counts."""
     if judgements.orders is not None or judgements.comparisons.weight is None:
         return False
     _, _, weight, offsets = judgements.comparisons
@@ -91,15 +91,15 @@ def is_weighted(judgements: Any) -> bool:
 
 
 def contests_of(judgements: Any) -> Contests:
-    """Read judgements as contests of two items; raise ValueError if some are anything else.
+    """Read judgements as contests of two items; raise ValueError for other judgements.
 
     Without details, the first item is the winner, or the first of a tie.
     """
     if judgements.orders is not None:
         raise ValueError(
-            "These judgements are orders or selections. Audits, next comparisons, covariates, ties "
-            "as data and intervals without resamples need votes between two items. Intervals of "
-            "orders come from resamples: n_resamples=1000."
+            "These judgements are orders or selections. Audits, next comparisons, "
+            "covariates, models of ties and intervals without resamples need votes between "
+            "two items. For intervals of orders, pass n_resamples=1000."
         )
     winner, loser, weight, offsets = judgements.comparisons
     n = judgements.n_judgements
@@ -112,9 +112,9 @@ def contests_of(judgements: Any) -> Contests:
         tied &= weight[start[pair]] == weight[second]
     if (sizes > 2).any() or (sizes == 0).any() or not tied.all():
         raise ValueError(
-            "Audits, next comparisons, covariates, ties as data and intervals without resamples "
-            "need judgements of one vote each. Leave out judgement=, and pass the person or "
-            "session as judge=."
+            "Audits, next comparisons, covariates, models of ties and intervals without "
+            "resamples need judgements of one vote each. Leave out judgement=, and pass the "
+            "person or session as judge=."
         )
     first, second = winner[start], loser[start]
     outcome = np.zeros(n, dtype=np.int64)
@@ -135,7 +135,7 @@ def contests_of(judgements: Any) -> Contests:
 def read_details(
     second_won: Bools, covariates: Any, position: Any, time: Any, n: int
 ) -> VoteDetails:
-    """Read what a user knows of n votes."""
+    """Read the details of n votes."""
     columns: list[Floats] = []
     names: list[str] = []
     if not isinstance(position, bool | np.bool_) or position:
@@ -148,7 +148,7 @@ def read_details(
         names += found
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise ValueError(f"Two covariates are called {sorted(twice)[0]!r}.")
+        raise ValueError(f"Two covariates have the name {sorted(twice)[0]!r}.")
     joined = np.hstack(columns) if columns else np.zeros((n, 0))
     return VoteDetails(second_won, joined, tuple(names), read_time(time, n))
 
@@ -162,7 +162,9 @@ def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2:
-        raise ValueError(f"{name} must be a table, one column each; it has shape {table.shape}.")
+        raise ValueError(
+            f"{name} must be a table with one column each; it has shape {table.shape}."
+        )
     own = columns is not None
     names = [str(c) for c in columns] if own else [f"x{k}" for k in range(table.shape[1])]  # type: ignore[union-attr]
     read = []
@@ -171,14 +173,14 @@ def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
             column = read_numbers(table[:, k], f"{name} {title!r}")
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"{name} {title!r} must be numbers: {error} Turn categories into columns of 0 and "
-                "1, for example by pandas.get_dummies."
+                f"{name} {title!r} must be numbers: {error} Convert categories to columns of "
+                "0 and 1, for example with pandas.get_dummies."
             ) from error
         bad = ~np.isfinite(column)
         if bad.any():
             raise ValueError(
-                f"{name} {title!r} is {column[bad][0]} in {counted(bad.sum(), 'row')}, first in "
-                f"row {int(np.argmax(bad))}. Drop these rows, or fill in the numbers."
+                f"{name} {title!r} is {column[bad][0]} in {counted(bad.sum(), 'row')}, first "
+                f"in row {int(np.argmax(bad))}. Drop these rows, or fill in values."
             )
         read.append(column)
     return np.column_stack(read) if read else np.zeros((len(table), 0)), names
@@ -193,13 +195,14 @@ def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tupl
     """Return the features of each item from a frame whose index holds the ids."""
     if not hasattr(features, "columns") or not hasattr(features, "index"):
         raise TypeError(
-            "item_features must be a pandas data frame with the ids of the items as its index, as "
-            "frame.set_index('item') makes of a column and series.to_frame() of a series; got "
+            "item_features must be a pandas data frame with the ids of the items as its "
+            "index. Use frame.set_index('item') for a column of ids, or series.to_frame() "
+            "for a series; got "
             f"{type(features).__module__.partition('.')[0]}.{type(features).__name__}."
         )
     ids = read_ids(features.index, "the index of item_features")
     if len(number_ids(ids, "the index of item_features")[1]) < len(ids):
-        raise ValueError("The index of item_features has an id twice.")
+        raise ValueError("The index of item_features has duplicate ids.")
     place = {value: k for k, value in enumerate(ids.tolist())}
     unused = place.keys() - items.tolist()
     missing = [item for item in items.tolist() if item not in place]
@@ -213,16 +216,16 @@ def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tupl
     if unused:
         example = next(value for value in place if value in unused)
         warn(
-            f"item_features has {counted(len(unused), 'item')} that the votes do not have, such as "
-            f"{show_id(example)}. They are left out. Pass items=features.index to rank them too; "
-            "BradleyTerry(own_effects=False) gives them scores."
+            f"item_features has {counted(len(unused), 'item')} without votes, such as "
+            f"{show_id(example)}. They are dropped. To rank them too, pass "
+            "items=features.index; BradleyTerry(own_effects=False) gives them scores."
         )
     values, names = read_columns(features, "item_features")
     return values[[place[item] for item in items.tolist()]], tuple(names)
 
 
 def _read_position(position: Any, n: int) -> Floats:
-    """Return 1 where the first item has the advantage, -1 where the second has it, else 0."""
+    """Return 1 if the first item has the advantage, -1 if the second has it, else 0."""
     if isinstance(position, bool | np.bool_):
         return np.ones(n)
     array = np.asarray(position)
@@ -230,10 +233,12 @@ def _read_position(position: Any, n: int) -> Floats:
     halves = array.dtype.kind == "b" and array.any() and not array.all()
     if texts or halves:
         raise ValueError(
-            f"position has {'text' if texts else 'booleans'}, but must say for each vote which "
-            "item has the advantage: 1 is the first, -1 the second and 0 neither. If a column "
-            "names the item that plays at home: position = (home == first).astype(int) - "
-            "(home == second).astype(int)."
+            (
+                f"position has {'text' if texts else 'booleans'}, but must be 1 if the first "
+                "item has the advantage, -1 if the second has it, and 0 otherwise. If a column "
+                "names the item at home, pass position=(home == first).astype(int) - (home == "
+                "second).astype(int)."
+            )
             + ("" if texts else " If False is neutral ground, pass position.astype(int).")
         )
     values = read_numbers(position, "position")
@@ -242,7 +247,7 @@ def _read_position(position: Any, n: int) -> Floats:
     if not known.all():
         k = int(np.argmin(known))
         raise ValueError(
-            "position must be True, or for each vote 1 (the first item has the advantage), -1 (the "
-            f"second has it) or 0 (none has it); row {k} has {values[k]:g}."
+            "position must be True, or 1 (the first item has the advantage), -1 (the second "
+            f"has it) or 0 (neither) for each vote; row {k} has {values[k]:g}."
         )
     return values

@@ -1,4 +1,4 @@
-"""Scores that are log-odds: predicted votes, and Elo's scale."""
+"""Functions of scores that are log-odds: predicted votes, and Elo's scale."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Points per unit of a score, and the score of the mean item where there is no anchor.
+#: Points per unit of a score, and the score of the mean item without an anchor.
 SCALES = {"elo": (400 / np.log(10), 1000.0), "logit": (1.0, 0.0)}
-#: Structures whose scores are log-odds.
+#: Structures with log-odds as scores.
 LOGITS = ("BradleyTerry", "PlackettLuce", "LeastSquares")
 
 
 class VoteProbabilities(NamedTuple):
-    """The probabilities that the first item of a vote wins, of a tie, and that the second wins.
+    """Probabilities of the results of a vote: the first item wins, a tie, the second item wins.
 
-    `tie` is None if there are ties, and the model takes each for half a win of both items.
+    `tie` is None if the data have ties and the model counts a tie as half a win for each item.
     """
 
     first: float
@@ -39,7 +39,7 @@ class VoteProbabilities(NamedTuple):
 def predict_vote(
     lead: float, board: Board | None, judgements: Judgements, q: int, covariates: dict[str, Any]
 ) -> VoteProbabilities:
-    """Predict a vote of query q in which the score of the first item is larger by `lead`.
+    """Predict a vote of query q, where `lead` is the score difference of the two items.
 
     `board` is the fit of the query, if it has covariates or ties.
     """
@@ -65,7 +65,7 @@ def predict_vote(
 
 
 def _has_ties(judgements: Judgements, q: int) -> bool:
-    """Whether some votes of a query are ties: pairs of opposite comparisons of the same weight."""
+    """Whether a query has ties: pairs of opposite comparisons of the same weight."""
     if judgements.orders is not None:
         return False
     try:
@@ -80,8 +80,8 @@ def read_scale(method: Structure, scale: str) -> tuple[float, float]:
     check_choice(scale, "scale", SCALES)
     if type(method).__name__ not in LOGITS:
         raise ValueError(
-            f"The scores of {method!r} are not log-odds, so that they have no points on this "
-            f"scale. Those of {', '.join(LOGITS)} are."
+            f"The scores of {method!r} are not log-odds and cannot be rescaled. Use one of "
+            f"{', '.join(LOGITS)}."
         )
     return SCALES[scale]
 
@@ -90,7 +90,7 @@ def read_anchor(anchor: Any) -> tuple[Any, float]:
     """Return the item and its score."""
     if not isinstance(anchor, tuple) or len(anchor) != 2:
         raise ValueError(
-            f"anchor must be a pair (item, score), like ('owl', 1000); got {anchor!r}."
+            f"anchor must be a pair (item, score) such as ('owl', 1000); got {anchor!r}."
         )
     item, value = anchor
     if isinstance(value, bool | str) or not np.isscalar(value) or not np.isfinite(value):
@@ -115,7 +115,7 @@ def relative_intervals(
     `held` is the row of the anchor of each query.
 
     The likelihood bounds the difference from above if a chain of wins leads from the anchor to the
-    item, and from below if one leads from the item to the anchor.
+    item, and from below if a chain leads from the item to the anchor.
     """
     low, high = scores.copy(), scores.copy()
     for one, error, row in zip(boards, errors, held, strict=True):  # a loop over queries

@@ -1,4 +1,4 @@
-"""AggregatedLoss: judgements -> subsets -> structure -> targets of a loss -> their mean."""
+"""`AggregatedLoss`: judgements -> subsets -> structure -> targets of a loss -> their mean."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 Gains = str | Callable[[Floats], Floats]
-#: What `AggregatedLoss.aggregated_gains` has computed of judgements that are still in use.
+#: Results of `AggregatedLoss.aggregated_gains` for judgements that are still in use.
 _KNOWN_GAINS: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
-#: What a user passes as `y` for structures that take these judgements.
+#: The function that makes `y` for structures of each kind of judgements.
 LABELS_OF = {
     "comparisons": "preference_labels(pairs, groups)",
     "orders": "preference_labels(pairs, groups)",
@@ -37,47 +37,47 @@ LABELS_OF = {
 
 
 class AggregatedLoss(Loss):
-    """A loss whose labels are aggregated from many partial judgements of each query.
+    """Learn from labels that are aggregated from partial judgements of each query.
 
     Learning from single comparisons, orders or clicks is not consistent (Duchi, Mackey and Jordan,
-    2013, theorems 2 and 3). This loss takes k judgements of a query at a time. A structure turns
-    them into one score per document, and the wrapped loss turns the scores into targets. `fit`
-    learns their mean over the subsets of k judgements. :ref:`partial_preferences` is about its
-    use.
+    2013, theorems 2 and 3). This loss takes subsets of k judgements of a query. A structure turns
+    each subset into one score per document, and the wrapped loss turns the scores into targets.
+    `fit` learns the mean of the targets over subsets. See :ref:`partial_preferences`.
 
     Parameters
     ----------
     loss : str or Loss, default="ndcg"
-        A loss on scores, whose labels are the aggregated gains. A name stands for the loss with
+        A loss on scores. Its labels are the aggregated gains. A name means the loss with
         ``gain="linear"`` if it has a gain, and with ``max_relevance=1`` for ``"err"``.
     structure : str or Structure, default="log_odds"
-        The structure function, a key of `STRUCTURES` or an object.
+        A key of `STRUCTURES` or a structure object.
     subset_size : int, "auto" or "all", default="auto"
-        The number k of judgements that are aggregated at a time; a query with fewer has one term.
-        ``"auto"`` is `auto_subset_size`. ``"all"`` aggregates all judgements of a query at once.
+        The number k of judgements in a subset. A query with fewer judgements has one subset.
+        ``"auto"`` means `auto_subset_size`. ``"all"`` means one subset with all judgements of the
+        query.
     n_subsets : int, default=50
-        At least so many subsets of each query are drawn if there are too many to take all.
+        Minimum number of random subsets of each query, if not all subsets are taken.
     gain : {"auto", "identity"} or callable, default="auto"
-        How scores become the labels of the wrapped loss. ``"auto"`` uses `Structure.gains`. A
-        callable maps an array of scores to an array of labels and must not decrease.
+        How to convert scores to labels of the wrapped loss. ``"auto"`` uses `Structure.gains`. A
+        callable maps an array of scores to an array of labels, and must be nondecreasing.
     random_state : int or RandomState, default=0
         Determines the subsets.
 
     Attributes
     ----------
     takes_judgements : bool
-        True. `fit` needs the labels of `click_labels` if the structure takes clicks, and those of
+        True. `fit` needs labels from `click_labels` if the structure uses clicks, and from
         `preference_labels` otherwise.
 
     Notes
     -----
-    If the wrapped loss is calibrated for labels that are certain, and the score of the structure
-    tends to a limit as k grows (assumption A), the ranker is consistent if k grows more slowly than
-    the square root of the number of judgements (theorem 4). Surrogates that compare utilities in
-    pairs, such as ``"ranknet"``, need ``subset_size="all"``.
+    The ranker is consistent if the wrapped loss is calibrated for labels without noise, the score
+    of the structure converges as k grows (assumption A), and k grows more slowly than the square
+    root of the number of judgements (theorem 4). Surrogates that compare utilities in pairs, such
+    as ``"ranknet"``, need ``subset_size="all"``.
 
-    `score` and validation queries aggregate all judgements of each query. Documents without a score
-    have weight 0 in `fit`, and gain 0 in `score`.
+    `score` and early stopping aggregate all judgements of each query. Documents without a score
+    have weight 0 in `fit` and gain 0 in `score`.
 
     References
     ----------
@@ -126,7 +126,7 @@ class AggregatedLoss(Loss):
         return self._inner().greater_is_better
 
     def per_query(self, ranking: Ranking, labels: Any) -> Floats:
-        """Compute the measure of the wrapped loss for the gains of all judgements together."""
+        """Compute the measure of the wrapped loss for the gains of all judgements."""
         return self._inner().per_query(ranking, self.aggregated_gains(labels))
 
     def defined(self, labels: Any, queries: Queries) -> Bools:
@@ -154,28 +154,28 @@ class AggregatedLoss(Loss):
         if not isinstance(self.loss, str):
             return get_loss(self.loss)
         named = get_loss(self.loss)
-        # Of ERR, the gain y / max_relevance is then the probability itself.
+        # For ERR, the gain y / max_relevance is then the probability itself.
         known = {"gain": "linear", "max_relevance": 1.0}
         return named.set_params(**{k: v for k, v in known.items() if k in named.get_params()})
 
     # ---------------------------------------------------------------- labels
 
     def read(self, y: Any, n_rows: int | None = None) -> tuple[Judgements | Clicks, Queries | None]:
-        """Read the judgements that the structure takes, and the queries of the rows."""
+        """Read the judgements for the structure, and the queries of the rows."""
         takes = get_structure(self.structure).takes
         read = read_clicks if takes == "clicks" else Judgements.from_labels
         judgements = read(y, n_rows)
         return judgements, judgements.queries
 
     def check(self, labels: Any) -> None:
-        """Check the parameters, and that the judgements are those that the structure takes."""
+        """Check the parameters and the kind of judgements."""
         inner, structure = self._inner(), get_structure(self.structure)
         structure.check()
         if inner.space.is_pairwise:
             raise ValueError(
-                f"AggregatedLoss needs a loss on scores; {type(inner).__name__} learns pairs of "
-                "documents. The targets of 'pd' are linear in the judgements: pass "
-                "y=preference_labels(...) with loss='pd' itself, which adds up all judgements."
+                f"AggregatedLoss needs a loss on scores, but {type(inner).__name__} learns "
+                "pairs of documents. Pass loss='pd' itself with y=preference_labels(...), "
+                "which adds up all judgements."
             )
         check_count(self.n_subsets, "n_subsets")
         k = self.subset_size
@@ -197,17 +197,17 @@ class AggregatedLoss(Loss):
             inner.check(self.aggregated_gains(labels))
         except ValueError as error:
             raise ValueError(
-                f"{error} (The labels of {inner!r} are the gains that {structure!r} computes. "
-                "Another structure, another loss, or gain=<function of scores> can be the remedy.)"
+                f"{error} (The labels of {inner!r} are gains computed by {structure!r}. Try "
+                "another structure, another loss, or gain=<function of scores>.)"
             ) from error
 
     def resolve(self, relevance: Any) -> Loss:
-        """Return a copy of the loss, with the parameters that depend on data set."""
+        """Return a copy of the loss with its data-dependent parameters set."""
         self.check(relevance)
         made = get_structure(self.structure)
         structure: str | Structure = made.resolve(relevance)
         if structure is made:
-            structure = self.structure  # for which `check` has kept the gains
+            structure = self.structure  # `check` has cached the gains for it
         resolved = clone(self).set_params(
             structure=structure, subset_size=self._size(relevance) or "all"
         )
@@ -220,7 +220,7 @@ class AggregatedLoss(Loss):
 
     def _kept_gains(self, judgements: Any) -> Floats:
         """Compute the gains for all judgements once; NaN for documents without a score."""
-        # Objects are compared by identity. They are kept, so that no other gets their address.
+        # Objects are compared by identity. Keeping them prevents reuse of their address.
         made_by = (self.structure, self.gain)
         known = _KNOWN_GAINS.setdefault(judgements, [])
         for other, gains in known:
@@ -246,18 +246,17 @@ class AggregatedLoss(Loss):
         values = read_numbers(self.gain(scores[known]), "the return value of gain")
         if values.shape != (int(known.sum()),) or not np.isfinite(values).all():
             raise ValueError(
-                "gain must return one finite number for each score; it returned an array of shape "
-                f"{values.shape}."
+                f"gain must return one finite number per score; it returned shape {values.shape}."
             )
         gains[known] = values
         return gains
 
     def query_weight(self, labels: Any, queries: Queries) -> Floats | None:
-        """Return the weights of queries of the wrapped loss, for the gains of all judgements."""
+        """Return the query weights of the wrapped loss, for the gains of all judgements."""
         return self._inner().query_weight(self.aggregated_gains(labels), queries)
 
     def row_weight(self, labels: Any, queries: Queries) -> Floats:
-        """Weigh queries by their judgements, with mean 1, and documents without a score by 0."""
+        """Weight queries by their judgements, with mean 1, and documents without a score by 0."""
         number = labels.per_query
         weight = queries.broadcast(number / number[number > 0].mean())
         return np.where(np.isnan(self._kept_gains(labels)), 0.0, weight)
@@ -265,12 +264,12 @@ class AggregatedLoss(Loss):
     # ---------------------------------------------------------------- targets
 
     def encode(self, relevance: Any, queries: Queries) -> Floats:
-        """Compute the targets of the wrapped loss for all judgements of each query together."""
+        """Compute the targets of the wrapped loss for all judgements of each query."""
         encoded: Floats = self._inner().encode(self.aggregated_gains(relevance), queries)
         return encoded
 
     def training_targets(self, relevance: Any, queries: Queries) -> Floats:
-        """Compute the mean of the targets over subsets of the judgements, 0 where there is none."""
+        """Compute the mean of the targets over subsets of the judgements; 0 without a target."""
         return np.nan_to_num(self.mean_targets(relevance).targets, nan=0.0)
 
     def mean_targets(self, judgements: Any) -> MeanTargets:
@@ -282,17 +281,16 @@ class AggregatedLoss(Loss):
         )
 
     def draws(self, labels: Any) -> RedrawnTargets:
-        """Return the targets of one subset of each query, and a function that draws others."""
+        """Return the targets of one subset of each query, and a function that draws more."""
         random = check_random_state(self.random_state)
         draw = SubsetDraws(labels, self._encoder(labels), self._size(labels), random)
         numbers = np.arange(labels.queries.n_queries)
         return RedrawnTargets(labels.queries.scatter(draw(numbers)), draw)
 
     def _encoder(self, judgements: Any) -> Callable[[Any], Floats]:
-        """Return the function from copies of queries to targets, NaN for those without a score.
+        """Return the function from copies of queries to targets; NaN without a score.
 
-        Relative normalizers move to the mean, and by the share, of the queries and not of the
-        copies.
+        Relative normalizers use the mean and the share of the queries, not of the copies.
         """
         inner = self._inner()
         encode: Callable[..., Any] = inner.training_targets
@@ -312,7 +310,7 @@ class AggregatedLoss(Loss):
         return encode_copies
 
     def _size(self, judgements: Any) -> int | None:
-        """Return the size of the subsets; None takes all judgements."""
+        """Return the size of the subsets; None means all judgements."""
         if self.subset_size == "all":
             return None
         if self.subset_size == "auto":
@@ -326,7 +324,7 @@ def auto_subset_size(judgements: Any) -> int:
     Parameters
     ----------
     judgements : Judgements or Clicks
-        n is the number of judgements of all queries together.
+        n is the number of judgements of all queries.
 
     Returns
     -------
@@ -335,8 +333,7 @@ def auto_subset_size(judgements: Any) -> int:
     Notes
     -----
     Theorem 4 of Duchi, Mackey and Jordan (2013) needs a size that grows more slowly than sqrt(n).
-    On comparisons drawn from the labels of MQ2008, this rule was within 1 % of the risk of the best
-    size.
+    On comparisons sampled from the labels of MQ2008, its risk was within 1 % of the best size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The dictionary `STRUCTURES`: from names to classes of structures."""
+"""The dictionary `STRUCTURES` of names and classes of structures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
 from sklearn_rankcal.utils._names import did_you_mean
 
-#: The structures by the names that `aggregate` and `AggregatedLoss` take.
+#: The structures by name, for `aggregate` and `AggregatedLoss`.
 STRUCTURES: dict[str, type[Structure]] = {
     "borda": Borda,
     "budgeted_borda": BudgetedBorda,
@@ -42,7 +42,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "kemeny": Kemeny,
 }
 
-#: Names that others use, and the nearest name in `STRUCTURES`.
+#: Other common names, and the nearest name in `STRUCTURES`.
 _OTHER_NAMES = {
     "bradley_terry": "btl",
     "bradley_terry_luce": "btl",
@@ -59,16 +59,17 @@ _OTHER_NAMES = {
 
 
 def get_structure(structure: str | Structure) -> Structure:
-    """Make a structure from a name. An object with a ``scores`` method is returned unchanged.
+    """Make a structure from a name.
 
     Parameters
     ----------
     structure : str or Structure
-        A key of `STRUCTURES`, or an object.
+        A key of `STRUCTURES`, or an object with a ``scores`` method.
 
     Returns
     -------
     structure : Structure
+        A new structure, or the object unchanged.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def get_structure(structure: str | Structure) -> Structure:
 
 
 def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure:
-    """Do what `get_structure` does, with errors in the words of the caller."""
+    """Do the same as `get_structure`, with error messages of the caller."""
     if isinstance(structure, str):
         if structure in STRUCTURES:
             return STRUCTURES[structure]()
@@ -97,11 +98,11 @@ def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure
 
 
 def read_model(judgements: Any, method: Any, level: Any) -> tuple[BradleyTerry, float]:
-    """Return the model for votes of one query, and the confidence level, or raise ValueError."""
+    """Return the checked model for votes of one query, and the confidence level."""
     structure = make_structure(method, "method", ["btl"])
     structure.check()
     if not isinstance(structure, BradleyTerry) or not structure.own_effects:
-        raise ValueError(f"method must be BradleyTerry with own effects; got {structure!r}.")
+        raise ValueError(f"method must be BradleyTerry with own_effects=True; got {structure!r}.")
     if not isinstance(judgements, Judgements) or judgements.queries.n_queries > 1:
         raise ValueError("judgements must be Judgements of one query, made without groups=.")
     if not 0 < float(level) < 1:

@@ -1,4 +1,4 @@
-"""Subsets of the judgements of each query, as copies of the query, for U-statistics of order k."""
+"""Subsets of the judgements of each query, for U-statistics of order k."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: From judgements about copies of queries to the targets of their documents, NaN without a score.
+#: Function from judgements of copies of queries to targets of documents, NaN without a score.
 Encode = Callable[[Any], Floats]
 
 #: Rows of the copies in a block.
@@ -31,13 +31,13 @@ class SubsetPlan(NamedTuple):
 
 
 def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> SubsetPlan:
-    """Decide how many subsets of k judgements (None: all at once) of each query are taken."""
+    """Decide how many subsets of k judgements (None: all) of each query are taken."""
     n = np.asarray(n_judgements, dtype=np.int64)
     size = n if k is None else np.minimum(n, k)
     per_round = np.where(size > 0, n // np.maximum(size, 1), 0)
-    # A single round has all subsets if there is one, or if each has one judgement.
+    # One round has all subsets if there is only one, or if each has one judgement.
     exact = (size == n) | (size == 1)
-    # Two rounds at least, because the differences between rounds show how uncertain the mean is.
+    # At least two rounds: their differences give the standard error of the mean.
     rounds = np.where(exact, 1, np.maximum(2, -(-n_subsets // np.maximum(per_round, 1))))
     # Few subsets are listed. `listed` is small, because a query with many judgements has many.
     for m, s in set(zip(n[~exact].tolist(), size[~exact].tolist(), strict=True)):
@@ -50,13 +50,13 @@ def plan(n_judgements: Ints, k: int | None, n_subsets: int) -> SubsetPlan:
 
 
 def expand_counts(judgements: Any) -> Any:
-    """Repeat each judgement as often as its count says, because a subset takes single ones."""
+    """Repeat each judgement by its count, because subsets contain single judgements."""
     if judgements.count is None:
         return judgements
     numbers = np.repeat(np.arange(judgements.n_judgements), judgements.count.astype(np.int64))
     queries = np.arange(judgements.queries.n_queries)
     expanded = judgements.resample(numbers, judgements.query[numbers], queries)
-    # `resample` puts the rows of each query next to each other; here they must stay where they are.
+    # `resample` groups the rows by query, but here they must stay in place.
     if judgements.queries.order is not None:
         expanded = expanded.take_rows(
             judgements.queries.scatter(np.arange(judgements.queries.n_rows)), judgements.queries
@@ -68,7 +68,7 @@ def expand_counts(judgements: Any) -> Any:
 def subset_blocks(
     judgements: Any, plan: SubsetPlan, random: np.random.RandomState
 ) -> Iterator[tuple[Any, Ints, bool]]:
-    """Yield copies of queries with one subset each, their queries, and whether the round ends."""
+    """Yield copies of queries with one subset each, their queries, and whether a round ends."""
     order = np.argsort(judgements.query, kind="stable")
     counts = np.bincount(judgements.query, minlength=judgements.queries.n_queries)
     starts = np.cumsum(counts) - counts
@@ -101,7 +101,7 @@ def _divide(
     kept = place < (size * per_round)[owner]
     number = place // np.maximum(size, 1)[owner]
     first = np.cumsum(per_round) - per_round
-    source = shuffled[kept]  # the query of a place and of what is shuffled into it is the same
+    source = shuffled[kept]  # shuffling stays within queries
     taken = order[starts[queries][owner[source]] + place[source]]
     return taken, (first[owner] + number)[kept], np.repeat(queries, per_round)
 
@@ -127,7 +127,7 @@ def _list_subsets(
 def _blocks(
     judgements: Any, taken: Ints, copy: Ints, parent: Ints
 ) -> Iterator[tuple[Any, Ints, bool]]:
-    """Cut the copies of a round, in ascending order, into blocks of a bounded number of rows."""
+    """Split the copies of a round, in ascending order, into blocks of bounded size."""
     rows = np.cumsum(judgements.queries.sizes[parent])
     first = 0
     while first < len(parent):
@@ -141,11 +141,11 @@ def _blocks(
 
 
 def _sample(n: int, k: int, random: np.random.RandomState) -> Ints:
-    """Draw k different numbers below n, each set with the same probability."""
+    """Draw k different numbers below n, uniformly over all sets."""
     if 2 * k > n:
         return random.permutation(n)[:k]
-    # The numbers of a sequence of draws with replacement, in order of first appearance, are a
-    # sample without replacement.
+    # The distinct values of draws with replacement, in order of appearance, are a sample without
+    # replacement.
     found: dict[int, None] = {}
     while len(found) < k:
         found.update(dict.fromkeys(random.randint(n, size=k - len(found)).tolist()))
@@ -153,18 +153,18 @@ def _sample(n: int, k: int, random: np.random.RandomState) -> Ints:
 
 
 class MeanTargets(NamedTuple):
-    """The mean of the targets over subsets of the judgements of each query.
+    """Mean of the targets over subsets of the judgements of each query.
 
     Attributes
     ----------
     targets : ndarray of shape (n_documents,)
-        NaN for documents about which no subset says anything.
+        The mean targets; NaN for documents without a target in any subset.
     standard_error : ndarray of shape (n_documents,)
-        The standard error of the mean that comes from drawing subsets, 0 where all are taken.
+        Standard error of the mean from sampling subsets, 0 if all subsets are taken.
     exact : ndarray of bool of shape (n_queries,)
-        Whether all subsets of the query are taken.
+        Whether all subsets of the query were taken.
     n_subsets : ndarray of shape (n_queries,)
-        The number of subsets of the query.
+        Number of subsets of the query.
     """
 
     targets: Floats
@@ -178,12 +178,12 @@ def mean_over_subsets(
 ) -> MeanTargets:
     """Compute the mean of the targets over at least `n_subsets` subsets of each query, or all.
 
-    A size of None takes all judgements as a single subset.
+    A size of None means one subset with all judgements.
     """
     queries = judgements.queries
     single = expand_counts(judgements)
     planned = plan(np.bincount(single.query, minlength=queries.n_queries), size, n_subsets)
-    # sums over the subsets of a round, and over rounds the sums of its means and their squares
+    # sums over the subsets of a round, and sums over rounds of the means and squared means
     count, total, rounds, sums, squares = (np.zeros(queries.n_rows) for _ in range(5))
     for copies, parent, last in subset_blocks(single, planned, random):
         targets = encode(copies)
@@ -203,13 +203,13 @@ def mean_over_subsets(
         mean = sums / rounds
         variance = np.maximum(squares / rounds - mean**2, 0.0) / (rounds - 1)
     exact = queries.broadcast(planned.exact)
-    # A document that has a score in a single round leaves its error unknown.
+    # The error is unknown for a document with a score in only one round.
     error = np.where(exact, 0.0, np.where(rounds > 1, np.sqrt(variance), np.inf))
     return MeanTargets(mean, error, planned.exact, planned.per_round * planned.n_rounds)
 
 
 class SubsetDraws:
-    """Draw the targets of one subset of k judgements of each of some queries, in O(k) for each.
+    """Draw the targets of one subset of k judgements per query, in O(k) time each.
 
     The parameters are those of `mean_over_subsets`.
     """
@@ -229,8 +229,8 @@ class SubsetDraws:
         counts = self._counts[numbers]
         sizes = counts if self.size is None else np.minimum(counts, self.size)
         places = zip(self._starts[numbers], counts.tolist(), sizes.tolist(), strict=True)
-        # Drawing a few too many with replacement, and redrawing what is equal, takes O(k) unless k
-        # is nearly all; then all are permuted.
+        # Drawing some extra with replacement and redrawing duplicates takes O(k), unless k is
+        # nearly n; then permute all.
         taken = [start + _sample(n, k, self.random) for start, n, k in places]
         chosen = self._order[np.concatenate([*taken, np.zeros(0, dtype=np.int64)])]
         copy = np.repeat(np.arange(len(numbers)), sizes)

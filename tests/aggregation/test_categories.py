@@ -371,8 +371,8 @@ def bad(match, **options):
         bad("spread must be a number >= 0", spread=np.nan),
         bad("confidence_level must be between", confidence_level=1.0),
         bad("Unknown intervals 'bootstrap'. Known: information, robust", intervals="bootstrap"),
-        bad("must be BradleyTerry with own effects", method="borda"),
-        bad("must be BradleyTerry with own effects", method=BradleyTerry(own_effects=False)),
+        bad("must be BradleyTerry with own_effects=True", method="borda"),
+        bad("must be BradleyTerry with own_effects=True", method=BradleyTerry(own_effects=False)),
     ],
 )
 def test_what_cannot_be_used_is_refused(options, match):

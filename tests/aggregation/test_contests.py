@@ -264,7 +264,7 @@ def test_features_of_items_with_and_without_own_effects():
 def test_features_of_items_without_votes_are_left_out_with_a_warning_or_ranked():
     one, other = ["a", "b", "b", "a", "c"], ["b", "a", "c", "c", "a"]
     prices = pd.DataFrame({"price": [1.0, 8.0, 2.0, 4.0, 9.0]}, index=["a", "new", "b", "c", "z"])
-    with pytest.warns(UserWarning, match="has 2 items that the votes do not have, such as 'new'"):
+    with pytest.warns(UserWarning, match="has 2 items without votes, such as 'new'"):
         votes = Judgements.from_votes(one, other, one, item_features=prices)
     assert votes.items.tolist() == ["a", "b", "c"]
     method = BradleyTerry(own_effects=False)
@@ -364,7 +364,7 @@ def bad(match, error=ValueError, method="btl", **options):
         bad("'c' is nan in 1 row, first in row 3",
             covariates=pd.DataFrame({"c": np.where(np.arange(60) == 3, np.nan, 1.0)})),
         bad("'c' must be numbers", covariates=pd.DataFrame({"c": ["short"] * 60})),
-        bad("Two covariates are called 'position'",
+        bad("Two covariates have the name 'position'",
             covariates=pd.DataFrame({"position": np.arange(60)})),
         bad("covariates has 59 rows", covariates=np.ones((59, 1))),
         bad("row 2 has 2", position=np.arange(60) % 3),

@@ -480,8 +480,8 @@ def test_items_with_few_votes_are_not_tested():
         ({"at": "2026-01-01"}, "at must be a number, as the times of the votes are"),
         ({"at": 0}, "Only 0 items with at least 30 votes both before and after at=0"),
         ({"confidence_level": 2.0}, "confidence_level must be between"),
-        ({"method": "borda"}, "must be BradleyTerry with own effects"),
-        ({"method": BradleyTerry(own_effects=False)}, "must be BradleyTerry with own effects"),
+        ({"method": "borda"}, "must be BradleyTerry with own_effects=True"),
+        ({"method": BradleyTerry(own_effects=False)}, "must be BradleyTerry with own_effects=True"),
     ],
 )
 def test_what_cannot_be_tested_is_refused(options, match):
