@@ -152,11 +152,11 @@ class LogOdds(ComparisonStructure):
         The quantity that c is added to:
 
         - ``"counts"``: log((w_jl + c) / (w_lj + c)), where w_jl is the total weight of preferences
-        of item j over item l. As w_jl and w_lj grow, the effect of c disappears. - ``"fractions"``:
-        log((P_jl + c) / (P_lj + c)), where P_jl = w_jl / k is the fraction of
+          of item j over item l. As w_jl and w_lj grow, the effect of c disappears.
+        - ``"fractions"``: log((P_jl + c) / (P_lj + c)), where P_jl = w_jl / k is the fraction of
           the k judgements of the query that prefer j to l. This is the formula of Duchi et al.
         - ``"conditional"``: the same formula with P_jl = w_jl / (w_jl + w_lj), the fraction of the
-        comparisons of j and l.
+          comparisons of j and l.
 
     See Also
     --------

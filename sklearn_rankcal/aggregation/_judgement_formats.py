@@ -90,7 +90,7 @@ def _sequences(values: Any, name: str) -> list[Any]:
         raise ValueError(f"{name} must be a list with one entry per judgement; got {values!r}.")
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if not listed:
-        raise ValueError(f"{name} is empty; it needs at least one entry.")
+        raise ValueError(f"{name} is empty: at least one entry is needed.")
     for m, order in enumerate(listed):
         if isinstance(order, (str, bytes, Mapping, set)) or not isinstance(order, Iterable):
             raise ValueError(f"Entry {m} of {name} is {order!r}, which is not a list of items.")

@@ -71,7 +71,7 @@ def from_votes(
         ) from error
     n = len(found[0][0])
     if n == 0:
-        raise ValueError("first is empty; it needs at least one vote.")
+        raise ValueError("first is empty: at least one vote is needed.")
     for name, (codes, _) in zip(columns, found, strict=True):
         check_length(codes, n, name, "first")
     outcome = _read_winners(found, _words(first, second, words["tie"], no_answer))
@@ -164,7 +164,7 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
         pairs = np.column_stack(_same_kind(one, other))
     if isinstance(pairs, np.ndarray):
         if pairs.size == 0:
-            raise ValueError("pairs is empty; it needs at least one comparison.")
+            raise ValueError("pairs is empty: at least one comparison is needed.")
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(
                 "pairs must have shape (n_pairs, 2), for the preferred and the other item; "
@@ -183,7 +183,7 @@ def _read_pairs(pairs: Any) -> NDArray[Any]:
             )
         ids.extend(pair)
     if not ids:
-        raise ValueError("pairs is empty; it needs at least one comparison.")
+        raise ValueError("pairs is empty: at least one comparison is needed.")
     return ids_of_list(ids)
 
 

@@ -1,6 +1,6 @@
-"""Logs of clicks, and how likely users look at each position of a list.
+"""Click logs, and estimates of how likely users look at each position of a list.
 
-`aggregation.AggregatedLoss` learns from the labels of `click_labels`.
+`aggregation.AggregatedLoss` learns from the labels made by `click_labels`.
 """
 
 from sklearn_rankcal.clicks._click_labels import click_labels, read_clicks

@@ -1,6 +1,6 @@
-"""Click labels: a user passes what was shown and clicked, and structures receive `Clicks`.
+"""Click labels: convert displays and clicks to labels, and labels to `Clicks`.
 
-A *session* is one list that was shown to one user, with its clicks; an *impression* is one document
+A *session* is one list that was shown to one user, with its clicks. An *impression* is one document
 of such a list.
 """
 
@@ -36,7 +36,7 @@ CLICK_DTYPE = np.dtype(
 )
 
 
-_MANY_IMPRESSIONS = 50  # of which fewer can all be clicked, or in order, by chance
+_MANY_IMPRESSIONS = 50  # with fewer, all can be clicked, or in order, by chance
 
 
 def click_labels(
@@ -49,62 +49,66 @@ def click_labels(
     count: ArrayLike | None = None,
     probability: Any = None,
 ) -> NDArray[Any]:
-    """Make click labels, which can be used as `y` anywhere in scikit-learn.
+    """Make click labels for use as `y`.
 
-    The entry of each row contains the sessions that showed it, so that the array can be sliced,
-    permuted and split together with the rows of X; `fit` refuses a query of which a splitter has
-    kept only a part.
+    The entry of each row contains the sessions that showed it. Any tool of scikit-learn can
+    therefore slice, permute and split the labels together with the rows of X. `fit` raises an error
+    if a splitter keeps only a part of a query.
 
     Parameters
     ----------
     shown : list of lists, or array-like of shape (n_sessions, n_shown) or (n_impressions,)
-        Row numbers of X, in the order in which they were shown: one list per session; a 2-D array
-        with one row per session, if all lists have the same length; or, for millions of sessions
-        of different lengths, a 1-D array with one entry per impression, together with `sessions`.
-        A session shows different documents of one query, and at least one.
+        Row numbers of X, in the order shown. Pass one list per session; a 2-D array with one row
+        per session, if all lists have the same length; or, for millions of sessions of different
+        lengths, a 1-D array with one entry per impression, together with `sessions`. A session
+        shows at least one document, all of one query, and none twice.
     clicked : list, or array-like of bool of the shape of `shown`
-        For each session the clicked positions, 1 = top: a list of them, a single position, or None
-        or an empty list if nothing was clicked. Or booleans in the shape of `shown`, True where a
-        document was clicked. If `shown` is 1-D, these are required, or 0 and 1.
+        The clicked positions of each session, 1 = top: a list, a single position, or None or an
+        empty list if nothing was clicked. Or booleans in the shape of `shown`, True for a click. If
+        `shown` is 1-D, pass booleans, or 0 and 1.
     groups : array-like of shape (n_documents,)
         Query id of each row of X, of any type and in any order.
     sessions : array-like of shape (n_impressions,), default=None
-        Id of the session of each entry of a 1-D `shown`. The entries of a session need not be
-        contiguous; their order is the order shown, unless there are `positions`.
+        Session id of each entry of a 1-D `shown`. The entries of a session need not be contiguous.
+        Their order is the order shown, unless `positions` are passed.
     positions : array-like of shape (n_impressions,), default=None
-        The position, 1 = top, at which each entry of a 1-D `shown` was shown in its session. Pass
-        it if the log is sorted by something else. Every position down to the last is needed.
+        Position of each entry of a 1-D `shown` in its session, 1 = top. Pass it if the log is
+        sorted differently. Each session needs all positions from 1 to its last.
     count : array-like of shape (n_sessions,), default=None
-        How often each session occurred, >= 0. None means once each.
+        Number of occurrences of each session, >= 0. None means 1.
     probability : list of lists, or array-like of the shape of `shown`, default=None
-        The probability, in (0, 1], with which the system that made the list showed this document in
-        this session, given all that it knew. Pass it if the system learned from the clicks of
-        earlier sessions: relevance is then a sum over the sessions of a query, divided by their
-        number, where each click is also divided by this probability.
+        The probability, in (0, 1], that the system shows this document in this session, given its
+        information at the time. Pass it if the system learned from the clicks of earlier sessions.
+        Each click is then also divided by this probability, and relevance is the sum over the
+        sessions of the query divided by their number.
 
     Returns
     -------
     labels : structured ndarray of shape (n_documents,)
-        Its fields are ``query`` (int64), queries numbered in order of first appearance; ``row``,
-        the row number; ``size``, the number of rows of the query; and, as arrays in objects,
-        ``sessions``, the numbers of the sessions that showed this row, ascending; its
-        ``positions`` in these sessions, 1 = top; ``clicks``, whether it was clicked there;
-        ``counts``, the counts of these sessions, or None throughout; and ``probabilities``, that
-        the row was shown in these sessions, or None throughout.
+        The fields are
+
+        - ``query`` (int64): query number, in order of first appearance;
+        - ``row``: row number;
+        - ``size``: number of rows of the query;
+        - ``sessions``: array of the numbers of the sessions that showed the row, ascending;
+        - ``positions``: array of its positions in these sessions, 1 = top;
+        - ``clicks``: array, whether the row was clicked in these sessions;
+        - ``counts``: array of the counts of these sessions, or None;
+        - ``probabilities``: array of the probabilities of display in these sessions, or None.
 
     Raises
     ------
     ValueError
         If a list is empty; if a session shows a document twice, a row that does not exist, or
-        documents of different queries; if a clicked position lies outside its list or is repeated;
-        if positions have a gap; if lengths differ; if a count is negative, NaN, infinite or not
-        between 1e-50 and 1e50; or if a probability is not in (0, 1].
+        documents of different queries; if a clicked position is outside its list or repeated; if
+        positions have a gap; if lengths differ; if a count is not 0 or between 1e-50 and 1e50; or
+        if a probability is not in (0, 1].
 
     Warns
     -----
     UserWarning
-        If every document was clicked, or if all of many sessions are in the order of the rows,
-        although documents change their places.
+        If every document was clicked, or if all of many sessions are in row order, although
+        documents change their places.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def click_labels(
     counts = None if count is None else check_weight(count, len(lengths), "count", "shown")
     chances = None if probability is None else _read_chances(probability, sessions, lengths)[order]
     position = np.arange(len(rows)) - np.repeat(offsets[:-1] - 1, lengths)
-    # sort by row and then by session: the sessions that showed a row are then next to each other
+    # sort by row, then by session: the sessions that showed a row are then contiguous
     by_row = stable_order(rows)
     sessions_of, stops = session[by_row], np.cumsum(np.bincount(rows, minlength=queries.n_rows))
     twice = np.flatnonzero(sessions_of[1:] == sessions_of[:-1])
@@ -155,17 +159,17 @@ def click_labels(
 
 
 def _order_shown(sessions: ArrayLike | None, positions: ArrayLike) -> Ints:
-    """Return the order shown of what `_read_log` returns."""
+    """Return the order shown of the impressions of `_read_log`."""
     if sessions is None:
         raise ValueError(
-            "positions needs sessions, which have an entry for each entry of a 1-D shown too. "
-            "Lists are in the order shown."
+            "positions needs sessions= and a 1-D shown. Lists are in the order shown and "
+            "need no positions."
         )
     place, parts = read_whole(positions, "positions"), Queries.from_groups(sessions)
     if place.shape != (parts.n_rows,):
         raise ValueError(
-            f"positions must have one number for each of the {parts.n_rows} entries of sessions; "
-            f"it has shape {place.shape}."
+            f"positions must have one number for each of the {parts.n_rows} entries of "
+            f"sessions; got shape {place.shape}."
         )
     place = parts.gather(place)
     order = np.lexsort((place, parts.repeat(np.arange(parts.n_queries))))
@@ -175,19 +179,19 @@ def _order_shown(sessions: ArrayLike | None, positions: ArrayLike) -> Ints:
         name = parts.ids[np.searchsorted(parts.offsets, k, side="right") - 1]
         raise ValueError(
             f"The positions of session {show_id(name)} must be 1, 2, 3 and so on, but it has "
-            f"{place[order][k]} in the place of {parts.place[k] + 1}. The log needs all documents "
-            "that were shown, also those that were not clicked. If positions start at 0, add 1."
+            f"{place[order][k]} instead of {parts.place[k] + 1}. The log needs all documents "
+            "that were shown, clicked or not. If positions start at 0, add 1."
         )
     return order
 
 
 def _warn_of_doubtful_logs(rows: Ints, marks: Bools, session: Ints, by_column: bool) -> None:
-    """Warn of a log of clicked documents only, and of one that is sorted by row."""
+    """Warn about a log of clicked documents only, and about a log in row order."""
     if len(rows) >= _MANY_IMPRESSIONS and marks.all():
         warn(
-            f"All {len(rows):,} documents of the log were clicked. A document that was shown and "
-            "not clicked is what tells where people look: pass all that were shown, or clicks "
-            "have no position bias and everything is as relevant."
+            f"All {len(rows):,} documents of the log were clicked. Pass all documents that "
+            "were shown, clicked or not: without them, relevance and position bias cannot "
+            "be estimated."
         )
         return
     if not by_column or len(rows) < _MANY_IMPRESSIONS:
@@ -196,17 +200,17 @@ def _warn_of_doubtful_logs(rows: Ints, marks: Bools, session: Ints, by_column: b
     place = np.arange(len(rows)) - np.searchsorted(session, session)
     top = np.zeros(rows.max() + 1, dtype=np.int64)
     top[rows] = place
-    # If each document always has the same place, the list of a query may be fixed.
+    # If each document always has the same place, queries may have fixed lists.
     if (top[rows] != place).any() and (rows[1:] > rows[:-1])[inside].all():
         warn(
-            "In every session the documents are in the order of their rows, so that the log may "
-            "be sorted by document. The order of the entries is read as the order shown: pass "
-            "positions=, the position at which each was shown."
+            "In every session the documents are in row order: the log may be sorted by "
+            "document. Entries are read in the order shown. If this is not the order of the "
+            "log, pass positions=."
         )
 
 
 def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Ints, Bools, Ints]:
-    """Return the row of each impression, sorted by session, whether it was clicked, and offsets.
+    """Return the row of each impression, sorted by session, its clicks, and offsets.
 
     Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``, in the order shown.
     """
@@ -220,8 +224,9 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
             raise ValueError(f"sessions cannot be read as ids: {error}") from error
         if not rows.shape == marks.shape == (parts.n_rows,):
             raise ValueError(
-                "With sessions=, shown, clicked and sessions must be 1-D arrays with one entry per "
-                f"impression; shapes {rows.shape}, {marks.shape} and ({parts.n_rows},)."
+                "With sessions=, shown, clicked and sessions must be 1-D arrays with one "
+                f"entry per impression; got shapes {rows.shape}, {marks.shape} and "
+                f"({parts.n_rows},)."
             )
         return parts.gather(rows), parts.gather(marks), parts.offsets
     numbers, lengths = _flat(shown, "shown", "row numbers")
@@ -230,7 +235,7 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
         raise ValueError("shown is empty: at least one session is needed.")
     if (lengths == 0).any():
         s = int(np.argmin(lengths))
-        raise ValueError(f"Session {s} has an empty list: it must show at least one document.")
+        raise ValueError(f"Session {s} has an empty list. It must show at least one document.")
     offsets = np.append(0, np.cumsum(lengths))
     if hasattr(clicked, "__iter__") and not hasattr(clicked, "columns"):
         if not isinstance(clicked, np.ndarray) or clicked.ndim != 2:
@@ -259,7 +264,7 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
         k = int(np.argmax(outside))
         raise ValueError(
             f"Session {session[k]} has a click at position {positions[k]}, but it shows "
-            f"{counted(lengths[session[k]], 'document')}, at the positions 1 to "
+            f"{counted(lengths[session[k]], 'document')}, at positions 1 to "
             f"{lengths[session[k]]}."
         )
     at = offsets[session] + positions - 1
@@ -274,7 +279,7 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
 
 
 def _read_chances(probability: Any, sessions: ArrayLike | None, lengths: Ints) -> Floats:
-    """Return the probability with which each impression was shown, in the order of `_read_log`."""
+    """Return the probability of display of each impression, in the order of `_read_log`."""
     if sessions is None:
         numbers, counts = _flat(probability, "probability", "probabilities")
         values = read_numbers(numbers, "probability")
@@ -285,7 +290,7 @@ def _read_chances(probability: Any, sessions: ArrayLike | None, lengths: Ints) -
         if fits:
             values = Queries.from_groups(sessions).gather(values)
     if not fits:
-        raise ValueError("probability must have one number for each document that shown lists.")
+        raise ValueError("probability must have one number for each document in shown.")
     wrong = ~((values > 0) & (values <= 1))
     if wrong.any():
         raise ValueError(
@@ -296,7 +301,7 @@ def _read_chances(probability: Any, sessions: ArrayLike | None, lengths: Ints) -
 
 
 def _flat(values: Any, name: str, contents: str) -> tuple[NDArray[Any], Ints]:
-    """Return the numbers of all lists, one list after the other, and the lengths of lists."""
+    """Return the concatenated numbers of all lists, and the lengths of the lists."""
     check_no_mask(values, name)
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return read_array(values, name).reshape(-1), np.full(len(values), values.shape[1])
@@ -304,9 +309,9 @@ def _flat(values: Any, name: str, contents: str) -> tuple[NDArray[Any], Ints]:
     for s, each in enumerate(listed):
         if isinstance(each, (str, bytes, dict, set)) or not hasattr(each, "__len__"):
             raise ValueError(
-                f"Entry {s} of {name} is {each!r}, not a list of {contents}. Pass one list per "
-                "session, a 2-D array with one row per session, or columns with one entry per "
-                "impression: shown=frame['row'], clicked=frame['clicked'], "
+                f"Entry {s} of {name} is {each!r}, not a list of {contents}. Pass one list "
+                "per session, a 2-D array with one row per session, or columns with one "
+                "entry per impression: shown=frame['row'], clicked=frame['clicked'], "
                 "sessions=frame['session']."
             )
     lengths = np.fromiter(map(len, listed), dtype=np.int64, count=len(listed))
@@ -315,31 +320,31 @@ def _flat(values: Any, name: str, contents: str) -> tuple[NDArray[Any], Ints]:
         return read_array(np.concatenate(arrays), name), lengths
     numbers = read_array(list(chain.from_iterable(listed)), name)
     if numbers.ndim != 1:
-        raise ValueError(f"The lists of {name} must be lists of whole numbers.")
+        raise ValueError(f"The lists of {name} must contain whole numbers.")
     return numbers, lengths
 
 
 def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
-    """Read an array that `click_labels` returned, or its entries for some whole queries.
+    """Read an array made by `click_labels`, or its entries for some complete queries.
 
     Parameters
     ----------
     y : structured ndarray of shape (n_rows,)
-        The array of `click_labels`, or its entries for some whole queries, in any order.
+        The array from `click_labels`, or its entries for some complete queries, in any order.
     n_rows : int, default=None
         The expected length.
 
     Returns
     -------
     clicks : Clicks
-        The sessions of these queries. Rows are numbered by their place in `y`. Sessions are sorted
-        by query, and those of the same query keep their order.
+        The sessions of these queries. Row numbers refer to `y`. Sessions are sorted by query, in
+        the original order within a query.
 
     Raises
     ------
     ValueError
-        If `y` is not an array of `click_labels` or has the wrong length, if a splitter has removed
-        a part of a query, if rows are repeated, or if arrays of several calls were concatenated.
+        If `y` is not from `click_labels` or has the wrong length, if a part of a query is missing,
+        if rows are repeated, or if arrays of several calls were concatenated.
 
     Examples
     --------
@@ -358,7 +363,7 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
     session = np.concatenate(y["sessions"])
     row = np.repeat(np.arange(len(y)), per_row)
     code = queries.codes[row]
-    # Number the sessions anew: those of the first query come first.
+    # Renumber the sessions by query.
     query_of = np.full(int(session.max(initial=-1)) + 1, -1)
     query_of[session] = code
     present = np.flatnonzero(query_of >= 0)
@@ -367,7 +372,7 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
     new[present] = np.arange(len(present))
     number = new[session]
     offsets = np.append(0, np.cumsum(np.bincount(number, minlength=len(present))))
-    # The positions of a session are 1, 2, ..., so they say where each impression belongs.
+    # The positions of a session are 1, 2, ..., and give the place of each impression.
     at = offsets[number] + np.concatenate(y["positions"]) - 1
     known = (at >= 0) & (at < len(at))
     if (

@@ -1,4 +1,4 @@
-"""Clicks: the sessions of a click log, which structures of `aggregation` turn into scores."""
+"""`Clicks`: the sessions of a click log, which structures convert to scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class Clicks:
-    """The sessions of a click log: what was shown, in which order, and what was clicked.
+    """The sessions of a click log: documents in the order shown, and clicks.
 
-    `click_labels` and `read_clicks` make one; the constructor does not check its arguments. An
+    `read_clicks` makes this object from labels; the constructor does not check its arguments. An
     *impression* is one document that was shown in one session.
 
     Parameters
@@ -25,24 +25,24 @@ class Clicks:
     queries : Queries
         The partition of the n_rows documents into queries.
     row : ndarray of shape (n_impressions,)
-        The row (int64) of each impression, sorted by session and, inside it, in the order shown.
+        The row (int64) of each impression, sorted by session, in the order shown.
     clicked : ndarray of bool of shape (n_impressions,)
-        Whether it was clicked.
+        Whether each impression was clicked.
     offsets : ndarray of shape (n_judgements + 1,)
         Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``.
     query : ndarray of shape (n_judgements,)
-        The number of the query of each session.
+        The query number of each session.
     count : ndarray of shape (n_judgements,), default=None
-        How often each session occurred. None means once each.
+        Number of occurrences of each session. None means 1.
     items : ndarray of shape (n_rows,), default=None
         The id of each document. None means its row number.
     probability : ndarray of shape (n_impressions,), default=None
-        The probability with which each impression was shown. None means that it is not known.
+        The probability of display of each impression. None means that it is unknown.
 
     Attributes
     ----------
     n_rows, n_judgements : int
-        The numbers of documents and of sessions. A session is one judgement of its query.
+        Number of documents, and number of sessions. A session is one judgement of its query.
 
     Examples
     --------
@@ -99,15 +99,15 @@ class Clicks:
 
     @cached_property
     def per_query(self) -> Floats:
-        """How many sessions each query has, with their counts, of shape (n_queries,)."""
+        """Number of sessions of each query, weighted by count, of shape (n_queries,)."""
         sums = np.bincount(self.query, self.count, self.queries.n_queries)
         return sums.astype(np.float64, copy=False)
 
     def resample(self, judgements: Ints, copy: Ints, parent: Ints) -> Clicks:
-        """Take sessions, possibly several times, each into a copy of its query.
+        """Take sessions, possibly several times, into copies of their queries.
 
-        This is `Judgements.resample` with sessions as judgements. Each copy has the documents of
-        its parent, one copy after the other.
+        This is `Judgements.resample` with sessions as judgements. The rows are the documents of
+        each copy, one copy after the other.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Clicks:
         return self._keep_positions(part, taken, judgements)
 
     def take_rows(self, rows: Ints, queries: Queries) -> Clicks:
-        """Take some documents. Impressions of other documents are dropped.
+        """Take some documents, and drop the impressions of other documents.
 
         Parameters
         ----------
@@ -155,8 +155,8 @@ class Clicks:
         Returns
         -------
         clicks : Clicks
-            The other impressions keep their positions, and sessions their last click. Sessions of
-            which nothing is left are dropped.
+            Impressions keep their positions, and sessions keep their last click. Sessions without
+            remaining impressions are dropped.
         """
         new = np.full(self.n_rows, -1)  # the new number of each row, -1 if it is not taken
         new[rows] = np.arange(len(rows))
@@ -176,29 +176,31 @@ class Clicks:
             self.items[rows],
             None if self.probability is None else self.probability[inside],
         )
-        if self.probability is not None:  # sums are divided by the number of all sessions
+        if (
+            self.probability is not None
+        ):  # with probabilities, sums are divided by the number of all sessions
             part.per_query[queries.codes] = self.per_query[self.queries.codes[rows]]
         return self._keep_positions(part, inside, kept)
 
     def _keep_positions(self, part: Clicks, impressions: Any, sessions: Ints) -> Clicks:
-        """Let a part have the positions of its impressions in the whole sessions."""
+        """Give a subset the positions of its impressions in the full sessions."""
         part.position, part.last_click = self.position[impressions], self.last_click[sessions]
         return part
 
 
 def check_propensities(propensities: Any) -> Floats:
-    """Check that propensities are a 1-D array of numbers in (0, 1], and return float64."""
+    """Check that propensities are a 1-D array in (0, 1], and return float64."""
     values = read_numbers(propensities, "propensities")
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(
-            "propensities must be a 1-D array with one number for each position; it has shape "
+            "propensities must be a 1-D array with one number per position; it has shape "
             f"{values.shape}."
         )
     wrong = ~((values > 0) & (values <= 1))
     if wrong.any():
         k = int(np.argmax(wrong))
         raise ValueError(
-            f"propensities must be in (0, 1], because they are probabilities by which clicks are "
-            f"divided; that of position {k + 1} is {values[k]}."
+            "propensities must be in (0, 1], because clicks are divided by them; position "
+            f"{k + 1} has {values[k]}."
         )
     return values

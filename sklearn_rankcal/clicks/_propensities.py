@@ -1,4 +1,4 @@
-"""Estimation of the probability that a position is examined, from clicks, by regression-EM."""
+"""`estimate_propensities`: probabilities of examination from clicks, by regression-EM."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class PropensityEstimate:
     Attributes
     ----------
     propensities : ndarray of shape (n_positions,)
-        Probability that each position is examined. That of position 1 is 1.
+        Probability that each position is examined, relative to position 1, which has 1.
     relevance : ndarray of shape (n_documents,)
         Probability that each document is clicked if it is examined. NaN if it was never shown.
     log_likelihood : ndarray of shape (n_iter + 1,)
         Mean log-likelihood of an impression before the first iteration and after each.
     n_iter : int
-        The number of iterations.
+        Number of iterations.
     converged : bool
-        Whether the last iteration changed every propensity by at most `tol`.
+        Whether no propensity changed by more than `tol` in the last iteration.
     """
 
     propensities: Floats
@@ -63,41 +63,45 @@ def estimate_propensities(
 ) -> PropensityEstimate:
     """Estimate the probability that each position is examined, by regression-EM.
 
-    The document i at position k is clicked with probability theta_k gamma_i. The E-step computes
-    for every impression the probabilities that its position was examined and that its document is
-    relevant. The M-step averages them over positions and documents, or fits a classifier to the
-    latter that predicts gamma_i from features, which works with few clicks per document.
+    In the model, document i at position k is clicked with probability theta_k gamma_i, where
+    theta_k is the propensity and gamma_i the relevance. The E-step computes the probability of
+    examination and of relevance for each impression. The M-step averages them over positions and
+    over documents. With features, a classifier predicts gamma_i instead, which needs fewer clicks
+    per document.
 
     Parameters
     ----------
     clicks : Clicks or structured ndarray
-        The clicks, or the labels of `click_labels`.
+        Clicks, or labels from `click_labels`.
     X : array-like of shape (n_documents, n_features), default=None
-        Features of the documents. None means that every document has a relevance of its own.
+        Features of the documents. None means that the relevance of each document is estimated
+        separately.
     classifier : classifier, default=None
-        A classifier with `predict_proba` and `sample_weight`, which needs X. None with X means
-        ``HistGradientBoostingClassifier``.
+        A classifier that predicts relevance from X, with `predict_proba` and `sample_weight`. None
+        means ``HistGradientBoostingClassifier`` if X is passed.
     max_iter : int, default=2000
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=None
-        Iterations stop when no propensity changes by more. None means 1e-6, and 1e-3 with X.
+        The iterations stop when no propensity changes by more than `tol`. None means 1e-6, or 1e-3
+        with X.
 
     Returns
     -------
     estimate : PropensityEstimate
-        Its `propensities` can be passed to `InversePropensity`.
+        Pass its `propensities` to `InversePropensity`.
 
     Raises
     ------
     ValueError
-        If a position was shown but never clicked, if there are no clicks at position 1, if X has
-        another number of rows, or if X is None and the clicks do not determine the propensities,
-        for example because every query has a single ranking.
+        If a position was shown but never clicked, if position 1 has no clicks, if X does not have
+        one row per document, or if X is None and the clicks do not determine the propensities, for
+        example because every query has only one ranking.
 
     Notes
     -----
-    theta_1 is 1, since the clicks determine propensities and relevance up to a common factor. With
-    few sessions per document and no features, the estimates of low positions are too large.
+    The clicks determine propensities and relevance only up to a common factor; therefore theta_1 is
+    set to 1. Without features and with few sessions per document, the propensities of low positions
+    are overestimated.
 
     References
     ----------
@@ -132,14 +136,14 @@ def estimate_propensities(
     elif classifier is not None:
         raise ValueError("A classifier needs the features of the documents: pass X.")
     if classifier is not None and (isinstance(classifier, type) or not is_classifier(classifier)):
-        raise TypeError(f"classifier must be a classifier of scikit-learn; got {classifier!r}.")
+        raise TypeError(f"classifier must be a scikit-learn classifier; got {classifier!r}.")
     estimate = fit_propensities(clicks, table, classifier, max_iter, tol)
     never = np.flatnonzero(estimate.propensities == 0) + 1
     if len(never):
         raise ValueError(
             f"The propensities of {len(never)} positions cannot be estimated, because they were "
             f"shown but never clicked: {', '.join(map(str, never[:5]))}"
-            f"{', ...' if len(never) > 5 else ''}. Cut the sessions above them."
+            f"{', ...' if len(never) > 5 else ''}. Truncate the sessions above them."
         )
     return estimate
 
@@ -157,9 +161,7 @@ def fit_propensities(
     n_positions = int(clicks.position.max(initial=0))
     at = position - 1
     if clicked[position == 1].sum() == 0:
-        raise ValueError(
-            "Propensities are relative to that of position 1, but there is no click at position 1."
-        )
+        raise ValueError("Propensities are relative to position 1, but position 1 has no clicks.")
     if X is None:
         _check_connected(row, at, clicked, n_rows)
     of_row = add_up(row, shown, n_rows)
@@ -181,24 +183,26 @@ def fit_propensities(
         # M-step
         gamma = update(add_up(row, relevant, n_rows))
         new = add_up(at, examined, n_positions) / np.where(of_position > 0, of_position, 1)
-        new[0] = 1.0  # which it is already, but for rounding
+        new[0] = 1.0  # already true up to rounding
         change = np.abs(new - theta).max()
-        theta = np.minimum(new, 1.0)  # more than 1 is rounding
+        theta = np.minimum(new, 1.0)  # larger values are rounding errors
         history.append(_log_likelihood(theta[at] * gamma[row], shown, clicked))
         if change <= tol:
             converged = True
             break
     if not converged:
         warn(
-            f"Regression-EM did not converge in max_iter={max_iter} iterations: the last one "
-            f"changed a propensity by {change:.2g}, which is more than tol={tol:g}.",
+            (
+                f"Regression-EM did not converge in max_iter={max_iter} iterations: the last "
+                f"change of a propensity was {change:.2g}, more than tol={tol:g}."
+            ),
             ConvergenceWarning,
         )
     return PropensityEstimate(theta, gamma, np.array(history), len(history) - 1, converged)
 
 
 def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the rows and positions of impressions, and how often each was shown and clicked."""
+    """Return the cells (row, position), and how often each was shown and clicked."""
     position, weight = clicks.position, clicks.weight
     longest = int(position.max(initial=1))
     key = clicks.row * longest + position - 1
@@ -214,13 +218,13 @@ def count_cells(clicks: Clicks) -> tuple[Ints, Ints, Floats, Floats]:
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; NaN where the denominator is 0."""
+    """Divide; NaN if the denominator is 0."""
     nan = np.full(len(numerator), np.nan)
     return np.divide(numerator, denominator, out=nan, where=denominator > 0)
 
 
 def _regression(X: Any, classifier: Any, of_row: Floats) -> Callable[[Floats], Floats]:
-    """Return the M-step in which a classifier predicts the relevance of every row."""
+    """Return the M-step with a classifier that predicts the relevance of each row."""
     model = classifier
     if model is None:
         model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False)
@@ -237,7 +241,7 @@ def _regression(X: Any, classifier: Any, of_row: Floats) -> Callable[[Floats], F
 
 
 def _log_likelihood(product: Floats, shown: Floats, clicked: Floats) -> float:
-    """Compute the mean log-likelihood of an impression, from the probability of a click on each."""
+    """Compute the mean log-likelihood of an impression from the click probabilities."""
     sums = xlogy(clicked, product) + xlog1py(shown - clicked, -product)
     return float(sums.sum() / shown.sum())
 
@@ -257,7 +261,7 @@ def _check_connected(row: Ints, at: Ints, clicked: Floats, n_rows: int) -> None:
     apart = (component != component[0]) & (add_up(at, clicked, n_positions) > 0)
     if apart.any():
         raise ValueError(
-            "The clicks do not determine the propensities: no chain of documents that were shown "
-            f"at several positions, and clicked, links position {np.argmax(apart) + 1} to position "
-            "1. Show the documents of a query in several orders, or pass features X."
+            "The clicks do not determine the propensities: no clicked documents shown at "
+            f"several positions link position {np.argmax(apart) + 1} to position 1. Show the "
+            "documents of a query in several orders, or pass features X."
         )

@@ -1,4 +1,4 @@
-"""Where to cut ranked lists, with a guarantee on the average query."""
+"""Choose how many documents to show, with a guarantee on the average query."""
 
 from sklearn_rankcal.cutoffs._cutoff import RiskControlledCutoff
 

@@ -1,11 +1,9 @@
-"""RiskControlledCutoff: how many documents of a ranking to show, with a promise about what is lost.
+"""`RiskControlledCutoff`: how many documents of a ranking to show, with a bound on the loss.
 
-A fitted ranker and labelled queries that it has not seen come in, and a threshold comes out.
-
-Each document of a query has a *level*. A threshold t shows the documents of level at most t, so
-that the lists grow with t. What a query loses at a threshold is the sum of what its hidden
-documents would have *added*. It falls as t grows and reaches 0, which is all that conformal risk
-control needs.
+A fitted ranker and held-out labelled queries determine a threshold. Each document of a query has a
+*level*, and a threshold t shows the documents of level at most t. Each hidden document would have
+*added* to the value of the list, and the loss of a query is the sum over its hidden documents. It
+decreases in t and reaches 0, as conformal risk control requires.
 """
 
 from __future__ import annotations
@@ -61,9 +59,9 @@ from sklearn_rankcal.utils._wrapped import (
 def controlled_threshold(
     levels: Floats, added: Floats, n_queries: int, alpha: float
 ) -> tuple[float, float]:
-    """Return the smallest threshold that keeps the risk, and the bound of the risk that it attains.
+    """Return the smallest threshold with a risk of at most alpha, and its bound of the risk.
 
-    The loss L_i(t) is the sum of `added` over the entries of query i whose level exceeds t. The
+    The loss L_i(t) is the sum of `added` over the entries of query i with levels above t. The
     threshold is the smallest level t with (L_1(t) + ... + L_n(t) + 1) / (n + 1) <= alpha, which
     exists if 1 / (n + 1) <= alpha (Angelopoulos et al., 2024, theorem 1, where B = 1). `levels` and
     `added` are of shape (n_entries,). `added` is not negative, and its sum over a query is at most
@@ -71,9 +69,9 @@ def controlled_threshold(
     """
     order = np.argsort(levels)
     levels, added = levels[order], added[order]
-    # Step 1: add up what is lost beyond each entry, from the last one, where the sums are small.
+    # Step 1: add up the loss beyond each entry, starting from the end, where sums are small.
     lost = np.append(np.cumsum(added[:0:-1])[::-1], 0.0)
-    # Step 2: find the first entry with a small enough loss that is the last of its level.
+    # Step 2: find the first entry that is the last of its level and has a small enough loss.
     bound = (lost + 1.0) / (n_queries + 1)
     kept = ~exceeds(bound, alpha, alpha)
     with np.errstate(invalid="ignore"):  # the first levels can be -inf
@@ -83,10 +81,10 @@ def controlled_threshold(
 
 
 def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
-    """Return the level of each document, how far its score is below the mean of its query.
+    """Return the level of each document: the mean score of its query minus its score.
 
-    The documents with the largest score have the level -inf, so that each list has a document.
-    The second result, of shape (n_queries,), is their distance from the mean without that.
+    The documents with the largest score get the level -inf, because each list shows at least one
+    document. The second result, of shape (n_queries,), is their original level.
     """
     mean, top = queries.mean(scores), queries.max(scores)
     levels = queries.broadcast(mean) - scores
@@ -95,76 +93,76 @@ def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
 
 
 class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
-    """Show so many documents of each ranking that at most `alpha` is lost in expectation.
+    """Show as few documents of each ranking as possible, with an expected loss of at most `alpha`.
 
-    What is lost is what the hidden documents of a new query would have added, such as recall. The
-    promise holds for any ranker, any distribution and any number of queries, by conformal risk
-    control [1]_, if the new query is exchangeable with those of `fit`. A part of these is held out
-    from training to choose the cut-off.
+    The loss is, for example, the recall that is missed because documents are hidden. The guarantee
+    comes from conformal risk control [1]_. It holds for any ranker, any distribution and any number
+    of queries, if the new query is exchangeable with the queries of `fit`. `fit` holds out a part
+    of the queries from training to choose the cutoff.
 
     Parameters
     ----------
     ranker : estimator
         A ranker, a regressor of relevance, or a pipeline or search that ends in one. `fit` fits a
-        clone of it. To keep one that is fitted, such as `LGBMRanker`, pass
-        ``FrozenEstimator(ranker)``; then all queries of `fit` calibrate, and must be new to it.
+        clone. To use a ranker that is already fitted, pass ``FrozenEstimator(ranker)``: all queries
+        of `fit` then choose the cutoff, and must be new to the ranker.
     risk : str, measure or callable, default="recall"
-        What a list must not lose, where a list of all documents loses 0:
+        The value that a list may lose. A list of all documents loses 0.
 
-        - ``"recall"``: the share of the relevant documents.
-        - ``"best_relevance"``: the largest relevance, as a share of the largest of the query. With
-          labels 0 and 1, the loss is 1 if no relevant document is shown.
+        - ``"recall"``: the share of the relevant documents that are shown.
+        - ``"best_relevance"``: the largest relevance in the list, as a share of the largest of the
+          query. With labels 0 and 1, the loss is 1 if no relevant document is shown.
         - ``"ndcg"``: NDCG. These names may have a cutoff, as in ``"ndcg@10"``.
         - A `losses.NormalizedPositionalLoss`, such as ``get_measure("ndcg", gain="linear")``.
-        - A function of the relevance of the documents of a query, best first, that returns what the
-          first 1, 2, ..., r of them are worth: numbers between 0 and 1 that do not decrease, or NaN
-          on queries on which it is undefined.
+        - A function of the relevance of the documents of a query, best first. It returns the values
+          of the lists of the first 1, 2, ..., r documents: nondecreasing numbers between 0 and 1,
+          or NaN if the query has no value.
     alpha : float, default=0.1
-        The largest expected loss, between 0 and 1. At least 1 / alpha - 1 calibration queries are
-        needed.
+        Maximum expected loss, between 0 and 1. It needs at least 1 / alpha - 1 calibration queries.
     rule : {"score", "count"}, default="score"
-        Which lists there are. ``"score"`` shows the documents whose score exceeds the mean of their
-        query by a threshold, always with the best document. ``"count"`` shows the same number of
-        documents of each query, and needs no scores.
+        The type of cutoff. ``"score"`` shows the documents with a score that exceeds the mean of
+        their query by a threshold, and always the best document. ``"count"`` shows the same number
+        of documents of each query, and needs no scores.
     alpha_silent : float, default=0.0
-        The part of `alpha` that may be lost by showing nothing. If positive, the list is empty for
-        queries whose best score is close to the mean.
+        The part of `alpha` that may be lost by showing nothing. If positive, queries with a best
+        score close to their mean get an empty list.
     threshold : float, default=None
-        A label of at least `threshold` counts as 1, and others as 0. If None, labels are as they
-        are, and recall needs 0 and 1.
+        Labels of at least `threshold` count as 1, smaller labels as 0. None means that labels are
+        not changed; recall then needs labels 0 and 1.
     calibration_queries : float, default=0.2
-        Share of the queries that are held out to choose the cut-off.
+        Share of the queries that are held out to choose the cutoff.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw of the calibration queries.
+        Determines the random choice of the calibration queries.
 
     Attributes
     ----------
     ranker_ : estimator
         The fitted ranker.
     cutoff_ : float
-        The number of documents to show, or how far above the mean the score of a document has to
-        be.
+        The number of documents to show, or the minimum difference of the score of a document to the
+        mean of its query.
     silence_cutoff_ : float
-        How far above the mean the best score of a query has to be to show a list. It is -inf if
-        `alpha_silent` is 0.
+        The minimum difference of the best score of a query to its mean, for a list to be shown;
+        -inf if `alpha_silent` is 0.
     calibrated_risk_ : float
-        The bound of the expected loss that is attained, at most `alpha`.
+        The bound of the expected loss at the chosen cutoff, at most `alpha`.
     n_calibration_queries_ : int
-        The number of calibration queries on which the risk is defined.
+        Number of calibration queries with a defined risk.
 
     Notes
     -----
-    Queries without a relevant document are left out, as in the mean of the measure: the promise is
-    about the others. It is a mean over calibration sets too: in one data set the loss can exceed
-    `alpha` by chance, the less the more calibration queries there are. :ref:`cutoffs` has the
+    The guarantee is for queries with at least one relevant document; other queries are left out, as
+    in the mean of the measure. It is a mean over calibration sets: in one data set, the loss can
+    exceed `alpha` by chance, by less with more calibration queries. See :ref:`cutoffs` for the
     formula.
 
     References
     ----------
     .. [1] A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster (2024). Conformal risk
-       control. ICLR. Theorem 1 (at most alpha), and theorem 2 (with n calibration queries at least
-       alpha - 2 / (n + 1), for ``rule="score"`` and ``alpha_silent=0``, scores without ties, unless
-       one document is enough). Counts of documents tie, so that ``rule="count"`` can lose less.
+       control. ICLR. Theorem 1: the loss is at most alpha. Theorem 2: with n calibration queries,
+       it is at least alpha - 2 / (n + 1), for ``rule="score"``, ``alpha_silent=0`` and scores
+       without ties, unless one document is enough. ``rule="count"`` can lose less, because counts
+       of documents tie.
 
     Examples
     --------
@@ -218,14 +216,14 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     @checks_keywords
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Fit the ranker on a part of the queries, and choose the cut-off on the others.
+        """Fit the ranker on a part of the queries, and choose the cutoff on the rest.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         y : array-like of shape (n_documents,)
-            Relevance, larger is better; or the structured array of `relevance_labels`.
+            Relevance, larger is better, or the structured array of `relevance_labels`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row, unless `y` or the ranker's `group_column` has it.
 
@@ -236,15 +234,15 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are no query ids, if `alpha` needs more calibration queries than there are, or
-            if the risk can grow with the list or exceed 1.
+            If there are no query ids, if there are too few calibration queries for `alpha`, or if
+            the risk can grow with the list or exceed 1.
         TypeError
             If the rule needs scores and the ranker has none.
 
         Warns
         -----
         UserWarning
-            If a frozen ranker of this package was fitted on queries of X. It remembers those that
+            If a frozen ranker of this package was fitted on queries of X. It remembers queries that
             were passed with `groups`, until it is pickled.
         """
         self._check_parts()
@@ -256,11 +254,11 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         drawn = np.ones(n, dtype=bool)
         if not frozen:
             drawn = draw_queries(n, self.calibration_queries, self.random_state)
-        # Step 1: refuse what can be refused before a long fit, with the rows in any order.
+        # Step 1: raise errors before a long fit, with the rows in any order.
         rows, part = queries.select(drawn)
         _, defined = self._added(part, part.rank(np.argsort(part.codes)), relevance[rows])
         check_enough(defined, self.alpha, self.alpha_silent)
-        # Step 2: fit the ranker on the other queries.
+        # Step 2: fit the ranker on the training queries.
         if frozen:
             self.ranker_ = self.ranker
             warn_if_fitted(self.ranker, X, ids, relevance)
@@ -268,13 +266,13 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
             others, _ = queries.select(~drawn)
             table, named = _safe_indexing(X, others), groups is not None or of_labels is None
             self.ranker_ = fit_ranker(self.ranker, table, relevance[others], ids[others], named)
-        # Step 3: choose the cut-off on the calibration queries.
+        # Step 3: choose the cutoff on the calibration queries.
         self._calibrate(_safe_indexing(X, rows), relevance[rows], ids[rows])
         return self
 
     @checks_keywords
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Ints:
-        """Return the position of each row in its query, 1 = top, whether it is shown or not.
+        """Predict the position of each row in its query, 1 = top, whether it is shown or not.
 
         Parameters
         ----------
@@ -287,14 +285,14 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ranks : ndarray of shape (n_documents,)
-            The positions by the ranker.
+            The positions predicted by the ranker.
         """
         check_is_fitted(self)
         return rank_rows(self.ranker_, X, groups)[2]
 
     @checks_keywords
     def predict_shown(self, X: Any, groups: ArrayLike | None = None) -> Bools:
-        """Return whether each row is shown.
+        """Predict whether each row is shown.
 
         Parameters
         ----------
@@ -304,7 +302,8 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         shown : ndarray of shape (n_documents,)
-            True for the first documents of each query, and tied ones with ``rule="score"``.
+            True for the first documents of each query. With ``rule="score"``, tied documents are
+            shown together.
         """
         check_is_fitted(self)
         return self._shown(*rank_rows(self.ranker_, X, groups))
@@ -313,19 +312,21 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_order(
         self, X: Any, groups: ArrayLike | None = None, k: int | None = None
     ) -> QueryOrder:
-        """Return the row indices of the documents that are shown, best first.
+        """Predict the row indices of the documents that are shown, best first.
 
         Parameters
         ----------
         X, groups
             As in `predict`.
         k : int, default=None
-            List at most k rows of each query. The promise does not hold for shorter lists.
+            Maximum number of rows of each query. The guarantee does not hold for lists shortened by
+            k.
 
         Returns
         -------
         order : QueryOrder
-            ``numpy.diff(order.offsets)`` is the number of documents shown for each query.
+            The row indices of each query. ``numpy.diff(order.offsets)`` is the number of documents
+            shown for each query.
         """
         check_is_fitted(self)
         check_count(k, "k", or_none=True)
@@ -340,7 +341,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     @available_if(lambda self: has_scores(self.ranker))
     @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> Floats:
-        """Return the scores of the ranker, larger is better.
+        """Compute the scores of the ranker; larger is better.
 
         Parameters
         ----------
@@ -362,7 +363,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return 1 minus the mean loss of the lists shown, such as the mean recall.
+        """Compute 1 minus the mean loss of the lists shown, for example the mean recall.
 
         Parameters
         ----------
@@ -374,8 +375,8 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         score : float
-            At least ``1 - alpha`` in expectation. Higher is better, and a longer list is never
-            worse: compare the numbers of documents shown as well.
+            At least ``1 - alpha`` in expectation. Higher is better. Longer lists never have a lower
+            score: compare the number of documents shown as well.
         """
         check_is_fitted(self)
         relevance, of_labels = read_relevance(y, _num_samples(X))
@@ -390,27 +391,27 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     # ---------------------------------------------------------------- steps of fit and predict
 
     def _check_parts(self) -> None:
-        """Refuse a division of alpha that leaves nothing, and a rule without its scores."""
+        """Raise an error if alpha_silent uses up alpha, or if the rule needs missing scores."""
         if self.alpha_silent >= self.alpha:
             raise ValueError(
-                f"alpha_silent={self.alpha_silent!r} is a part of alpha={self.alpha!r}, and must "
-                "be smaller."
+                f"alpha_silent={self.alpha_silent!r} must be smaller than alpha={self.alpha!r}."
             )
         if (self.rule == "score" or self.alpha_silent > 0) and not has_scores(self.ranker):
             final = innermost_estimator(self.ranker)
             raise TypeError(
-                f"{type(final).__name__}(loss={getattr(final, 'loss', None)!r}) has no scores. "
-                "Choose rule='count' with alpha_silent=0, or a loss on scores, such as 'ndcg'."
+                f"{type(final).__name__}(loss={getattr(final, 'loss', None)!r}) has no "
+                "scores. Pass rule='count' and alpha_silent=0, or use a loss on scores, "
+                "such as 'ndcg'."
             )
 
     def _added(self, queries: Queries, ranks: Ints, relevance: Floats) -> tuple[Floats, Bools]:
-        """Return what each document adds to the value of its list, and where that is defined."""
+        """Return the added value of each document, and whether it is defined for each query."""
         if self.threshold is not None:
             relevance = (relevance >= self.threshold).astype(np.float64)
         return added_values(self.risk, Ranking.from_ranks(ranks, queries), relevance)
 
     def _calibrate(self, X: Any, relevance: Floats, ids: NDArray[Any]) -> None:
-        """Choose the thresholds on queries that the ranker has not seen."""
+        """Choose the thresholds on the held-out queries."""
         queries, scores, ranks = rank_rows(self.ranker_, X, ids)
         added, defined = self._added(queries, ranks, relevance)
         check_enough(defined, self.alpha, self.alpha_silent)
@@ -430,7 +431,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
     def _levels(
         self, queries: Queries, scores: Floats | None, ranks: Ints
     ) -> tuple[Floats, Floats | None]:
-        """Return the level of each document, and that of the best one of each query."""
+        """Return the level of each document, and of the best document of each query."""
         levels, from_mean = (None, None) if scores is None else score_levels(scores, queries)
         if levels is None or self.rule == "count":
             levels = np.where(ranks == 1, -np.inf, ranks)
@@ -450,7 +451,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         return getattr(innermost_estimator(self._known), "_fitted_queries", None)
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
-        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        """Return a warning if a scorer scores only a part of the rows of fitted queries."""
         return call_with_groups(self._known, "_describe_cut", X, groups, labels=labels)
 
     @property
@@ -480,11 +481,11 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _rounded_up(threshold: float, levels: Floats) -> float:
-    """Return a threshold that rounding of the same levels in another batch does not exceed."""
-    # scores of one row differ in the last bits from batch to batch
+    """Return a threshold that allows for rounding differences between batches."""
+    # the score of a row differs in the last bits between batches
     return threshold + ROUNDING * _size(levels)
 
 
 def _size(levels: Floats) -> float:
-    """Return the largest absolute value of the levels that are finite."""
+    """Return the largest absolute value of the finite levels."""
     return float(np.abs(levels[np.isfinite(levels)]).max(initial=0.0))

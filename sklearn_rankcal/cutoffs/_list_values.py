@@ -1,8 +1,7 @@
-"""What each document adds to the value of the list of the documents above it.
+"""The value that each document adds to the list of the documents above it.
 
-A ranking and the relevance of its documents come in, and one number per document comes out. These
-numbers are not negative, and those of a query add up to at most 1: the risks of `_cutoff` are sums
-of them.
+The added values are not negative, and those of a query sum to at most 1. The risks of `_cutoff` are
+sums of added values.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _ALL_PLACES = 2**63 - 1
 
 
 def added_values(risk: Risk, ranking: Ranking, relevance: Floats) -> tuple[Floats, Bools]:
-    """Return what each document adds to the value of the list above it, and where it is defined.
+    """Return the value that each document adds to the list above it, and where it is defined.
 
-    The first result is in row layout, and 0 in queries on which the value is undefined. The second
-    is of shape (n_queries,). The ranking has no ties.
+    The first result is in row layout, and 0 for queries with an undefined value. The second has
+    shape (n_queries,). The ranking must not have ties.
     """
     if isinstance(risk, str):
         if risk == "best_relevance":
@@ -46,35 +45,34 @@ def added_values(risk: Risk, ranking: Ranking, relevance: Floats) -> tuple[Float
 
 
 def _named(risk: str) -> Measure:
-    """Return the measure of a name; recall without a cutoff counts all places."""
+    """Return the measure with this name; recall without a cutoff counts all places."""
     try:
         return get_measure(risk, **({"k": _ALL_PLACES} if risk == "recall" else {}))
     except ValueError as error:
         known = ("recall", "best_relevance", "ndcg")
         raise ValueError(
-            f"Unknown risk {risk!r}.{did_you_mean(risk, known)} Known: {', '.join(known)}, these "
-            "with a cutoff, such as 'ndcg@10', and functions."
+            f"Unknown risk {risk!r}.{did_you_mean(risk, known)} Known: {', '.join(known)}, "
+            "the same with a cutoff, such as 'ndcg@10', and functions."
         ) from error
 
 
 def _added_by_measure(
     measure: Measure, ranking: Ranking, relevance: Floats
 ) -> tuple[Floats, Bools]:
-    """Utility times discount. They add up to at most 1, as the measure is normalized."""
+    """Utility times discount. The sum is at most 1, because the measure is normalized."""
     queries = ranking.queries
     n_places = int(queries.sizes.max())
     if not isinstance(measure, NormalizedPositionalLoss) or measure.discounts(n_places)[-1] < 0:
         raise ValueError(
-            f"The risk {measure!r} is not one that can be controlled: what is lost must not grow "
-            "with the list, and must be at most 1. Choose 'recall', 'best_relevance' or 'ndcg', "
-            "or pass a function of the relevance of a list that returns what its first 1, 2, ... "
-            "documents are worth."
+            f"The risk {measure!r} cannot be controlled, because its loss can grow with the "
+            "list or exceed 1. Pass 'recall', 'best_relevance', 'ndcg', or a function that "
+            "maps the relevance of a list to the values of its first 1, 2, ... documents."
         )
     binary = isinstance(measure, BinaryMeasure) and getattr(measure, "threshold", None) is None
     if binary and not np.isin(relevance, (0, 1)).all():
         raise ValueError(
-            "This risk needs labels 0 and 1. Pass threshold=t to RiskControlledCutoff: a label of "
-            "at least t then counts as relevant."
+            "This risk needs labels 0 and 1. Pass threshold=t to RiskControlledCutoff to "
+            "count labels of at least t as relevant."
         )
     measure.check(relevance)
     by_place = (
@@ -85,7 +83,7 @@ def _added_by_measure(
 
 
 def _added_by_best(ranking: Ranking, relevance: Floats) -> tuple[Floats, Bools]:
-    """By how much each document raises the best relevance so far, as a share of the largest."""
+    """The increase of the best relevance so far by each document, as a share of the largest."""
     if relevance.min() < 0:
         raise ValueError(f"risk='best_relevance' needs relevance >= 0; got {relevance.min():g}.")
     queries = ranking.queries
@@ -99,7 +97,7 @@ def _added_by_best(ranking: Ranking, relevance: Floats) -> tuple[Floats, Bools]:
 def _added_by_function(
     value: Callable[[Floats], ArrayLike], ranking: Ranking, relevance: Floats
 ) -> tuple[Floats, Bools]:
-    """Differences of the values of a user's function, which is called once for each query."""
+    """Differences of the values of a user's function, called once per query."""
     queries = ranking.queries
     ordered, values = ranking.take(relevance), np.empty(len(relevance))
     for q in range(queries.n_queries):
@@ -107,8 +105,8 @@ def _added_by_function(
         of_query = read_numbers(value(ordered[part].copy()), "what risk returned")
         if of_query.shape != ordered[part].shape:
             raise ValueError(
-                "The function risk must return the values of the first 1, 2, ..., r documents of "
-                f"a query of r: shape {ordered[part].shape}; got {of_query.shape}."
+                "The function risk must return one value per document, for the first 1, 2, "
+                f"..., r documents: shape {ordered[part].shape}; got {of_query.shape}."
             )
         values[part] = of_query
     undefined = np.isnan(queries.reduce(np.add, values))
@@ -119,15 +117,14 @@ def _added_by_function(
         q = int(queries.repeat(np.arange(queries.n_queries))[wrong.argmax()])
         shown = values[queries.offsets[q] : queries.offsets[q + 1]][:6].round(3)
         raise ValueError(
-            "The values that the function risk returns must be between 0 and 1 and must not "
-            f"decrease, as a longer list must not lose more; for query {q} they begin "
-            f"{shown.tolist()}."
+            "The function risk must return nondecreasing values between 0 and 1; for query "
+            f"{q} they begin {shown.tolist()}."
         )
     return np.maximum(steps, 0.0), ~undefined
 
 
 def _steps(values: Floats, queries: Queries) -> Floats:
-    """Differences from place to place of each query, from 0, in best-first layout."""
+    """Differences between consecutive places of each query, from 0, in best-first layout."""
     steps = np.diff(values, prepend=0.0)
     steps[queries.offsets[:-1]] = values[queries.offsets[:-1]]
     return steps

@@ -1,6 +1,6 @@
 """Fit and rank with any estimator: a ranker, a regressor, or a pipeline or search around one.
 
-Also draw the queries that calibrate it, check that there are enough, and that it has not seen them.
+Also choose the calibration queries, and check that there are enough and that they are held out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sklearn_rankcal.utils._wrapped import (
 
 
 def has_scores(ranker: Any) -> bool:
-    """Whether a ranker has scores. Any other estimator predicts them."""
+    """Whether a ranker has scores. Other estimators predict scores."""
     final = innermost_estimator(ranker)
     return not predicts_positions(final) or hasattr(final, "decision_function")
 
@@ -47,7 +47,7 @@ def group_column(ranker: Any) -> str | None:
 def read_ids(
     ranker: Any, X: Any, groups: ArrayLike | None, of_labels: Queries | None = None
 ) -> tuple[Queries, NDArray[Any]]:
-    """Return the queries of groups, labels or `group_column`, and the query id of each row."""
+    """Return the queries from groups, labels or `group_column`, and the query id of each row."""
     column = group_column(ranker)
     if groups is None and column is not None and is_dataframe(X):
         groups = split_column(X, column)[1]
@@ -55,14 +55,14 @@ def read_ids(
     queries = agreed_queries(given, of_labels)
     if queries is None:
         raise ValueError(
-            "The query of each row is needed, as the promise of a cut-off is about queries. "
+            "The query id of each row is missing, and cutoffs are chosen for queries. "
             f"{GROUPS_REMEDY} For a single query, pass groups=numpy.zeros(len(X)) to predict."
         )
     return queries, queries.ids[queries.codes]
 
 
 def fit_ranker(ranker: Any, X: Any, relevance: Floats, ids: NDArray[Any], named: bool) -> Any:
-    """Fit a clone of a ranker, or of a plain regressor; `named` is whether ids are the user's."""
+    """Fit a clone of a ranker or regressor; `named`: whether ids are from the user."""
     fitted = clone(ranker)
     if not takes_ranking_labels(ranker):
         return fitted.fit(X, relevance)
@@ -72,7 +72,7 @@ def fit_ranker(ranker: Any, X: Any, relevance: Floats, ids: NDArray[Any], named:
 
 
 def rank_rows(ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Queries, Floats | None, Ints]:
-    """Return the queries of the rows, their scores, or None if there are none, and positions.
+    """Return the queries of the rows, their scores (or None) and their positions.
 
     Rows with equal scores are ordered by a hash of their features, as by `predict` of a ranker.
     """
@@ -98,11 +98,10 @@ def _hash(ranker: Any, X: Any, rows: Ints) -> NDArray[np.uint64]:
 
 
 def draw_queries(n_queries: int, share: float, random_state: Any) -> Bools:
-    """Draw a share of the queries, whatever their contents, so that they are exchangeable."""
+    """Choose a random share of the queries, independently of their contents."""
     if n_queries < 2:
         raise ValueError(
-            "One query cannot be divided into one to fit the ranker and one to calibrate. Pass "
-            "more queries."
+            "At least 2 queries are needed, to fit the ranker and to choose the cutoff; got 1."
         )
     n_drawn = min(max(1, round(share * n_queries)), n_queries - 1)
     drawn = np.zeros(n_queries, dtype=bool)
@@ -111,30 +110,30 @@ def draw_queries(n_queries: int, share: float, random_state: Any) -> Bools:
 
 
 def queries_needed(alpha: float) -> int:
-    """Return the smallest n with 1 / (n + 1) <= alpha: how many calibration queries alpha needs."""
+    """Return the smallest n with 1 / (n + 1) <= alpha, the calibration queries for alpha."""
     return max(1, math.ceil((1 - ROUNDING) / alpha) - 1)
 
 
 def check_enough(defined: Bools, alpha: float, alpha_silent: float) -> None:
-    """Refuse fewer calibration queries on which the risk is `defined` than alpha needs."""
+    """Raise an error if alpha needs more calibration queries with a `defined` risk."""
     needed = max(queries_needed(part) for part in (alpha - alpha_silent, alpha_silent) if part > 0)
     if defined.sum() < needed:
-        silent = f" of which alpha_silent={alpha_silent!r}" if alpha_silent else ""
+        silent = f" with alpha_silent={alpha_silent!r}" if alpha_silent else ""
         raise ValueError(
-            f"alpha={alpha!r}{silent} needs at least {needed} calibration queries on which the "
-            f"risk is defined, such as those with a relevant document; {defined.sum()} of "
-            f"{len(defined)} are. Pass more queries, a larger share calibration_queries of them, "
-            "or a larger alpha."
+            f"alpha={alpha!r}{silent} needs at least {needed} calibration queries with a "
+            f"defined risk, for example with a relevant document; {defined.sum()} of "
+            f"{len(defined)} have one. Pass more queries, a larger calibration_queries, or a "
+            "larger alpha."
         )
 
 
 def warn_if_fitted(ranker: Any, X: Any, ids: NDArray[Any], relevance: Floats) -> None:
-    """Warn if a fitted ranker remembers that it was fitted on some of the queries."""
+    """Warn if the ranker was fitted on some of the queries."""
     if getattr(innermost_estimator(ranker), "_fitted_queries", None) is None:
         return
     if seen := call_with_groups(ranker, "_count_fitted", X, ids, labels=relevance):
         warn(
-            f"The ranker was fitted on {seen} of the calibration queries. It ranks them better "
-            "than new ones, so that the promise does not hold. Calibrate on other queries, or pass "
-            "the ranker without FrozenEstimator: then fit holds queries out."
+            f"The ranker was fitted on {seen} of the calibration queries. It ranks them "
+            "better than new queries, and the guarantee does not hold. Pass other queries, "
+            "or pass the ranker without FrozenEstimator to hold out queries in fit."
         )

@@ -1,4 +1,4 @@
-"""Label ranking: each row gets a ranking of the same labels."""
+"""Label ranking: predict a ranking of the same labels for each row."""
 
 from sklearn_rankcal.label_ranking._blend import BlendedRegressor
 from sklearn_rankcal.label_ranking._label_ranker import CalibratedLabelRanker

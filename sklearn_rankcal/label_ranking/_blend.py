@@ -1,4 +1,4 @@
-"""A regressor with many outputs, for label ranking: an average of trees, kernels and a linear part.
+"""`BlendedRegressor`: a multi-output regressor, averaged from trees, kernels and a linear part.
 
 The weights of the average are learned from held-out predictions that need no second fit.
 """
@@ -33,20 +33,20 @@ from sklearn_rankcal.utils._scales import mean_one, power_above
 from sklearn_rankcal.utils._typing import Floats
 
 KERNELS = ("rbf", "laplacian")
-# The widths of the kernels that are tried: gamma is one of these numbers over n_features.
+# Candidate widths of the kernels: gamma is one of these numbers divided by n_features.
 GAMMAS = 2.0 ** np.arange(-5, 4, 2)
-# The penalties that are tried, for weights of mean 1.
+# Candidate penalties, for weights of mean 1.
 ALPHAS = 10.0 ** np.arange(-4, 2.5, 0.5)
 # The leave-one-out residual is the residual over 1 - leverage, which must not be 0.
 MAX_LEVERAGE = 1 - 1e-6
-N_COMPONENTS = 500  # of a kernel; with at most so many rows, kernel ridge regression is exact
-MAX_SAMPLES = 20_000  # rows on which all but the trees are fitted
-MAX_SEARCH = 2000  # rows on which the widths of kernels, and arcsinh or not, are chosen
+N_COMPONENTS = 500  # of a kernel; kernel ridge regression is exact up to this number of rows
+MAX_SAMPLES = 20_000  # maximum number of rows for all parts except the trees
+MAX_SEARCH = 2000  # number of rows to choose the kernel widths and arcsinh
 # A tree has about two nodes for each row, with 8 bytes for each output. Above this size of all
 # trees, leaves get more rows.
 FOREST_BYTES = 1 << 28
-MAX_CATEGORIES = 32  # of a column that get a column of their own, the most frequent first
-SHRINKAGE = 2.0  # how strongly the weights are drawn to equal weights
+MAX_CATEGORIES = 32  # most frequent categories that are encoded, per column
+SHRINKAGE = 2.0  # strength of the shrinkage to equal weights
 
 
 def ridge_leave_one_out(
@@ -54,9 +54,9 @@ def ridge_leave_one_out(
 ) -> tuple[float, Floats, Floats, Floats]:
     """Fit ridge regression with an intercept; choose the penalty by leave-one-out squared error.
 
-    The results are the weighted mean squared leave-one-out error, the leave-one-out predictions,
-    the coefficients and the intercepts. scikit-learn's `RidgeCV` takes four times as long, because
-    it computes a singular value decomposition of Z (n, m), and not of an (m, m) matrix.
+    Return the weighted mean squared leave-one-out error, the leave-one-out predictions, the
+    coefficients and the intercepts. scikit-learn's `RidgeCV` takes four times as long: it
+    decomposes Z (n, m) instead of an (m, m) matrix.
     """
     z_mean, y_mean = (np.average(a, axis=0, weights=weight) for a in (Z, y))
     Z, y = Z - z_mean, y - y_mean
@@ -66,7 +66,7 @@ def ridge_leave_one_out(
     Q = Z @ vectors
     moments = Q.T @ (weight[:, None] * y)
     shrink = 1 / (np.maximum(values, 0) + ALPHAS[:, None])
-    # The leverage of a row is how much its prediction moves with its own target. The second term
+    # The leverage of a row is the derivative of its prediction by its own target. The second term
     # is the leverage on the intercept.
     leverages = weight[:, None] * (Q**2 @ shrink.T + 1 / weight.sum())
     best: tuple[Any, ...] = (np.inf,)
@@ -81,49 +81,49 @@ def ridge_leave_one_out(
 
 
 class BlendedRegressor(RegressorMixin, BaseEstimator):
-    """The weighted average of extra trees, two kernel ridge regressions and a logistic regression.
+    """Weighted average of extra trees, two kernel ridge regressions and a logistic regression.
 
-    The four weights w >= 0 minimise
-    mean (y - sum_k w_k U_k)^2 + (2 / n) * s^2 * ||w - 1/4||^2, and are then scaled to sum
-    1. U_k are held-out predictions: out-of-bag predictions of the trees, and leave-one-out
-    predictions of ridge regression with a Gaussian and with a Laplacian kernel, and of logistic
-    regression. s^2 is the mean squared error of the average with equal weights, and n is the number
-    of rows; with `sample_weight` v, n is (sum v)^2 / sum v^2.
+    The four weights w >= 0 minimise mean (y - sum_k w_k U_k)^2 + (2 / n) * s^2 * ||w - 1/4||^2, and
+    are then scaled to sum 1. U_k are held-out predictions: out-of-bag for the trees, and
+    leave-one-out for ridge regression with a Gaussian and a Laplacian kernel and for logistic
+    regression. s^2 is the mean squared error of the average with equal weights. n is the number of
+    rows or, with `sample_weight` v, (sum v)^2 / sum v^2.
 
-    Logistic regression treats a target as a probability between the smallest and the largest target
-    of its output, and so estimates its conditional mean. Its inputs are the standardised features
-    or, if that has a smaller leave-one-out error, their arcsinh.
+    Logistic regression scales each output to [0, 1] by its smallest and largest target, and
+    estimates its conditional mean. Its inputs are the standardised features or, if the
+    leave-one-out error is smaller, their arcsinh.
 
-    Each of the 32 most frequent categories of a column becomes a column of 0 and 1. The trees take
-    missing numbers as they are. The others receive the mean, and a column that marks them.
+    Each of the 32 most frequent categories of a column becomes a column of 0 and 1. The trees
+    support missing numbers. For the other three regressors, missing numbers are replaced with the
+    mean, and an indicator column is added.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees, which are grown on bootstrap samples.
+        Number of trees, each fitted to a bootstrap sample.
     n_jobs : int, default=None
-        Number of jobs with which the trees are grown.
+        Number of jobs to fit the trees.
     random_state : int, RandomState instance or None, default=None
-        Seed of the trees and of the draws of rows.
+        Determines the trees and the random subsets of rows.
 
     Attributes
     ----------
     weights_ : ndarray of shape (4,)
-        Weights of the trees, of the Gaussian kernel, of the Laplacian kernel and of the logistic
-        regression.
+        Weights of the trees, the Gaussian kernel, the Laplacian kernel and the logistic regression.
     forest_ : ExtraTreesRegressor
-        The trees. They are fitted to targets that are divided by a power of two, so that the
-        largest is between 0.5 and 1.
+        The trees. Their targets are divided by a power of two that makes the largest target between
+        0.5 and 1.
     scaler_ : StandardScaler
-        The scaler that is applied to X before the kernels and the logistic regression.
+        The scaler of X for the kernels and the logistic regression.
 
     Notes
     -----
-    In addition to the trees, fitting takes O(n m^2 + m^3) for each of ten kernels, of which the
-    Nystroem approximation has m = 500 components. Of more than 20,000 rows, that many are drawn for
-    the kernels, the logistic regression and the weights, and 2,000 to choose their parameters. The
-    logistic regression takes about 60 Newton steps of O(n d^2) for each output, where d is the
-    number of features or, if there are more than 100, of their principal components.
+    In addition to the trees, fitting takes O(n m^2 + m^3) time for each of ten kernels, where m =
+    500 is the number of components of the Nystroem approximation. With more than 20,000 rows, a
+    random subset of 20,000 rows is used for the kernels, the logistic regression and the weights,
+    and 2,000 rows to choose their parameters. The logistic regression takes about 60 Newton steps
+    of O(n d^2) for each output. d is the number of features or, with more than 100 features, of
+    principal components.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     ((4,), True)
     """
 
-    _scales_weights = True  # `fit` scales the weights itself, so weights of any scale are valid
+    _scales_weights = True  # `fit` scales the weights: any scale is valid
 
     def __init__(
         self,
@@ -156,8 +156,9 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_samples, n_features)
-            Numbers, categories and text, which is read as categories. Values may be missing.
+            Numbers, categories and text (read as categories). Values may be missing.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. Only their ratios count.
 
@@ -169,15 +170,16 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Fit as `fit` does, and return the held-out predictions of the average, of the shape of y.
+        """Fit, and return the held-out predictions of the average, in the shape of y.
 
-        They are NaN for rows that were not drawn, for rows of weight 0, and for fewer than 5 rows.
+        They are NaN for rows outside the random subset, for rows of weight 0, and for fewer than 5
+        rows.
         """
         X, y, weight = self._read(X, y, sample_weight)
         n_rows, n_outputs = y.shape
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
-        # Step 1: the trees learn all rows. With fewer than 5, almost none is out of bag.
+        # Step 1: fit the trees to all rows. With fewer than 5 rows, almost none is out of bag.
         learn_weights = n_rows >= 5
         self.forest_ = ExtraTreesRegressor(
             self.n_estimators,
@@ -187,7 +189,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             random_state=seed,
         ).fit(X, y if n_outputs > 1 else y.ravel(), weight)
-        # Step 2: the others learn rows that are drawn, without missing values and standardised.
+        # Step 2: fit the other parts to a subset of rows, imputed and standardised.
         weight = np.ones(n_rows) if weight is None else weight
         rows = np.flatnonzero(weight)
         if len(rows) > MAX_SAMPLES:
@@ -205,7 +207,7 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         fits = [_fit_kernel(kernel, basis, X, y, weight, search) for kernel in KERNELS]
         self.kernels_ = [fitted for _, fitted in fits]
         of_logistic, self.columns_, self.logistic_ = fit_logistic(X, y, weight, seed, search)
-        # Step 3: held-out predictions tell how much each of the four counts.
+        # Step 3: learn the weights from the held-out predictions.
         self.weights_ = np.full(4, 1 / 4)
         blended = np.full((n_rows, n_outputs), np.nan)
         if learn_weights:
@@ -233,23 +235,23 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
         y = y.astype(np.float64).reshape(len(X), -1)
-        # The logistic regression learns targets below 1.
+        # The logistic regression needs targets below 1.
         self._unit = power_above(float(np.abs(y).max()))
         return X, y / self._unit, mean_one(weight)
 
     def _mark_missing(self, X: Floats) -> Floats:
-        """Append a column of 0 and 1 for each column in which `fit` saw missing values."""
+        """Append an indicator for each column with missing values in `fit`."""
         if not self._incomplete.any():
             return X
-        numbers = np.where(self._empty, 0.0, X)  # columns without a number have no mean
+        numbers = np.where(self._empty, 0.0, X)  # a column without any number has no mean
         return np.hstack([numbers, np.isnan(X[:, self._incomplete])])
 
     def _scale(self, X: Floats) -> Floats:
-        """Standardise what `_mark_missing` returned, with 0, the mean, for missing values."""
+        """Standardise the result of `_mark_missing`; missing values become 0, the mean."""
         return np.nan_to_num(self.scaler_.transform(X), copy=False)
 
     def _blend(self, held_out: Floats, y: Floats, weight: Floats) -> Floats:
-        """The weights of the average, from held-out predictions (4, n, n_outputs)."""
+        """Compute the weights of the average from held-out predictions (4, n, n_outputs)."""
         # A and b are mean products.
         A = np.einsum("kno,lno,n->kl", held_out, held_out, weight, optimize=True) / y.size
         b = np.einsum("kno,no,n->k", held_out, y, weight, optimize=True) / y.size
@@ -266,14 +268,25 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         return w / w.sum() if w.any() else equal
 
     def predict(self, X: Any) -> Floats:
-        """Predict the weighted average of the four regressors, of the shape of y in `fit`."""
+        """Predict the weighted average of the four regressors.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            The columns of `fit`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predictions in the shape of `y` in `fit`.
+        """
         check_is_fitted(self)
         table = check_features(X)
         validate_data(self, X=table, reset=False, skip_check_array=True)
         encoded = self._encoder.transform(table)
         X = check_array(encoded, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
         u = np.empty((len(X), len(self.kernels_[0][2])))
-        # The kernel, its features and a temporary array of their size exist at the same time.
+        # Memory: the kernel, its features and a temporary array of their size.
         n_columns = 3 * max(len(coef) for _, coef, _ in self.kernels_)
         for batch in gen_batches(len(X), rows_per_block(8 * n_columns, PREDICTION_BYTES)):
             scaled = self._scale(self._mark_missing(X[batch]))
@@ -298,11 +311,11 @@ def _fit_kernel(
 ) -> tuple[Floats, tuple[Nystroem, Floats, Floats]]:
     """Fit ridge regression of the best width; return held-out predictions, map and coefficients.
 
-    If `search` lists rows, the width is chosen on them alone.
+    If `search` lists rows, only these choose the width.
     """
     rows = slice(None) if search is None else search
     maps = [
-        # All rows of the basis are used; the seed only determines their order.
+        # All rows of the basis are used. The seed only determines their order.
         Nystroem(kernel=kernel, gamma=gamma, n_components=len(basis), random_state=0).fit(basis)
         for gamma in GAMMAS / X.shape[1]
     ]
@@ -315,15 +328,16 @@ def _fit_kernel(
 
 
 class TableEncoder:
-    """Numbers stay as they are, with NaN where they are missing. Each category is a column of 0, 1.
+    """Encode categories as columns of 0 and 1, and keep numbers (NaN if missing).
 
-    A missing category is a category. One that `fit` did not see, or that is not among the 32 most
-    frequent of its column, is 0 in all columns.
+    A missing category is a category. New categories, and all but the 32 most frequent of a column,
+    are 0 in all columns.
     """
 
     def fit(self, X: Any) -> Self:
-        """Learn the categories of each column of a table that `check_features` returned."""
-        #: For each column None if it has numbers, else the place of each category; None if all do.
+        """Learn the categories of each column of a table from `check_features`."""
+        #: For each column: None if numeric, else the place of each category. None if all are
+        #: numeric.
         self.places_: list[dict[Any, int] | None] | None = None
         if not is_dataframe(X) and X.dtype.kind in "biuf":
             return self
@@ -367,7 +381,7 @@ def _columns(X: Any) -> list[Any]:
 
 
 def _has_numbers(values: Any) -> bool:
-    """Whether a column has numbers or booleans, or nothing at all."""
+    """Whether a column is numeric, boolean or empty."""
     dtype = values.dtype
     if hasattr(dtype, "is_numeric"):  # polars
         return dtype.is_numeric() or str(dtype) in ("Boolean", "Null")
@@ -380,7 +394,7 @@ def _numbers(values: Any, name: str) -> Floats:
     if isinstance(values, np.ndarray):
         if values.dtype == object:
             values = np.array([np.nan if is_missing(v) else v for v in values], dtype=object)
-        return values.astype(np.float64)  # the error for other objects is numpy's
+        return values.astype(np.float64)  # other objects raise an error of NumPy
     return read_numbers(values, name, missing=True)
 
 
@@ -389,6 +403,6 @@ def _categories(values: Any) -> list[Any]:
 
 
 def _one_hot(values: Any, places: dict[Any, int]) -> Floats:
-    # A loop over the rows; the rest of a prediction takes longer.
+    # A loop over the rows, which is not the slowest part of a prediction.
     found = np.array([places.get(category, -1) for category in _categories(values)], dtype=np.int64)
     return (found[:, None] == np.arange(len(places))).astype(np.float64)

@@ -1,7 +1,7 @@
-"""CalibratedLabelRanker: rank a fixed set of labels for every row of X.
+"""`CalibratedLabelRanker`: rank a fixed set of labels for each row of X.
 
-A row of X is a query, and the r labels are its documents. The regressor receives each row once, and
-has one output for each target of the row.
+A row of X is a query, and the r labels are its documents. The regressor gets each row once, and has
+one output for each target of the row.
 """
 
 from __future__ import annotations
@@ -60,109 +60,109 @@ from sklearn_rankcal.utils._sklearn_compat import (
 )
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-# With more rows times pairs, missing pairs are predicted together. Among 11 labels with 60 % of the
+# With more rows times pairs, missing pairs are predicted jointly. With 11 labels and 60 % of the
 # ranks missing, a regressor for each pair ranks better (by .015 in 528 rows), but takes minutes.
 _MOST_PAIRS = 50_000
 
 
 class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
-    """Rank a fixed set of r labels for every row of X, consistently for a chosen loss.
+    """Rank a fixed set of r labels for each row of X, consistently for a chosen loss.
 
-    A regressor with many outputs predicts the targets of the loss, and a decoder converts the
+    A multi-output regressor predicts the targets of the loss, and a decoder converts the
     predictions to rankings. For pairwise disagreement, the targets are the signs of the r (r - 1) /
     2 preferences between labels.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        A regressor. One that has a single output is wrapped in
+        A regressor. If it supports only one output, it is wrapped in
         `sklearn.multioutput.MultiOutputRegressor`. None means `label_ranking.BlendedRegressor`,
-        which takes numbers, categories, text and missing values.
+        which supports numbers, categories, text and missing values.
     loss : str or Loss, default="pd"
-        The loss to minimise. ``"pd"`` is for Kendall's tau. Any other loss of `losses` can be
-        used, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
+        The loss to minimise. ``"pd"`` optimises Kendall's tau. Any other loss of `losses` is
+        possible, such as ``"spearman"``, ``"ndcg@3"``, ``"precision@1"`` or ``MAP(threshold=2)``.
     decoder : str or decoder, default="auto"
         As in `CalibratedRanker`. ``"auto"`` finds an optimal ranking for up to 16 labels.
     y_type : {"auto", "ranks", "relevance", "weights"}, default="auto"
         How `fit` and `score` interpret `y`.
 
-        - ``"ranks"``: positions of shape (n_samples, r), 1 = best, of which only the order counts.
-          The relevance of a label is r - rank, where tied labels share their best position. For a
-          binary loss with a cutoff q and no threshold, labels with fewer than q above them are
-          relevant.
+        - ``"ranks"``: positions of shape (n_samples, r), 1 = best. Only their order counts. The
+          relevance of a label is r - rank; tied labels share their best position. For a binary loss
+          with a cutoff q and no threshold, labels with fewer than q labels above are relevant.
         - ``"relevance"``: numbers of shape (n_samples, r), larger is better. `predict` then returns
-          r - rank, so that larger is better there too.
+          r - rank, which is also larger for better labels.
         - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
-          preference for label i over j, as `labels.rankings_to_preferences` returns them. Only
-          ``"pd"`` and ``"pd_by_scores"`` take weights.
-        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three. A
-          warning says so if `y` does not look like ranks.
+          preference for label i over j, as from `labels.rankings_to_preferences`. Only for
+          ``"pd"`` and ``"pd_by_scores"``.
+        - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three, with a
+          warning if `y` does not look like ranks.
 
-        Names of labels are the columns of a data frame. Ranks can also be orders of names in each
-        row: ``"b > a = c"``, or lists of names, best first.
+        The column names of a data frame are the names of the labels. Ranks can also be orders of
+        names: ``"b > a = c"``, or lists of names, best first.
     unlisted : {"auto", "ignore", "last"}, default="auto"
-        What it means that a label has no rank (NaN).
+        Meaning of a label without a rank (NaN).
 
-        - ``"last"``: it is below the labels that have one, as in a list of favourites.
-        - ``"ignore"``: nothing; its place is not known.
-        - ``"auto"``: as ``"ignore"``, with a warning if rows list their first places only.
+        - ``"last"``: it is below all labels with a rank, as in a list of favourites.
+        - ``"ignore"``: its place is unknown.
+        - ``"auto"``: as ``"ignore"``, with a warning if rows list only their first places.
     missing : {"impute", "pairwise"}, default="impute"
-        What to do if some rows do not judge every pair of labels. ``"pairwise"`` fits one regressor
-        for each pair, to the rows that judge it. ``"impute"`` replaces the missing targets by
-        predictions of these regressors, and then fits one regressor with many outputs. If rows
-        times pairs are more than 50,000, the default regressor predicts all pairs together, which
-        takes a third to a fifth of the time.
+        How to treat rows that do not judge every pair of labels. ``"pairwise"`` fits one regressor
+        per pair, to the rows that judge it. ``"impute"`` replaces missing targets with predictions
+        of these regressors, and then fits one multi-output regressor. If the number of rows times
+        pairs exceeds 50,000, the default regressor predicts the missing targets of all pairs
+        jointly, in a third to a fifth of the time.
     random_state : int, RandomState instance or None, default=None
-        Seed for every ``random_state`` parameter of the clone of the regressor.
+        Seed for each ``random_state`` parameter of the clone of the regressor.
     n_jobs : int, default=None
-        Number of rows that are decoded at the same time, for losses on pairs.
+        Number of jobs to decode rows, for losses on pairs.
 
     Attributes
     ----------
     regressor_ : estimator or None
-        The fitted regressor with all outputs. It is None if `regressors_` is not.
+        The fitted regressor with all outputs; None if `regressors_` is not None.
     regressors_ : list of estimator or None
-        If pairs are missing and ``missing="pairwise"``: a regressor for each pair i < j, or None
-        for a pair that no row judges, whose prediction is 0.
+        If pairs are missing and ``missing="pairwise"``: one regressor per pair i < j. A pair that
+        no row judges has None, and the prediction 0.
     cyclic_weight_ : float
-        The factor, in [0, 1], by which the cyclic part of predicted preferences is multiplied
-        before they are decoded; see Notes. It is 1 if there is nothing to choose it from.
+        The factor, in [0, 1], for the cyclic part of predicted preferences before decoding; see
+        Notes. It is 1 without held-out predictions.
     by_scores_ : bool
-        Whether a score is learned for each label, and not a preference for each pair; see Notes.
+        Whether the regressor learns one score per label instead of one preference per pair; see
+        Notes.
     loss_ : Loss
-        The loss. Parameters that the data determine are filled in.
+        The loss, with its data-dependent parameters set.
     decoder_ : decoder
         The decoder.
     n_labels_ : int
         Number of labels r.
     labels_ : ndarray of shape (r,)
-        The names of the labels, or 0 to r - 1 if `y` has no names.
+        Names of the labels, or 0 to r - 1 if `y` has no names.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Column names of X, where it has them.
+        Column names of X. Defined only if X has string column names.
 
     Notes
     -----
-    The ranker is calibrated over ``loss_.calibrated_over`` if its regressor estimates means and its
-    decoder is exact: with ``"pd"``, over every distribution of complete rankings (theorem 3 of
-    [1]_).
+    The ranker is calibrated over ``loss_.calibrated_over`` if the regressor estimates conditional
+    means and the decoder is exact. For ``"pd"``, these are all distributions of complete rankings
+    (theorem 3 of [1]_).
 
-    Missing entries are ignored pair by pair, which is valid if, given X, it does not depend on the
-    ranking which are missing; with scores for labels, all must also be missing equally often. Rows
-    on which the loss is undefined are left out.
+    Missing entries are ignored pair by pair. This is valid if, given X, the ranking does not
+    influence which entries are missing; with one score per label, all entries must also be missing
+    equally often. Rows with an undefined loss are left out.
 
-    With ``"pd"``, predictions are differences of scores s_i - s_j plus a cyclic part that is
-    orthogonal to them [2]_, and which is mostly noise with few rows. If the regressor has a method
-    ``fit_held_out``, as the default has, `fit` chooses `cyclic_weight_` by least squares from
-    held-out predictions; 0 makes every decoder sort by scores. It approaches 1 as the predictions
-    approach the conditional means, so that calibration holds with it too.
+    With ``"pd"``, predictions are differences of scores s_i - s_j plus an orthogonal cyclic part
+    [2]_, which is mostly noise with few rows. If the regressor has a method ``fit_held_out``, like
+    the default, `fit` chooses `cyclic_weight_` by least squares from held-out predictions. With 0,
+    every decoder sorts by scores. The weight approaches 1 as the predictions approach the
+    conditional means, and calibration still holds.
 
-    With ``loss="pd"``, ``decoder="auto"`` and more than 20 labels, ``by_scores_`` is true: the
-    regressor learns the mean net preference for each label, as with ``loss="pd_by_scores"``, and
-    labels are sorted by it. Time and memory then grow with r, and not with r^2. What is lost is the
-    cyclic part, so that this is calibrated under the condition P_f of `losses.PDByScores` only.
-    Another decoder, such as ``"local_search"``, keeps the pairs.
+    With ``loss="pd"``, ``decoder="auto"`` and more than 20 labels, ``by_scores_`` is True. The
+    regressor then learns the mean net preference for each label, as with ``loss="pd_by_scores"``,
+    and labels are sorted by it. Time and memory grow with r instead of r^2, but the cyclic part is
+    lost, and calibration needs the condition P_f of `losses.PDByScores`. To keep the pairs, pass
+    another decoder, such as ``"local_search"``.
 
     References
     ----------
@@ -230,12 +230,11 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            What the regressor takes, in its form: numbers, categories, missing values.
+            Features, in any form that the regressor supports.
         y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
-            Ranks, orders of names, relevance or preference weights, as `y_type` says. With
-            ``"pd"`` and ``"pd_by_scores"``, a label whose entry is NaN is not judged (but see
-            `unlisted`), and neither is a pair both of whose weights are 0. Of two labels of equal
-            rank, neither is preferred.
+            Ranks, orders of names, relevance or preference weights; see `y_type`. With ``"pd"`` and
+            ``"pd_by_scores"``, a label with NaN is not judged (but see `unlisted`), nor is a pair
+            with both weights 0. Two labels of equal rank are tied: neither is preferred.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -247,9 +246,9 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         Raises
         ------
         ValueError
-            If shapes do not agree, if ranks or weights are not valid, if the loss does not take
-            missing entries, weights or these labels, if ranks do not say which labels are relevant
-            to a binary loss, or if no row has anything to learn from.
+            If shapes do not agree, if ranks or weights are invalid, if the loss does not support
+            missing entries, weights or these labels, if ranks do not determine the relevant labels
+            of a binary loss, or if no row has a target.
         """
         loss = get_loss(self.loss)
         X = self._read_table(X, reset=True)
@@ -264,16 +263,16 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
         self.cyclic_weight_ = 1.0
-        if r == 1:  # nothing is learned, but the regressor checks X
+        if r == 1:  # no targets, but the regressor checks X
             self.regressor_, _ = self._fit_one(X, values, weight)
             return self
         if weight is not None:
             keep = keep & (weight > 0)
         if not keep.any():
             raise ValueError(
-                f"y judges no pair of labels, or {type(loss).__name__} is undefined, on every row "
-                "of positive weight, so that there is nothing to learn from. If each row lists its "
-                "favourite labels only, unlisted='last' puts the others below."
+                "No row of positive weight has a target: y judges no pair of labels, or "
+                f"{type(loss).__name__} is undefined. If rows list only their favourite "
+                "labels, pass unlisted='last'."
             )
         rows = np.flatnonzero(keep)
         weight = None if weight is None else weight[rows]
@@ -288,7 +287,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return self
 
     def _read_labels_of_fit(self, y: Any, n_rows: int) -> tuple[str, Floats]:
-        """Return the kind and the values of `y`; set what `y` says about the labels."""
+        """Return the kind and the values of `y`, and set the attributes of the labels."""
         numbers, self._names = read_names(y, self.y_type)
         kind, Y = read_label_rankings(numbers, n_rows, self.y_type)
         self.labels_ = np.arange(Y.shape[1]) if self._names is None else self._names
@@ -301,7 +300,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return kind, place_unlisted(kind, Y, self.unlisted)
 
     def _fit_known(self, X: Any, targets: Floats, known: Bools, weight: Floats | None) -> None:
-        """Fit to the targets of pairs, or of labels by scores, some of which may not be known."""
+        """Fit to the targets of pairs or labels, some of which may be missing."""
         many = self.by_scores_ or targets.size > _MOST_PAIRS
         if many and self.missing == "impute" and self._holds_out() and not known.all():
             targets = impute_together(self._fit_one, X, targets, known, weight)
@@ -340,7 +339,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             raise
 
     def _read_table(self, X: Any, reset: bool = False) -> Any:
-        """Check the number and the names of the columns; the regressor decides about the cells."""
+        """Check the number and the names of the columns. The regressor checks the values."""
         table = check_features(X)
         validate_data(self, X=table, reset=reset, skip_check_array=True)
         return readable_table(self.regressor, table)
@@ -348,17 +347,17 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     # ---------------------------------------------------------------- predict
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
+        """Set parameters of the ranker, or of a nested object as ``regressor__<parameter>``."""
         check_nested(self, params, regressor="sklearn_rankcal.label_ranking.BlendedRegressor()")
         return super().set_params(**params)
 
     def set_output(self, *, predict: str | None = None) -> Self:
-        """Choose what `predict` returns.
+        """Set the output container of `predict`.
 
         Parameters
         ----------
         predict : {"default", "pandas", "polars"}, default=None
-            ``"default"`` is a data frame if the `y` of `fit` was one, and an array otherwise. None
+            ``"default"`` means a data frame if `y` was one in `fit`, otherwise an array. None
             changes nothing.
 
         Returns
@@ -372,7 +371,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Return the predicted ranking in the direction of `y`, which tools of scikit-learn need.
+        """Predict a ranking of the labels for each row, in the direction of `y`.
 
         Parameters
         ----------
@@ -382,9 +381,9 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         Returns
         -------
         ranking : ndarray or data frame of shape (n_samples, r)
-            The position of every label, 1 = best; with ``y_type="relevance"``, r minus the
-            position. Of two labels that the predictions tie, the one of the smaller index comes
-            first. A data frame, whose columns are ``labels_``, if `y` was one; see `set_output`.
+            The position of each label, 1 = best; with ``y_type="relevance"``, r minus the position.
+            If predictions tie, the label with the smaller index comes first. A data frame with the
+            columns ``labels_`` if `y` was one; see `set_output`.
         """
         ranks = self._predict_ranks(X)
         values = self.n_labels_ - ranks if self.y_type == "relevance" else ranks
@@ -393,7 +392,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return values if container is None else make_frame(values, self.labels_, container, X)
 
     def predict_order(self, X: Any) -> NDArray[Any]:
-        """Return the names of the labels in their predicted order.
+        """Predict the names of the labels in order, best first.
 
         Parameters
         ----------
@@ -408,7 +407,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return self.labels_[np.argsort(self._predict_ranks(X), axis=1)]
 
     def _predict_ranks(self, X: Any) -> Ints:
-        """Return the position of every label, 1 = best."""
+        """Return the position of each label, 1 = best."""
         u = self._predict_targets(X)
         if self.n_labels_ == 1:
             return np.ones((len(u), 1), dtype=np.int64)
@@ -438,7 +437,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
 
     @available_if(predicts_pairs)
     def predict_preferences(self, X: Any) -> Floats:
-        """Predict a number for every pair of labels, from which the decoder makes the ranking.
+        """Predict the matrices of pairs of labels that the decoder converts to rankings.
 
         Parameters
         ----------
@@ -448,8 +447,8 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         Returns
         -------
         matrices : ndarray of shape (n_samples, r, r)
-            One matrix for each row of X. Its entries are those of
-            `CalibratedRanker.predict_preferences`, with labels in the place of documents.
+            One matrix per row of X, as in `CalibratedRanker.predict_preferences`, with labels
+            instead of documents.
         """
         u = self._predict_targets(X)
         if self.by_scores_:
@@ -457,14 +456,14 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return self.loss_.space.matrices(u, self.n_labels_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean over rows of Kendall's tau, or of the measure of losses other than pd.
+        """Compute the mean of Kendall's tau over rows, or of the measure of the loss if not pd.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The columns of `fit`.
         y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
-            As in `fit`. Columns with names may come in any order.
+            As in `fit`. Named columns may be in any order.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights.
 
@@ -472,9 +471,9 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         -------
         score : float
             Tau is 1 - 2 c, where c is the share of the judged preference weight that the ranking
-            contradicts. It can therefore be 1 even if `y` has ties. Rows count by their judged
-            weight, as in `fit`, unless the loss has ``equal_queries=True``. Rows on which the
-            measure is undefined are left out; on all rows, the score is NaN with a warning.
+            contradicts. It can be 1 even if `y` has ties. Rows are weighted by their judged weight,
+            as in `fit`, unless the loss has ``equal_queries=True``. Rows with an undefined measure
+            are left out. If the measure is undefined on all rows, the score is NaN, with a warning.
         """
         ranks = self._predict_ranks(X)
         kind, Y = read_as_in_fit(y, len(ranks), self)
@@ -482,7 +481,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
         values, factors = np.empty(len(ranks)), np.ones(len(ranks))
-        # Labels with missing entries become preferences, which take about 50 bytes a pair.
+        # Labels with missing entries become preferences, at about 50 bytes per pair.
         for rows in gen_batches(len(ranks), rows_per_block(50 * self.n_labels_**2, 1 << 28)):
             labels, _ = read_labels(kind, Y[rows], self.loss_)
             queries = Queries.uniform(*ranks[rows].shape)
@@ -491,7 +490,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             factors[rows] = 1.0 if factor is None else factor
         if isinstance(self.loss_, PD | PDByScores):
             values = 2 * values - 1
-        each = Queries.uniform(len(ranks), 1)  # a row weighs by itself
+        each = Queries.uniform(len(ranks), 1)  # each row has its own weight
         factor = None if factor is None else factors
         return mean_over_queries(values, each, weight, type(self.loss_).__name__, factor)
 
@@ -509,6 +508,6 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         try:
             positive = self.y_type == "relevance" and get_loss(self.loss).non_negative
         except (TypeError, ValueError):
-            return tags  # a bad loss is reported by fit; tags must not raise
+            return tags  # fit reports a bad loss; tags must not raise
         tags.target_tags.positive_only = positive
         return tags

@@ -1,8 +1,8 @@
-"""The targets that a label ranker learns: labels come in, a row of targets per sample comes out.
+"""Convert labels to the targets of a label ranker, one row of targets per sample.
 
-The targets of a loss on pairs are those of all pairs of labels. With many labels, the default loss
-learns `scores_of_labels` instead: one target for each label. Predictions u (n, n_pairs) are the sum
-of differences of scores and of a cyclic part orthogonal to them, which no scores can express.
+A loss on pairs has one target for each pair of labels. With many labels, the default loss learns
+`scores_of_labels` instead, one target for each label. Predictions u (n, n_pairs) are the sum of
+differences of scores and an orthogonal cyclic part, which scores cannot express.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats
 
-#: With more labels than this, the default loss and decoder learn a score for each label, because
-#: the time and the memory of pairs grow with the square of the number of labels.
+#: With more labels than this, the default loss and decoder learn a score per label: time and memory
+#: of pairs grow with the square of the number of labels.
 MAX_LABELS_BY_PAIRS = 20
 
 
 class LabelTargets(NamedTuple):
-    """What a regressor learns, one row of targets for each sample."""
+    """The targets of a regressor, one row per sample."""
 
-    loss: Loss  # with parameters that the labels determine
-    values: Floats  # of shape (n_samples, n_targets); those that are not known have no meaning
+    loss: Loss  # with data-dependent parameters set
+    values: Floats  # of shape (n_samples, n_targets); unknown targets have arbitrary values
     known: Bools | None  # which targets are known; None means all
-    defined: Bools  # whether the row says anything, of shape (n_samples,)
+    defined: Bools  # whether the row has a known target, of shape (n_samples,)
 
 
 def goes_by_scores(loss: Loss, decoder: Any, r: int) -> bool:
-    """Whether there are so many labels that scores take the place of pairs."""
+    """Whether scores are learned instead of pairs, because there are many labels."""
     plain = isinstance(loss, PD) and loss.pair_weight == "binary" and not loss.equal_queries
     return plain and isinstance(decoder, str) and decoder == "auto" and r > MAX_LABELS_BY_PAIRS
 
@@ -48,7 +48,7 @@ def make_label_targets(loss: Loss, kind: str, Y: Floats, by_scores: bool) -> Lab
     if by_scores:
         scores = scores_of_labels(kind, Y)
         known = ~np.isnan(scores)
-        # A row without any preference says nothing; that 0 is not known does not make it one.
+        # A row without preferences has no information, whether its zeros are known or not.
         defined = known.any(axis=1) & ((scores != 0) | ~known).any(axis=1)
         return LabelTargets(clone(loss), np.where(known, scores, 0.0), known, defined)
     if kind == "ranks":
@@ -59,7 +59,7 @@ def make_label_targets(loss: Loss, kind: str, Y: Floats, by_scores: bool) -> Lab
         return LabelTargets(loss, np.zeros((len(Y), 1)), None, np.ones(len(Y), dtype=bool))
     queries = Queries.uniform(len(Y), r)
     defined = loss.defined(labels, queries)
-    if judged is not None:  # if the judged pairs are tied, the others need not be
+    if judged is not None:  # if the judged pairs are tied, other pairs may not be
         defined |= judged.any(axis=1) & ~judged.all(axis=1)
     if not defined.any():
         return LabelTargets(loss, np.zeros((len(Y), 1)), None, defined)
@@ -70,13 +70,13 @@ def make_label_targets(loss: Loss, kind: str, Y: Floats, by_scores: bool) -> Lab
 
 
 def scores_of_labels(kind: str, Y: Floats) -> Floats:
-    """Return the mean net preference for each label, (n, r): of ranks, relevance or weights.
+    """Return the mean net preference (n, r) for each label from ranks, relevance or weights.
 
-    It is the mean over the r labels, of which the label itself counts 0, of +1 if it is preferred
-    and of -1 if the other one is; the targets of `PDByScores`. In a row that compares a label with
-    some others only, it is (r - 1) / r times the mean over these: unbiased, if which labels are
-    left out does not depend on the ranking, and each other label is left out as often. It is NaN if
-    a label is compared with none.
+    These are the targets of `PDByScores`: the mean over all r labels of +1 if the label is
+    preferred, -1 if the opponent is preferred, and 0 for the label itself. If a row compares a
+    label with some labels only, it is (r - 1) / r times the mean over these. This is unbiased if
+    all labels are missing equally often, independently of the ranking. NaN for a label without
+    comparisons.
     """
     r = Y.shape[1]
     if kind == "weights":
@@ -87,7 +87,7 @@ def scores_of_labels(kind: str, Y: Floats) -> Floats:
         missing = np.isnan(Y)
         positions = rankdata(np.where(missing, np.inf, Y if kind == "ranks" else -Y), axis=1)
         size = r - missing.sum(axis=1, keepdims=True)
-        # The labels below minus those above a label, where half of each tie counts as above.
+        # The number of labels below minus above a label; a tie counts half as above.
         net = size + 1 - 2 * positions
         others = np.where(missing, 0, size - 1)
     share: Floats = np.where(others > 0, net, np.nan) / np.maximum(others, 1)
@@ -95,12 +95,12 @@ def scores_of_labels(kind: str, Y: Floats) -> Floats:
 
 
 def read_labels(kind: str, Y: Floats, loss: Loss) -> tuple[Any, Bools | None]:
-    """Convert labels to what losses take; return also which pairs are judged (None: all)."""
+    """Convert labels to the input of losses; also return which pairs are judged (None: all)."""
     return labels_of_rankings(kind, Y, getattr(loss, "pair_weight", None), type(loss).__name__)
 
 
 def _with_threshold(loss: Loss, r: int) -> Loss:
-    """Set the threshold of a binary loss on ranks that has none, from its cutoff."""
+    """Set a missing threshold of a binary loss on ranks, from its cutoff."""
     if not loss.needs_threshold:
         return loss
     cutoff = getattr(loss, "k", None)
@@ -108,21 +108,22 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
     kind = type(loss).__name__
     if cutoff is None:
         raise ValueError(
-            f"Ranks do not determine which labels are relevant to {kind}. With "
-            f"{kind}(threshold={r - 1}), the first label is; threshold=t means labels with "
-            "r - rank >= t. With y_type='relevance', y can hold 0 and 1 instead of ranks."
+            f"Ranks do not determine which labels are relevant to {kind}. Pass "
+            f"{kind}(threshold=t) to count labels with r - rank >= t as relevant; "
+            f"threshold={r - 1} means only the first label. Or pass y_type='relevance', with "
+            "0 and 1 in y."
         )
     if cutoff >= r > 1:
         raise ValueError(
-            f"With {kind}(k={cutoff}), the first {counted(cutoff, 'label')} are relevant, but "
-            "there are only "
-            f"{r} labels, so that every ranking is equally good. Use a smaller k or a threshold."
+            f"With {kind}(k={cutoff}), the first {counted(cutoff, 'label')} are relevant, "
+            f"but there are only {r} labels: all rankings are equally good. Use a smaller k "
+            "or a threshold."
         )
     return clone(loss).set_params(threshold=r - cutoff)
 
 
 def _by_pairs(loss: Loss) -> bool:
-    """Whether targets are differences of pairs or sums of them, so that pairs can be missing."""
+    """Whether targets are differences of pairs or sums of them, which allows missing pairs."""
     return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
 
 
@@ -135,7 +136,7 @@ def net_scores(u: Floats, r: int) -> Floats:
 
 
 def cyclic_part(u: Floats, r: int) -> Floats:
-    """Subtract from predictions (n, n_pairs) the closest differences of scores s_i - s_j."""
+    """Subtract the closest differences of scores s_i - s_j from predictions (n, n_pairs)."""
     scores = net_scores(u, r)
     i, j = np.triu_indices(r, 1)
     return u - (scores[:, i] - scores[:, j])
@@ -150,8 +151,8 @@ def confirmed_share(
 ) -> float:
     """Return the factor, in [0, 1], for the cyclic part of predictions that fits the targets best.
 
-    Noise in the predictions has a cyclic part of its own, which held-out predictions and targets
-    (n, n_pairs) do not share. Rows of NaN are left out, and only `judged` pairs count.
+    Noise in the predictions also has a cyclic part, but held-out predictions and targets (n,
+    n_pairs) do not share it. Rows of NaN are left out, and only `judged` pairs count.
     """
     rows = np.isfinite(held_out).all(axis=1)
     if r < 3 or not rows.any():
@@ -162,7 +163,7 @@ def confirmed_share(
     if weight is not None:
         counts *= (weight[rows] / weight[rows].max())[:, None]
     size = (counts * cyclic**2).sum()
-    if size <= 1e-20 * (counts * held_out**2).sum():  # nothing but rounding errors
+    if size <= 1e-20 * (counts * held_out**2).sum():  # only rounding errors
         return 1.0
     gain = (counts * cyclic * (targets[rows] - (held_out - cyclic))).sum()
     return float(np.clip(gain / size, 0, 1))

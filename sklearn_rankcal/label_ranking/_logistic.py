@@ -1,4 +1,4 @@
-"""Logistic regression of many outputs between bounds, with leave-one-out predictions."""
+"""Multi-output logistic regression between bounds, with leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_rankcal.utils._rounding import exceeds, first_smallest
 from sklearn_rankcal.utils._typing import Floats
 
-# The penalties that are tried, for weights of mean 1. They descend, so that the solution of each is
-# a good start for the next one.
+# Candidate penalties, for weights of mean 1. In descending order, each solution is a good start for
+# the next.
 PENALTIES = 10.0 ** np.arange(3, -4, -1)
-# Columns of Z on which the regression runs. The time of a Newton step grows with their square.
+# Maximum number of columns of Z. The time of a Newton step grows with its square.
 MAX_COLUMNS = 100
-# The intercept of a target that is always at one of its bounds would be infinite without a penalty.
+# Without a penalty, the intercept of a target that is always at a bound would be infinite.
 _INTERCEPT_PENALTY = 1e-3
-# A Newton step ends the iterations if its decrement, twice what the step was expected to lower the
-# negative log likelihood by, is not above this.
+# The iterations end if the Newton decrement (twice the expected decrease of the negative log
+# likelihood) is at most this.
 _TOLERANCE = 1e-4
 _MAX_ITERATIONS = 50
 _MAX_LEVERAGE = 1 - 1e-6
 
 
 def make_columns(X: Floats, compress: bool, seed: int) -> Pipeline:
-    """Fit what makes columns of standardised features: arcsinh if `compress`, and a projection."""
+    """Fit the map of standardised features to columns: arcsinh if `compress`, and a projection."""
     steps: list[Any] = [FunctionTransformer(np.arcsinh if compress else None)]
     if X.shape[1] > MAX_COLUMNS:
         steps.append(PCA(min(MAX_COLUMNS, len(X)), random_state=seed))
@@ -54,9 +54,9 @@ def fit_logistic(
 ) -> tuple[Floats, Pipeline, Logistic]:
     """Fit logistic regression to the features and to their arcsinh, and keep the better fit.
 
-    X (n, d) are standardised features, y (n, n_outputs) and `weight` (n,) is of mean 1. If `search`
-    lists rows, the choice is made on them, and then only penalties near the one that is best there
-    are tried on all rows. The results are the leave-one-out predictions, the columns and the model.
+    X (n, d) has standardised features, y has shape (n, n_outputs), and `weight` (n,) has mean 1. If
+    `search` lists rows, these decide, and all rows are fitted only with penalties near the best.
+    Return the leave-one-out predictions, the columns and the model.
     """
     rows = slice(None) if search is None else search
     fits = []
@@ -77,15 +77,15 @@ def logistic_leave_one_out(
 ) -> tuple[float, Floats, Logistic]:
     """Fit logistic regression to targets in an interval; choose the penalty by leave-one-out error.
 
-    The interval of an output is that of its targets. A target inside it counts as a probability:
-    the expected cross-entropy has its minimum at the conditional mean whatever the distribution of
-    the target is, so that predictions estimate conditional means as those of least squares do [1]_.
-    scikit-learn's `LogisticRegression` takes classes only, and is fitted to one output at a time.
+    The interval of an output ranges from its smallest to its largest target. A target in the
+    interval counts as a probability. For any distribution of the target, the expected cross-entropy
+    has its minimum at the conditional mean: like least squares, predictions estimate conditional
+    means [1]_. scikit-learn's `LogisticRegression` supports only classes, and one output at a time.
 
-    Z (n, m) and y (n, n_outputs) come in, weights of mean 1, and the penalties to try in descending
-    order. The results are the weighted mean squared leave-one-out error of the chosen penalty,
-    approximate leave-one-out predictions (a Newton step from the solution of all rows [2]_), and
-    the model. A Newton step takes O(n m^2) time per output.
+    Z has shape (n, m), y has shape (n, n_outputs), weights have mean 1, and penalties descend.
+    Return the weighted mean squared leave-one-out error of the chosen penalty, approximate
+    leave-one-out predictions (a Newton step from the solution of all rows [2]_), and the model. A
+    Newton step takes O(n m^2) time per output.
 
     References
     ----------
@@ -98,7 +98,7 @@ def logistic_leave_one_out(
     """
     low = y.min(axis=0)
     span = y.max(axis=0) - low
-    # A constant target has span 0, so that its prediction is `low` whatever the probability is.
+    # A constant target has span 0: its prediction is always `low`.
     targets = np.where(span > 0, (y - low) / np.where(span > 0, span, 1), 0.5)
     Z = np.column_stack([Z, np.ones(len(Z))])
     coef = np.zeros((Z.shape[1], y.shape[1]))
@@ -122,7 +122,7 @@ def _objective(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, coef
 
 
 def _newton(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, start: Floats) -> Floats:
-    """Minimise the objective of every output by Newton's method with halving of the steps."""
+    """Minimise the objective of each output by Newton's method with step halving."""
     coef, left = start.copy(), np.arange(targets.shape[1])
     value = _objective(Z, targets, weight, penalty, coef)
     for _ in range(_MAX_ITERATIONS):
@@ -131,9 +131,9 @@ def _newton(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, start: 
         gradient = Z.T @ (weight[:, None] * (p - goals)) + penalty[:, None] * own
         hessians = _hessians(Z, weight[:, None] * p * (1 - p), penalty)
         step = np.linalg.solve(hessians, gradient.T[:, :, None])[:, :, 0].T
-        decrement = (gradient * step).sum(axis=0)  # twice what a full step is expected to gain
+        decrement = (gradient * step).sum(axis=0)  # twice the expected decrease of a full step
         length = np.ones(len(left))
-        for _ in range(30):  # a step that does not lower the objective enough is halved
+        for _ in range(30):  # halve a step that does not lower the objective enough
             new = own - length * step
             found = _objective(Z, goals, weight, penalty, new)
             slack = 1e-12 * np.abs(value[left])  # of rounding
@@ -150,19 +150,19 @@ def _newton(Z: Floats, targets: Floats, weight: Floats, penalty: Floats, start: 
 
 def _hessians(Z: Floats, curvature: Floats, penalty: Floats) -> Floats:
     """The (n_outputs, m, m) matrices Z' diag(curvature) Z + diag(penalty)."""
-    # A loop over outputs, each of which costs a product of matrices of O(n m^2).
+    # A loop over outputs; each takes a matrix product of O(n m^2).
     return np.stack([(Z.T * own) @ Z for own in curvature.T]) + np.diag(penalty)
 
 
 def _leave_one_out(
     Z: Floats, targets: Floats, weight: Floats, penalty: Floats, coef: Floats
 ) -> Floats:
-    """The (n, n_outputs) approximate logits of rows, each from the solution without the row."""
+    """The approximate leave-one-out logits of rows, of shape (n, n_outputs)."""
     z = Z @ coef
     p = expit(z)
     curvature = weight[:, None] * p * (1 - p)
     inverses = np.linalg.inv(_hessians(Z, curvature, penalty))
-    # z' H^-1 z of every row and output
+    # z' H^-1 z for each row and output
     spread = np.column_stack([np.einsum("ij,ij->i", Z @ inverse, Z) for inverse in inverses])
     leverage = np.minimum(spread * curvature, _MAX_LEVERAGE)
     return z + spread * weight[:, None] * (p - targets) / (1 - leverage)

@@ -1,4 +1,4 @@
-"""Fit a regressor to many outputs, whether or not it takes more than one and knows all targets.
+"""Fit any regressor to many outputs, with or without missing targets.
 
 The parameter `fit_one` is a function of X, targets (n, n_targets) and weights. It returns a fitted
 regressor and its held-out predictions, or None.
@@ -29,7 +29,7 @@ N_IMPUTATIONS = 2  # fits of `impute_together`
 def prepare_regressor(
     regressor: Any, X: Any, weight: Floats | None, random_state: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a clone for the table X, and the keyword arguments that pass weights to its fit.
+    """Return a clone for the table X, and the keyword arguments for the weights of its fit.
 
     None means `BlendedRegressor`.
     """
@@ -42,13 +42,13 @@ def prepare_regressor(
 def fit_outputs(regressor: Any, X: Any, y: Floats, arguments: dict[str, Any]) -> Any:
     """Fit a regressor to y of shape (n_samples,) or (n_samples, n_outputs), and return it.
 
-    It is wrapped in `MultiOutputRegressor` if it does not take the outputs together. Its tag is no
-    proof of that: searches, bagging, neural networks and most regressors of users lack the tag.
+    It is wrapped in `MultiOutputRegressor` if it does not support several outputs. Its tag does not
+    decide this: searches, bagging, neural networks and most custom regressors lack the tag.
     """
     if y.ndim == 1 or get_tags(regressor).target_tags.multi_output:
         return regressor.fit(X, y, **arguments)
-    # Regressors of one output refuse y before they compute anything, with errors of any class, such
-    # as CatBoostError. If there is another reason to refuse, each output alone is refused for it.
+    # Regressors of one output reject y before they compute anything, with errors of any class, such
+    # as CatBoostError. With any other reason for the error, each single output raises it again.
     with contextlib.suppress(Exception):
         return clone(regressor).fit(X, y, **arguments)
     return MultiOutputRegressor(regressor).fit(X, y, **arguments)
@@ -57,7 +57,7 @@ def fit_outputs(regressor: Any, X: Any, y: Floats, arguments: dict[str, Any]) ->
 def fit_each(
     fit_one: FitOne, X: Any, targets: Floats, known: Bools, weight: Floats | None
 ) -> list[Any]:
-    """Fit a regressor to each target, on the rows where it is known; None if there is no row."""
+    """Fit a regressor to each target, on the rows with a known target; None without such rows."""
     return [
         fit_one(
             take_rows(X, np.flatnonzero(rows)),
@@ -71,7 +71,7 @@ def fit_each(
 
 
 def predict_each(regressors: list[Any], X: Any) -> Floats:
-    """Predict one column with each regressor; the column is 0 if there is no regressor."""
+    """Predict one column with each regressor; 0 without a regressor."""
     return np.column_stack(
         [
             np.zeros(X.shape[0]) if one is None else np.asarray(one.predict(X)).reshape(-1)
@@ -83,14 +83,14 @@ def predict_each(regressors: list[Any], X: Any) -> Floats:
 def impute_together(
     fit_one: FitOne, X: Any, targets: Floats, known: Bools, weight: Floats | None
 ) -> Floats:
-    """Replace targets that are not known by held-out predictions of a fit to all of them.
+    """Replace unknown targets with held-out predictions of a joint fit.
 
-    With many targets, this takes much less time than a regressor for each.
+    With many targets, this is much faster than one regressor per target.
     """
     filled = fill_unknown(targets, known, weight)
     for _ in range(N_IMPUTATIONS):
         regressor, held_out = fit_one(X, filled, weight)
-        without = np.isnan(held_out).any(axis=1)  # few rows, or more than are drawn
+        without = np.isnan(held_out).any(axis=1)  # few rows, or rows outside the random subset
         if without.any():
             held_out[without] = regressor.predict(take_rows(X, np.flatnonzero(without)))
         filled = fill_unknown(targets, known, weight, held_out)
@@ -100,10 +100,10 @@ def impute_together(
 def fill_unknown(
     targets: Floats, known: Bools, weight: Floats | None, predicted: Floats | None = None
 ) -> Floats:
-    """Return targets in which predictions replace those that are not known, or first their means.
+    """Return targets with unknown values replaced by predictions, or at first by means.
 
-    The predictions come from a fit to such targets, and are therefore drawn to the means. A common
-    factor, by least squares over the known targets, makes up for this.
+    The predictions come from a fit to such targets, and are therefore shrunk towards the means. A
+    common factor, by least squares over the known targets, corrects this.
     """
     counts = known if weight is None else known * weight[:, None]
     mean = (counts * targets).sum(axis=0) / np.maximum(counts.sum(axis=0), np.finfo(float).tiny)

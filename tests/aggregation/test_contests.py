@@ -711,7 +711,10 @@ def test_predictions_from_features_and_what_cannot_be_predicted():
         (lambda: board.predict_vote("a", "d"), "no item 'd'"),
         (lambda: board.predict_vote("a", "b", {"price": 1}), "no covariate 'price'"),
         (lambda: board.rescale().predict_vote("a", "b"), "before rescale"),
-        (lambda: aggregate(pairs, "borda").predict_vote("a", "b"), "needs the scores of BradleyTerry or PlackettLuce"),
+        (
+            lambda: aggregate(pairs, "borda").predict_vote("a", "b"),
+            "needs the scores of BradleyTerry or PlackettLuce",
+        ),
     ):
         with pytest.raises(ValueError, match=match):
             call()

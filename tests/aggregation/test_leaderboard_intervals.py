@@ -266,7 +266,9 @@ def test_unanimous_votes_have_the_interval_of_clopper_and_pearson(method, n):
     if n <= 5:
         assert "first place is open: a is above b in only" in str(result)
     assert "certain" not in str(result)
-    assert "some comparisons are unanimous; the intervals allow for their small number" in str(result)
+    assert "some comparisons are unanimous; the intervals allow for their small number" in str(
+        result
+    )
     # the lower end of the share of wins is .025^(1/n), and each score increases with this share
     counts = np.array([0.025 ** (1 / n), 1 - 0.025 ** (1 / n)]) * n
     low = Judgements.from_pairs([("a", "b"), ("b", "a")], weight=counts)

@@ -207,7 +207,7 @@ def test_pairs_in_one_order_leave_the_position_unknown():
     pairs = Judgements.from_pairs([("a", "b"), ("a", "b")], groups=[1, 2])
     found = {probe.name: probe for probe in aggregate(pairs).audit().probes}
     assert found["position"].fires is None and found["no answer"].fires is None
-    with pytest.raises(ValueError, match="as group="):
+    with pytest.raises(ValueError, match="Pass group="):
         aggregate(pairs).audit().plot()
 
 

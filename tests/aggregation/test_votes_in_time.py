@@ -358,7 +358,9 @@ def test_two_groups_that_no_votes_connect_are_refused():
     columns = [np.concatenate([side, side + 3]) for side in (winner, loser)]
     time = np.tile(part.details.time, 2)
     votes = Judgements.from_votes(*columns, columns[0], time=time, items=list(range(6)))
-    with pytest.raises(ValueError, match="connect 0 with 3 items and 3 with 3 others, but no votes"):
+    with pytest.raises(
+        ValueError, match="connect 0 with 3 items and 3 with 3 others, but no votes"
+    ):
         strength_changes(votes, 1)
 
 

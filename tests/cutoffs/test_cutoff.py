@@ -586,27 +586,27 @@ PROBLEMS = {
     "too few": ({"alpha": 0.02}, {}, r"alpha=0.02 needs at least 49 calibration queries"),
     "too few for silence": (
         {"alpha": 0.1, "alpha_silent": 0.01}, {},
-        r"alpha=0.1 of which alpha_silent=0.01 needs at least 99 ",
+        r"alpha=0.1 with alpha_silent=0.01 needs at least 99 ",
     ),
     "silence is all": ({"alpha": 0.1, "alpha_silent": 0.1}, {}, "must be smaller"),
-    "no groups": ({}, {"groups": None}, r"query of each row is needed.*relevance_labels\(y, gr"),
+    "no groups": ({}, {"groups": None}, r"query id of each row is missing.*relevance_labels\(y, gr"),
     "NaN": ({}, {"y": np.where(G == 3, np.nan, Y)}, r"Input y contains NaN"),
     "no label": ({}, {"y": None}, "y is None"),
     "grades": ({"risk": "recall"}, {}, "needs labels 0 and 1.*threshold=t"),
-    "no relevant document": ({"threshold": 9}, {}, r"at least 9 cal.*; 0 of 24 are"),
+    "no relevant document": ({"threshold": 9}, {}, r"at least 9 cal.*; 0 of 24 have one"),
     "costs": ({"risk": "best_relevance"}, {"y": Y - 2.0}, "needs relevance >= 0; got -2"),
     "costs of ndcg": ({}, {"y": Y - 2.0}, "Negative values"),
-    "negative values": ({"risk": lambda y: -y}, {}, "between 0 and 1 and must not decrease"),
-    "large values": ({"risk": np.cumsum}, {}, "between 0 and 1 and must not decrease"),
+    "negative values": ({"risk": lambda y: -y}, {}, "nondecreasing values between 0 and 1"),
+    "large values": ({"risk": np.cumsum}, {}, "nondecreasing values between 0 and 1"),
     "precision": (
         {"risk": lambda y: np.cumsum(y > 1) / np.arange(1, len(y) + 1)}, {},
-        "must not decrease, as a longer list must not lose more",
+        "must return nondecreasing values",
     ),
-    "a number": ({"risk": lambda y: 1.0}, {}, r"values of the first 1, 2, \.\.\., r documents"),
-    "not a monotone measure": ({"risk": "auc", "threshold": 2}, {}, "what is lost must not grow"),
-    "no bounded measure": ({"risk": "dcg"}, {}, "what is lost must not grow"),
+    "a number": ({"risk": lambda y: 1.0}, {}, r"one value per document, for the first 1, 2"),
+    "not a monotone measure": ({"risk": "auc", "threshold": 2}, {}, "its loss can grow"),
+    "no bounded measure": ({"risk": "dcg"}, {}, "its loss can grow"),
     "unknown": ({"risk": "recal"}, {}, "Did you mean 'recall'"),
-    "one query": ({"alpha": 0.5}, {"groups": np.zeros(len(Y))}, "One query cannot be divided"),
+    "one query": ({"alpha": 0.5}, {"groups": np.zeros(len(Y))}, "At least 2 queries are needed"),
     "alpha": ({"alpha": 1.0}, {}, "'alpha' parameter"),
     "rule": ({"rule": "top"}, {}, "'rule' parameter"),
 }  # fmt: skip
@@ -623,7 +623,7 @@ def test_bad_input_is_refused(problem):
 def test_scores_are_needed_where_they_are():
     pairs = CalibratedRanker(Ridge(), loss="pd")
     for parameters in ({}, {"rule": "count", "alpha_silent": 0.05}):
-        with pytest.raises(TypeError, match=r"loss='pd'\) has no scores. Choose rule='count'"):
+        with pytest.raises(TypeError, match=r"loss='pd'\) has no scores. Pass rule='count'"):
             RiskControlledCutoff(pairs, risk="ndcg", **parameters).fit(X, Y, groups=G)
     bad = np.where(np.arange(len(Y)) == 7, np.nan, X[:, 0])
     with pytest.raises(ValueError, match="The prediction of the ranker contains NaN"):

@@ -167,8 +167,8 @@ def test_a_click_log_that_is_sorted_by_document():
 def test_positions_of_a_log_that_lacks_documents():
     frame, _, groups = click_log()
     for positions, match in (
-        (frame["position"] - 1, r"must be 1, 2, 3 and so on, but it has 0 in the place of 1"),
-        (frame["position"] * 2, "but it has 2 in the place of 1. The log needs all documents"),
+        (frame["position"] - 1, r"must be 1, 2, 3 and so on, but it has 0 instead of 1"),
+        (frame["position"] * 2, "but it has 2 instead of 1. The log needs all documents"),
         (frame["position"][:5], "positions must have one number for each"),
     ):
         with pytest.raises(ValueError, match=match):
