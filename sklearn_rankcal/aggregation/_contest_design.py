@@ -16,16 +16,16 @@ from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The share of a covariate, after items and other covariates are removed, that rounding explains.
+#: Largest share of a covariate, given items and other covariates, that rounding explains.
 _COLLINEAR = 1e-9
 _DENSE = 1000  # items up to which systems are factorised, which takes O(n_items^3) time
 
 
 class Votes(NamedTuple):
-    """Contests of one query, of items 0 to n_items - 1, with how often each result occurred.
+    """Contests of one query between items 0 to n_items - 1, with the weight of each result.
 
-    `counts` has shape (3, n): the weight of contests that the first item won, that the second won,
-    and of ties; `squares` has the sums of the squared weights of their votes. `X` has shape (n,
+    `counts` has shape (3, n): the weight of wins of the first item, wins of the second item, and
+    ties. `squares` has the sums of the squared weights of their votes. `X` has shape (n,
     n_covariates).
     """
 
@@ -40,7 +40,7 @@ class Votes(NamedTuple):
         return self.counts.sum(axis=0)
 
     def leads(self, weights: Floats, n_items: int) -> Floats:
-        """Return by how much the first item is ahead, if these are scores and coefficients."""
+        """Return the lead of the first item, for these scores and coefficients."""
         effects = weights[n_items : n_items + self.X.shape[1]]
         return weights[self.first] - weights[self.second] + self.X @ effects
 
@@ -52,7 +52,7 @@ class Votes(NamedTuple):
 def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
     """Merge contests of the same items in the same order, if all have the same covariates.
 
-    O(n) time where there are fewer pairs of items than votes.
+    O(n) time if there are fewer pairs of items than votes.
     """
     first, second, outcome, weight, square, _ = contests
     if not merge or (X.shape[1] and (X != X[:1]).any()):
@@ -69,16 +69,16 @@ def count_votes(contests: Contests, X: Floats, *, merge: bool = True) -> Votes:
 
 
 def number_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the number of the pair of each vote, and the items of each pair."""
+    """Return the pair number of each vote, and the items of each pair."""
     n = int(max(first.max(initial=0), second.max(initial=0))) + 1
     pair, keys = number_values(first * n + second) if len(first) else (first, first)
     return pair, keys // n, keys % n
 
 
 class VoteDesign:
-    """The differences between items and the covariates that make the leads of votes.
+    """The design matrix of the leads of votes: differences of items, and covariates.
 
-    Votes of the same two items in the same order are a *pair*, over which sums are taken first.
+    Votes of the same two items in the same order are a *pair*. Sums are first taken over pairs.
     """
 
     def __init__(self, votes: Votes, n_items: int) -> None:
@@ -94,18 +94,18 @@ class VoteDesign:
         return values if self.pair is None else add_up(self.pair, values, len(self.first))
 
     def sum_items(self, values: Floats) -> Floats:
-        """Add up values of votes over items, those of the second item with a minus sign."""
+        """Sum values of votes over items, with a minus sign for the second item."""
         sums = self.sum_pairs(values)
         n = self.n_items
         return add_up(self.first, sums, n) - add_up(self.second, sums, n)
 
     def gradient(self, lead: Floats, tie: float | None) -> Floats:
-        """Return a sum over votes, given derivatives by the leads and by the parameter of ties."""
+        """Return the gradient, from derivatives by the leads and by the parameter of ties."""
         of_tie = [] if tie is None else [tie]
         return np.concatenate([self.sum_items(lead), self.X.T @ lead, of_tie])
 
     def gram(self, lead2: Floats, mixed: Floats | None = None, tie2: float = 0.0) -> VoteGram:
-        """Return the sum of (a a^T) over votes, weighted by three second derivatives."""
+        """Return the sum of (a a^T) over votes, weighted by the three second derivatives."""
         weighted = self.X * lead2[:, None]
         sides = [self.sum_items(column) for column in weighted.T]
         corner = self.X.T @ weighted
@@ -153,11 +153,11 @@ class VoteGram(NamedTuple):
     ) -> Floats:
         """Solve (G + diag(ridge) + prior) x = rhs, where items add up to 0 in each component.
 
-        Without a prior, more than a thousand items are left to conjugate gradients.
+        Without a prior, conjugate gradients solve systems of more than a thousand items.
         """
         n, q = self.side.shape
         if n > _DENSE and prior is None:
-            # without a ridge, only items that add up to 0 have a solution, and rounding does not
+            # without a ridge, only items that add up to 0 have a solution: remove rounding errors
             centred = np.append(
                 np.where(ridge[:n] > 0, rhs[:n], center_items(rhs[:n], part)), rhs[n:]
             )
@@ -193,7 +193,7 @@ class VoteGram(NamedTuple):
 
 
 def gauge(part: Ints, size: int) -> Floats:
-    """Return a matrix that makes scores of a component add up to 0, and changes nothing else."""
+    """Return a matrix that fixes the sum of the scores of each component to 0."""
     matrix = np.zeros((size, size))
     n = len(part)
     matrix[:n, :n] = (part[:, None] == part).astype(np.float64)
@@ -201,7 +201,7 @@ def gauge(part: Ints, size: int) -> Floats:
 
 
 def center_items(values: Floats, part: Ints) -> Floats:
-    """Subtract from the first rows, one for each item, their mean over the component."""
+    """Subtract from the first rows (items) their mean over the component."""
     n = len(part)
     sizes = np.bincount(part)
     centred = values.copy()
@@ -214,19 +214,19 @@ def center_items(values: Floats, part: Ints) -> Floats:
 
 
 def check_values(X: Floats, unit: Floats, names: tuple[str, ...]) -> None:
-    """Refuse covariates that are constant."""
+    """Raise an error for constant covariates."""
     for k, name in enumerate(names):
         if unit[k] == 0:
             raise ValueError(f"The covariate {name!r} is 0 in all votes. Leave it out.")
         if name != POSITION and (X[:, k] == X[0, k]).all():
             raise ValueError(
-                f"The covariate {name!r} is {X[0, k]:g} in all votes, and so says "
-                "nothing but that an item is first. Pass position=True for that."
+                f"The covariate {name!r} is {X[0, k]:g} in all votes: it is the same as a "
+                "position effect. Pass position=True instead."
             )
 
 
 def _left_of(gram: Floats, k: int) -> float:
-    """Return the squared length of column k that the columns before it do not explain."""
+    """Return the squared length of column k that the preceding columns do not explain."""
     left = gram[k, k]
     if k:
         left -= gram[k, :k] @ np.linalg.lstsq(gram[:k, :k], gram[:k, k], rcond=None)[0]
@@ -241,7 +241,7 @@ def check_collinear(
     own_effects: bool,
     ridge: Floats,
 ) -> None:
-    """Refuse covariates that items and other covariates determine; all have the unit 1."""
+    """Raise an error for covariates that items and other covariates determine (unit 1)."""
     n, p = design.n_items, design.X.shape[1]
     if not p:
         return
@@ -255,15 +255,15 @@ def check_collinear(
     for k in range(p):
         if k and _left_of(gram.corner, k) < _COLLINEAR:
             raise ValueError(
-                f"The covariate {names[k]!r} is a sum of {', '.join(map(repr, names[:k]))}, so "
-                "that the votes cannot tell their effects apart. Leave it out, as "
-                "pandas.get_dummies(frame, drop_first=True) does with one column of each category."
+                f"The covariate {names[k]!r} is a sum of {', '.join(map(repr, names[:k]))}, "
+                "and the votes cannot separate their effects. Leave it out. For categories, "
+                "use pandas.get_dummies(frame, drop_first=True)."
             )
         if _left_of(rest, k) < _COLLINEAR:
             why = f"of {', '.join(map(repr, names[:k]))} and " if k else "of "
             raise ValueError(
-                f"The covariate {names[k]!r} is a sum {why}differences of the items, so that the "
-                "votes cannot tell its effect from their scores. Leave it out; or, if it is a "
-                "feature of the items, pass BradleyTerry(own_effects=False), or penalty=1 for own "
-                "effects around those of the features."
+                f"The covariate {names[k]!r} is a sum {why}differences of the items, and the "
+                "votes cannot separate its effect from their scores. Leave it out. If it is "
+                "a feature of the items, pass BradleyTerry(own_effects=False), or penalty=1 "
+                "for own effects around the effects of the features."
             )

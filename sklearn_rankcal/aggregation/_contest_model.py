@@ -38,17 +38,17 @@ from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: If each result that occurred has a chance of at least this to be another one at the maximum, the
-#: gradient, which is 0 there, proves that the maximum exists.
+#: If each observed result has at least this probability of being different at the fit, the zero
+#: gradient proves that the maximum exists.
 _DECIDED = 1e-5
-#: The penalty (a / 2) b^2 of an effect b that the votes do not bound, in the unit in which its
-#: largest covariate is 1: that of scores which only a penalty bounds.
+#: The penalty (a / 2) b^2 of an unbounded effect b, as for unbounded scores, in the unit in which
+#: its largest covariate is 1.
 _EFFECT_PENALTY = 0.1
 _LONGEST = 5.0  # step of a parameter; from a bad start, Newton's method would leave for good
 
 
 class ContestFit(NamedTuple):
-    """A fit of the model: scores, coefficients and the tie parameter, and what intervals need.
+    """A fit of the model: scores, coefficients and the tie parameter, and data for intervals.
 
     `weights` is the vector of all parameters: own scores, coefficients, and the tie parameter.
     """
@@ -83,7 +83,7 @@ class ContestFit(NamedTuple):
         return self.ties if self.has_tie else "half"
 
     def leads(self) -> Floats:
-        """Return by how much the first item of each contest is ahead."""
+        """Return the lead of the first item of each contest."""
         return self.votes.leads(self.weights, self.n_items)
 
     def slopes(self) -> ResultSlopes:
@@ -104,9 +104,9 @@ class ContestFit(NamedTuple):
         return matrix
 
     def _factor(self) -> Floats:
-        """Return the lower Cholesky factor of the information, which may say nothing of a score.
+        """Return the lower Cholesky factor of the information, which may be singular.
 
-        That is so without a penalty, if the likelihood has no maximum.
+        It is singular without a penalty if the likelihood has no maximum.
         """
         matrix = self.hessian() + gauge(self.part, len(self.weights))
         try:
@@ -122,7 +122,7 @@ class ContestFit(NamedTuple):
     def inverse(self) -> Floats:
         """Return the covariance of the parameters by the observed information.
 
-        It is that of scores that add up to 0 in each component.
+        It refers to scores that add up to 0 in each component.
         """
         lower = dpotri(self._factor(), lower=1, overwrite_c=1)[0]
         inverse = np.tril(lower)
@@ -134,8 +134,8 @@ class ContestFit(NamedTuple):
     def meat(self) -> csr_array:
         """Return the sum of the squared scores of all votes, the middle of a sandwich covariance.
 
-        With n votes and k parameters, it is multiplied by (n - 1) / (n - k): as many votes as a sum
-        of squares needs to be free of the parameters that were fitted.
+        With n votes and k parameters, it is multiplied by (n - 1) / (n - k) to correct for fitted
+        parameters.
         """
         slopes, votes = self.slopes(), self.votes
         lead2 = (votes.squares * slopes.lead**2).sum(axis=0)
@@ -151,10 +151,10 @@ class ContestFit(NamedTuple):
     def bias(self, covariance: Floats) -> Floats:
         """Return the bias of the parameters up to terms of a smaller order (Cox and Snell, 1968).
 
-        Each item takes a parameter, and the errors of all of them move the coefficients in the same
-        direction, so that the bias is not small beside errors if items have few votes. With P the
-        probability of a result, a parameter r gets -1/2 sum of (d_r P / P) (d_t d_u P) cov(t, u).
-        `covariance` is that of the parameters, of this model or a robust one.
+        Each item has a parameter, and the errors of all items move the coefficients in the same
+        direction: with few votes per item, the bias is not small compared with the error. With P
+        the probability of a result, a parameter r gets -1/2 sum of (d_r P / P) (d_t d_u P) cov(t,
+        u). `covariance` is the covariance of the parameters, model-based or robust.
         """
         design, C, has_tie = VoteDesign(self.votes, self.n_items), covariance, self.has_tie
         d, X, p = self.leads(), self.votes.X, self.votes.X.shape[1]
@@ -198,20 +198,20 @@ def fit_contests(
     """Fit the model to the contests of one query, by Newton's method with a line search.
 
     `structure` is a `BradleyTerry`, `ridge` the penalty of each own score, and `part` the component
-    of each item. `prior` is the precision of a normal prior of the own scores, and `start` are the
-    first parameters. `effect_ridge` are penalties of the effects; without them, effects that the
-    votes do not bound are searched and get one.
+    of each item. `prior` is the precision of a normal prior of the own scores, and `start` the
+    initial parameters. `effect_ridge` has the penalties of the effects; without it, unbounded
+    effects are found and penalised.
 
-    A step takes O(n_votes) time, and O(n_items^3) for up to a thousand items; beyond, conjugate
+    A step takes O(n_votes) time, plus O(n_items^3) for up to a thousand items; for more, conjugate
     gradients take a multiple of the number of pairs. Covariates are divided by their root mean
-    squares meanwhile, so that their units do not matter.
+    squares during the fit, to be independent of their units.
     """
     ties, own_effects = structure.ties, structure.own_effects
     tol, max_iter = structure.tol, structure.max_iter
     p = votes.X.shape[1]
     has_tie = ties != "half" and bool(votes.counts[2].any())
     if has_tie and not votes.counts[:2].any():
-        raise ValueError(f"All votes are ties, so that ties={ties!r} cannot be fitted.")
+        raise ValueError(f"All votes are ties: ties={ties!r} cannot be fitted.")
     total = votes.total
     unit = np.sqrt(total @ votes.X**2 / total.sum())
     check_values(votes.X, unit, names)
@@ -252,7 +252,10 @@ def fit_contests(
         weights = center_items(found.x, part)
     if found.unfinished[0]:
         warn(
-            f"BradleyTerry has not converged in max_iter={max_iter} iterations. Increase max_iter.",
+            (
+                f"BradleyTerry did not converge in max_iter={max_iter} iterations. Increase "
+                "max_iter."
+            ),
             ConvergenceWarning,
         )
     model.ridge[where] *= unit**2
@@ -269,7 +272,7 @@ def fit_contests(
 
 
 class _PenalizedVotes:
-    """Minus the penalised log-likelihood of one query, as `minimize` takes it."""
+    """Minus the penalised log-likelihood of one query, in the form for `minimize`."""
 
     def __init__(
         self,
@@ -313,14 +316,14 @@ class _PenalizedVotes:
         return np.append(np.zeros(n), cho_solve(cho_factor(corner, lower=True), rhs[n:]))
 
     def is_undecided(self, w: Floats) -> bool:
-        """Whether no result that occurred is nearly certain at these parameters.
+        """Whether no observed result is nearly certain at these parameters.
 
-        If ties have a parameter, no result may be nearly impossible either: far away, wins and ties
-        can share all of the probability, if the other item never wins.
+        If ties have a parameter, no result may be nearly impossible either: in the limit, wins and
+        ties can share all of the probability if one item never wins.
         """
         d = self.votes.leads(w, self.n_items)
         chances = result_probabilities(d, self.ties, float(w[-1]))
         if self.ties != "half":
             return bool((chances >= _DECIDED).all())
-        chances[2] = 0.5  # half a win for each, and never certain of the two
+        chances[2] = 0.5  # half a win for each item, never nearly certain
         return bool((chances[self.votes.counts > 0] <= 1 - _DECIDED).all())

@@ -1,7 +1,7 @@
-"""How far the scores of one query can be off, on either side, also where few votes carry them.
+"""The errors of the scores of one query, also for scores with few votes.
 
-The normal approximation fails where few votes or few judges carry a score. `_exact_ends` has what
-takes its place for few votes, and `_judge_shares` for few judges.
+The normal approximation fails if a score rests on few votes or few judges. `_exact_ends` corrects
+for few votes, and `_judge_shares` for few judges.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sklearn_rankcal.aggregation._exact_ends import FARTHEST
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Degrees of freedom from which on robust errors can be shorter than those of the information.
+#: From this number of degrees of freedom on, robust errors can be below the model-based errors.
 FREE = 15.0
-#: Rivals of a first item up to which draws are kept: those of 20 take 3 MB.
+#: Draws are cached for up to this number of rivals; for 20 rivals they take 3 MB.
 _FEW_RIVALS = 20
 
 
@@ -28,21 +28,21 @@ class ScoreErrors(NamedTuple):
     Attributes
     ----------
     scores : ndarray of shape (n_items,)
-        The scores. Only their differences inside a component matter.
+        The scores. Only differences within a component matter.
     covariance : ndarray of shape (n_items, n_items)
-        The covariance of the scores, robust if these are robust errors.
+        The covariance of the scores; robust for robust errors.
     information : ndarray of shape (n_items, n_items)
-        The covariance by the information of the votes; the same array if errors are not robust.
+        The model-based covariance; the same array if errors are not robust.
     low, high : ndarray of shape (n_items,)
-        What an exact interval of the item's own votes adds to the variance of its score, for the
-        lower and for the upper end. Infinite where there is no end.
+        The variance that an exact interval of the item's votes adds to its score, for the lower and
+        the upper end. Infinite if there is no end.
     shared : ndarray of shape (n_items, n_items)
-        The share of the information of the item of the row that comes from votes against the item
-        of the column; empty if `low` and `high` are 0.
+        The share of the information of the row item from votes against the column item; empty if
+        `low` and `high` are 0.
     degrees : ndarray of shape (n_items,)
-        The degrees of freedom of each item; infinite without judges, and 0 with a single one.
+        The degrees of freedom of each item; infinite without judges, and 0 with a single judge.
     pooled : ndarray of shape (n_items,)
-        The variance of each score if all judges differ as much as they do in the mean of the items.
+        The variance of each score if the judges differ as much as they do on average over items.
     part, block : ndarray of shape (n_items,)
         Connected and strongly connected components.
     """
@@ -63,11 +63,10 @@ class ScoreErrors(NamedTuple):
         return self.covariance is not self.information
 
     def z(self) -> Floats:
-        """Return how clearly the item of each row is above that of each column.
+        """Return the z-statistic of the row item being above the column item.
 
-        The unit is that of a standard normal variable: the probability that the difference of the
-        scores has its sign by chance is that of a value beyond. Minus for items below, 0 for equal
-        scores and on the diagonal.
+        In units of a standard normal variable, with the tail probability of the sign of the score
+        difference. Negative for items below, 0 for equal scores and on the diagonal.
         """
         scores = self.scores
         difference = scores[:, None] - scores
@@ -86,7 +85,7 @@ class ScoreErrors(NamedTuple):
         return z - z.T
 
     def widths(self, level: float) -> tuple[Floats, Floats]:
-        """Return how far the interval of each score reaches below and above it."""
+        """Return the lengths of the interval of each score below and above it."""
         quantile = float(ndtri((1 + level) / 2))
         n = len(self.scores)
         size = np.bincount(self.part)[self.part]
@@ -105,7 +104,7 @@ class ScoreErrors(NamedTuple):
             if self.robust:
                 robust = np.diag(self.covariance)
                 few = (self.degrees < FREE) | (self.low > 0) | (self.high > 0)
-                # the mean of the items is as uncertain as those of them with few votes
+                # the mean of the items inherits the uncertainty of items with few votes
                 lacking = np.where(few, self.pooled + finite - robust, 0.0)
                 lacking = np.maximum(lacking, 0.0)
                 others = np.bincount(self.part, lacking)[self.part] - lacking
@@ -116,7 +115,7 @@ class ScoreErrors(NamedTuple):
         return ends[0], ends[1]
 
     def relative_widths(self, item: int, level: float) -> tuple[Floats, Floats]:
-        """Return how far the interval of each difference to one item reaches below and above it."""
+        """Return the lengths of the interval of each difference to one item, below and above."""
         every, one = np.arange(len(self.scores)), np.array([item])
         quantile = float(ndtri((1 + level) / 2))
         below = self._exact_variance(every, one)[:, 0]
@@ -135,7 +134,7 @@ class ScoreErrors(NamedTuple):
         return ends[0], ends[1]
 
     def _exact_variance(self, rows: Ints | None = None, columns: Ints | None = None) -> Floats:
-        """Return the variance of each difference where the item of the row is to be above.
+        """Return the variance of each difference, for the row item above the column item.
 
         Votes between the two items are in the exact intervals of both, and count once.
         """
@@ -153,7 +152,7 @@ class ScoreErrors(NamedTuple):
         return np.where(finite, variance + low + high - np.minimum(*both), np.inf)
 
     def _few(self, degrees: Floats, columns: Ints | None = None) -> Bools:
-        """Return for which differences robust errors are not to be below those of information."""
+        """Return the differences with robust errors that must not be below model-based errors."""
         j = np.arange(len(self.scores)) if columns is None else columns
         exact = (self.low > 0) | (self.high > 0)
         few = (degrees < FREE) | exact[:, None] | exact[j]
@@ -161,15 +160,15 @@ class ScoreErrors(NamedTuple):
 
 
 def _without_end(width: Floats) -> Floats:
-    """Return widths, infinite where they are so large that votes say nothing.
+    """Return widths; very large widths become infinite.
 
-    Without a penalty and a maximum of the likelihood, they depend on where the iterations stop.
+    Without a penalty and a maximum of the likelihood, they depend on the last iteration.
     """
     return np.where(width > FARTHEST, np.inf, width)
 
 
 def pair_errors(covariance: Floats) -> Floats:
-    """Return the standard error of the difference of each two scores."""
+    """Return the standard error of the difference of each pair of scores."""
     variance = np.diag(covariance)
     return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
 
@@ -185,20 +184,20 @@ def student_quantile(degrees: Floats, level: float) -> Floats:
 
 
 def student_width(error: Floats, degrees: Floats, level: float) -> Floats:
-    """Return how far intervals of this level reach; infinite without degrees of freedom."""
+    """Return the half-width of intervals of this level; infinite without degrees of freedom."""
     quantile = student_quantile(degrees, level)
     known = np.isfinite(quantile)
     return np.where(known, error * np.where(known, quantile, 1.0), np.inf)
 
 
 def _ratio(distance: Floats, error: Floats) -> Floats:
-    """Return distances in units of their errors; 0 for 0."""
+    """Return distances in units of their errors; 0 for distance 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(distance > 0, distance / error, 0.0)
 
 
 def _normal_scores(t: Floats, degrees: Floats) -> Floats:
-    """Return the values >= 0 of a normal variable that are as rare as these of Student's t."""
+    """Return the values >= 0 of a normal variable with the tail probabilities of these t values."""
     z = t.copy()
     some = np.isfinite(degrees) & (t > 0)
     z[some & (degrees <= 0)] = 0.0
@@ -211,19 +210,20 @@ def _normal_scores(t: Floats, degrees: Floats) -> Floats:
 def probability_first(
     z: Floats, covariance: Floats, best: int, others: Ints, certain: float
 ) -> float:
-    """Return the probability that an item is above all of some others at the same time.
+    """Return the probability that an item is above all its rivals at the same time.
 
-    If it is above one of them with a probability below `certain`, the least of these is returned.
+    If it is above a rival with a probability below `certain`, the smallest of these probabilities
+    is returned.
 
-    `z` are those of `ScoreErrors.z`, whose joint distribution is normal with the correlations of
-    the differences between the scores. The share of 20,000 draws with fixed seed: the root of the
-    correlations is the symmetric one, and rivals are sorted by `z`, so that neither the order of
-    the items nor the processor matters.
+    `z` has the values of `ScoreErrors.z`, with a joint normal distribution and the correlations of
+    the score differences. The probability is a share of 20,000 draws with fixed seed. The symmetric
+    root of the correlations and sorting by `z` make it independent of the order of the items and of
+    the processor.
     """
     if not len(others):
         return 1.0
     order = others[np.argsort(z[best, others], kind="stable")]
-    near = order[z[best, order] < 6]  # the draws would show no error of the others
+    near = order[z[best, order] < 6]  # the draws would not show the errors of the rivals
     if len(near) < 2 or ndtr(z[best, near[0]]) < certain:
         return float(ndtr(z[best, near[:1]]).prod())
     C = covariance
@@ -240,4 +240,4 @@ def _normal_draws(n: int) -> Floats:
     return np.random.default_rng(0).standard_normal((20_000, n))
 
 
-_few_draws = lru_cache(maxsize=4)(_normal_draws)  # the same ones for many queries
+_few_draws = lru_cache(maxsize=4)(_normal_draws)  # the same draws for many queries

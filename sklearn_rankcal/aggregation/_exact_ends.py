@@ -1,8 +1,9 @@
-"""Ends of intervals where few wins or few losses carry an item or an effect.
+"""Ends of intervals of items and effects with few wins or few losses.
 
-Of an item with fewer than 15 wins or 15 losses, the ends of the interval are those of Clopper and
+For an item with fewer than 15 wins or 15 losses, the ends come from the interval of Clopper and
 Pearson (1934) for its share of wins, with its opponents at their scores. They are exact if all
-opponents are equally strong. Otherwise the number of wins is less spread (Hoeffding, 1956).
+opponents are equally strong. Otherwise they are conservative: the number of wins is less spread
+(Hoeffding, 1956).
 
 References: Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
 Hoeffding (1956), On the distribution of the number of successes in independent trials, Ann. Math.
@@ -22,27 +23,27 @@ from sklearn_rankcal.aggregation._vote_models import log_probabilities, result_p
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Wins and losses from which on the normal approximation serves.
+#: The normal approximation is used from this number of wins and losses on.
 _MANY = 15
 _NEWTON_STEPS = 20
-#: Log-odds, such as those of a step in a direction of recession, beyond which nothing changes.
+#: Log-odds beyond which probabilities do not change, also for steps in directions of recession.
 FARTHEST = 1000.0
 
 
 def item_information(fit: ContestFit) -> tuple[Floats, Floats]:
-    """Return the information of each contest about its lead, and that of each item's contests."""
+    """Return the information of each contest about its lead, and its sum for each item."""
     lead2 = fit.slopes().lead2
     first, second = fit.votes.first, fit.votes.second
     return lead2, add_up(first, lead2, fit.n_items) + add_up(second, lead2, fit.n_items)
 
 
 def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, Floats]:
-    """Return what exact ends add to the variances of items, and the shares of their opponents.
+    """Return the added variances of exact ends of items, and the shares of their opponents.
 
-    Of an item with few wins or few losses, let p be an end of the interval of Clopper and Pearson
-    for its share of wins. The end of its score is where its expected share, over its votes and with
-    its opponents at their scores, is p. The added variance makes the normal interval with fixed
-    opponents reach as far, and is 0 where it reaches farther. A tie is half a win.
+    For an item with few wins or few losses, let p be an end of the interval of Clopper and Pearson
+    for its share of wins. The end of its score is where its expected share of wins is p, with its
+    opponents at their scores. The added variance extends the normal interval with fixed opponents
+    to this end, and is 0 if the interval is already longer. A tie is half a win.
     """
     n, votes = fit.n_items, fit.votes
     first, second, total = votes.first, votes.second, votes.total
@@ -53,7 +54,7 @@ def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, Floats]
 
     weight = of_items(total, total)
     square = votes.squares.sum(axis=0)
-    # as many votes as weights of different size are worth
+    # the effective number of votes, for weights of different size
     number = np.divide(weight**2, of_items(square, square), np.zeros(n), where=weight > 0)
     scale = np.divide(number, weight, np.zeros(n), where=weight > 0)
     won = of_items(votes.counts[0], votes.counts[1]) * scale
@@ -81,10 +82,10 @@ def exact_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats, Floats]
 
 
 def exact_effect_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats]:
-    """Return what exact ends add to the variances of effects, as `exact_excess` does for items.
+    """Return the added variances of exact ends of effects, as `exact_excess` for items.
 
-    The votes of an effect are those in which its covariate is not 0, and its wins are those for the
-    item that the covariate speaks for.
+    The votes of an effect are the votes with a nonzero covariate. Its wins are the votes for the
+    item that the covariate favours.
     """
     n, votes, p = fit.n_items, fit.votes, fit.votes.X.shape[1]
     low, high = np.zeros((2, len(fit.weights) - n))
@@ -110,9 +111,9 @@ def exact_effect_excess(fit: ContestFit, level: float) -> tuple[Floats, Floats]:
 
 
 class _OwnVotes(NamedTuple):
-    """The votes of items, or of an effect, seen from their side.
+    """The votes of items, or of an effect, from their perspective.
 
-    A parameter that moves by 1 moves the `leads` of its votes by `slopes`.
+    A change of 1 of a parameter changes the `leads` of its votes by `slopes`.
     """
 
     fit: ContestFit
@@ -141,10 +142,10 @@ class _OwnVotes(NamedTuple):
         return found[0], found[1]
 
     def _move(self, wanted: Floats, inner: Bools) -> Floats:
-        """Return by how much parameters move until the expected shares are as wanted.
+        """Return the changes of the parameters that give the target shares of wins.
 
         Newton's method for the log-odds of the share, which are nearly linear in the parameter.
-        Entries that are not `inner` stay 0.
+        Entries outside `inner` stay 0.
         """
         n, item = len(wanted), self.parameter
         moved = np.zeros(n)
@@ -154,7 +155,7 @@ class _OwnVotes(NamedTuple):
         def log_odds() -> Floats:
             leads = self.leads + self.slopes * moved[item]
             win, lose, tie = result_probabilities(leads, self.fit.model, self.fit.tie)
-            # both sides are sums of positive terms, and neither is lost in rounding
+            # both sides are sums of positive terms, to avoid cancellation
             up, down = (add_up(item, self.weights * (p + tie / 2), n) for p in (win, lose))
             return np.asarray(np.log(up) - np.log(down))
 
@@ -176,8 +177,8 @@ def open_interval(
 ) -> tuple[float, float]:
     """Return the interval of an effect that the votes may not bound.
 
-    One end is infinite then. The other one is where the votes that the direction of recession makes
-    more likely would all end as they did with a probability of (1 - level) / 2.
+    One end is then infinite. At the other end, the votes that the direction of recession makes more
+    likely have their observed results with probability (1 - level) / 2.
     """
     assert fit.recession is not None
     low, high = ends
@@ -188,16 +189,16 @@ def open_interval(
     if direction is None:
         return ends
     at, step = fit.n_items + effect, _exact_step(fit, direction, (1 - level) / 2)
-    if step is None or step > 0:  # at the estimate already, these votes are as unlikely
+    if step is None or step > 0:  # the votes are as unlikely at the estimate already
         return (low, np.inf) if down is None else (-np.inf, high)
     end = float(fit.weights[at] + direction[at] * step)
     return (end, np.inf) if down is None else (-np.inf, end)
 
 
 def _exact_step(fit: ContestFit, direction: Floats, tail: float) -> float | None:
-    """Return the step from the fit at which a direction's votes have this probability.
+    """Return the step from the fit at which the votes of a direction have this probability.
 
-    None if they never do, because two results stay possible however far one goes.
+    None if there is no such step, because two results stay possible in the limit.
     """
     weights = np.array([fit.weights, direction])
     leads, steps = (fit.votes.leads(w, fit.n_items) for w in weights)

@@ -1,7 +1,7 @@
-"""The first place: who may have it at the same time, and whether it is certain at any time.
+"""Simultaneous and anytime-valid inference about the first place.
 
-An interval of a fixed number of votes is wrong too often if one looks after every vote and stops as
-soon as it is clear. `anytime_bound` holds for all numbers of votes at the same time.
+An interval for a fixed number of votes is wrong too often if it is checked after each vote until it
+is clear. `anytime_bound` holds for all numbers of votes at the same time.
 """
 
 from __future__ import annotations
@@ -15,56 +15,55 @@ from sklearn_rankcal.aggregation._votes_of_items import FEW_VOTES
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The standard deviation of the normal distribution over which the bound is mixed: it is best for
-#: differences of about this size, in log-odds, and holds for all.
+#: Standard deviation of the normal mixture of the bound. The bound holds for all differences, and
+#: is tightest for differences of about this size in log-odds.
 _SPREAD = 0.5
 
 
 def anytime_bound(error: Floats, alpha: float) -> Floats:
-    """Return what the error of an estimate exceeds at some time with probability at most alpha.
+    """Return the bound that the error of an estimate ever exceeds with probability at most alpha.
 
     Parameters
     ----------
     error : ndarray
-        The standard error at each time. Its inverse square is the information I.
+        Standard error at each time. Its inverse square is the information I.
     alpha : float
-        The probability, for both signs together.
+        The probability, for both signs.
 
     Returns
     -------
     bound : ndarray
-        With the information, the estimate times I is like a Brownian motion at the time I, and
-        Robbins' normal mixture gives I bound = sqrt((I + r) (log((I + r) / r) - 2 log(alpha))) with
-        r = 1 / 0.5^2.
+        The estimate times I behaves like a Brownian motion at time I, and Robbins' normal mixture
+        gives I bound = sqrt((I + r) (log((I + r) / r) - 2 log(alpha))) with r = 1 / 0.5^2.
     """
     ratio = _SPREAD**2 / np.square(error)  # I / r
     return np.asarray(error * np.sqrt((1 + 1 / ratio) * (np.log1p(ratio) - 2 * np.log(alpha))))
 
 
 def is_first_certain(errors: ScoreErrors, parts: Ints, votes: Floats, level: float) -> bool:
-    """Whether the best item of the main part is above each other one at this level, at any time."""
+    """Whether the best item of the main part is first at this level, at any time."""
     main = main_part(parts)
     if len(main) < 2:
         return False
     scores = errors.scores
     best = int(main[is_largest(scores[main])][0])
     others = main[main != best]
-    # as if the differences were normal: with these errors, the intervals are those of the board
+    # the errors give the intervals of the board for normal differences
     reach = errors.relative_widths(best, level)[1][others]
     error = reach / float(ndtri((1 + level) / 2))
     ahead = scores[best] - scores[others]
-    # The true first item is one of the two in len(others) differences, one of which is wrong if
-    # another item is said to be first.
+    # The true first item occurs in len(others) differences. If another item is declared first, one
+    # of these differences is wrong.
     alpha = (1 - level) / len(error)
     enough = (votes[main] >= FEW_VOTES).all()
     return bool(enough and (error > 0).all() and (ahead > anytime_bound(error, alpha)).all())
 
 
 def simultaneous_ranks(z: Floats, level: float) -> tuple[Ints, Ints]:
-    """Return the best and the worst rank of each item, all of them right with this confidence.
+    """Return the best and the worst rank of each item, jointly valid at this confidence level.
 
-    `z` is how clearly the item of each row is above that of each column. An item is above another
-    one if that is clear at the level of Bonferroni for all pairs.
+    `z` has the z-statistics of row item minus column item. An item is above another item if this is
+    significant with Bonferroni's correction for all pairs.
     """
     n = len(z)
     above = z > -ndtri((1 - level) / max(n * (n - 1), 1))
@@ -74,10 +73,10 @@ def simultaneous_ranks(z: Floats, level: float) -> tuple[Ints, Ints]:
 def may_be_first(z: Floats, level: float, clear: Bools | None) -> Bools:
     """Return which items are in a set that contains the best item.
 
-    An item is left out if another one is above it at the level of Bonferroni for its own pairs.
-    `z` are those of items in descending order of their scores. If the first one is clearly above
-    some others at once, these are `clear`, and left out as well. None means that it is not: then
-    its closest rival stays.
+    An item is left out if another item is significantly above it, with Bonferroni's correction for
+    its own pairs. `z` refers to items in descending order of scores. `clear` marks items that the
+    first item is clearly above at the same time; they are left out as well. If `clear` is None, the
+    closest rival of the first item stays.
     """
     n = len(z)
     below = (z > -ndtri((1 - level) / (2 * max(n - 1, 1)))).any(axis=0)

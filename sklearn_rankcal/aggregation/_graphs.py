@@ -15,8 +15,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: A symmetric matrix of weights is dense if it has at most so many entries for each compared pair,
-# and so few rows that it stays in the cache.
+#: A symmetric matrix of weights is dense up to this number of entries per compared pair, and up to
+#: this number of rows, which fit in the cache.
 _DENSE_ENTRIES_PER_PAIR, _MAX_DENSE_NODES = 4, 256
 
 
@@ -25,7 +25,7 @@ class ComparedPairs(NamedTuple):
 
     first: Ints  # less than `second`
     second: Ints
-    wins: Floats  # the total weight with which `first` was preferred; wins + losses > 0
+    wins: Floats  # the total weight of preferences for `first`; wins + losses > 0
     losses: Floats
 
     @property
@@ -35,7 +35,7 @@ class ComparedPairs(NamedTuple):
 
     @property
     def net(self) -> Floats:
-        """The weight for `first` minus that for `second`; exactly 0 if rounding explains it."""
+        """The weight for `first` minus the weight for `second`; 0 if only a rounding error."""
         net = self.wins - self.losses
         return np.where(np.abs(net) > 1e-12 * self.total, net, 0.0)
 
@@ -54,7 +54,7 @@ class ComparedPairs(NamedTuple):
 
 
 def compared_pairs(preferences: Preferences) -> ComparedPairs:
-    """Return the pairs with positive weight, of places in the grouped layout of the queries."""
+    """Return the pairs with positive weight, as places in the grouped layout of the queries."""
     queries = preferences.queries
     winner, loser = preferences.winner, preferences.loser
     if queries.order is not None:
@@ -71,7 +71,7 @@ def compared_pairs(preferences: Preferences) -> ComparedPairs:
 
 
 class ComparisonGraph:
-    """The compared items and pairs, sorted by connected component; other items are left out.
+    """The compared items and pairs, sorted by connected component.
 
     `parts` is the partition of the nodes into components, `pairs` has numbers of nodes, and `rows`
     has the row of the item of each node. Component p has the pairs ``pair_offsets[p]`` to
@@ -110,7 +110,7 @@ class ComparisonGraph:
         parts = Queries(np.append(0, np.cumsum(np.bincount(codes))))
         number = np.zeros(n_rows, dtype=np.int64)
         number[nodes] = np.arange(len(nodes))
-        # Inside a component the nodes keep their order, so that first < second remains true.
+        # Nodes keep their order within a component: first < second remains true.
         first, second = number[pairs.first], number[pairs.second]
         pairs = pairs._replace(first=first, second=second)
         if (first[1:] < first[:-1]).any():
@@ -147,7 +147,7 @@ class ComparisonGraph:
     def multiplier(self, weight: Floats) -> Callable[[Floats], Floats]:
         """Return the product of the symmetric matrix with these weights and a vector.
 
-        If few items were compared in most pairs, a dense matrix takes less time than a sparse one.
+        If few items were compared in most pairs, a dense matrix is faster than a sparse matrix.
         """
         n_entries = self.n_nodes**2
         if self.n_nodes <= _MAX_DENSE_NODES and n_entries <= _DENSE_ENTRIES_PER_PAIR * len(weight):
@@ -160,7 +160,7 @@ class ComparisonGraph:
         return lambda v: np.asarray(upper @ v + lower @ v)
 
     def strongly_connected(self) -> Bools:
-        """Whether in each component chains of wins lead from each item to each other one."""
+        """Whether chains of wins lead from each item to each other item, per component."""
         won, lost = self.pairs.wins > 0, self.pairs.losses > 0
         winner = np.concatenate([self.pairs.first[won], self.pairs.second[lost]])
         loser = np.concatenate([self.pairs.second[won], self.pairs.first[lost]])
@@ -169,7 +169,7 @@ class ComparisonGraph:
 
 
 def number_parts(labels: Ints, compared: Bools, queries: Queries) -> Ints:
-    """Number the components inside each query from 1, larger ones first; 0 if not compared."""
+    """Number the components of each query from 1, largest first; 0 if not compared."""
     _, first, number, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -182,13 +182,13 @@ def number_parts(labels: Ints, compared: Bools, queries: Queries) -> Ints:
 
 def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> Ints:
     """Number the weakly or strongly connected components of a graph, for each node."""
-    if n_nodes**2 <= len(start):  # then many edges occur several times
+    if n_nodes**2 <= len(start):  # many edges occur several times
         present = np.zeros(n_nodes**2, dtype=bool)
         present[start * n_nodes + end] = True
         start, end = np.divmod(np.flatnonzero(present), n_nodes)
     shape = (n_nodes, n_nodes)
     matrix = csr_array((np.ones(len(start)), (start, end)), shape=shape)
-    # SciPy 1.13 keeps edges that occur twice, and its search for strong components then never ends.
+    # SciPy 1.13 keeps duplicate edges, and its search for strong components then never ends.
     matrix.sum_duplicates()
     labels = connected_components(matrix, directed=True, connection=connection)[1]
     return np.asarray(labels, dtype=np.int64)

@@ -18,26 +18,26 @@ from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Rivals of the first item whose gradients are taken, and those that are tried: the ones that need
-#: the fewest votes by their gradients.
+#: Number of rivals with gradients, and number of rivals that are tried: those that need the fewest
+#: votes by their gradients.
 _NEAREST, _RIVALS = 51, 3
-#: The largest number of sets of votes that are tried one by one.
+#: Maximum number of sets of votes that are tried one by one.
 _MAX_SETS = 2000
 
 
 class Influence(NamedTuple):
-    """The fewest votes whose removal was found to change the first place.
+    """The smallest set of votes that was found to change the first place if removed.
 
     Attributes
     ----------
     n_votes : float
-        How many votes were removed.
+        Number of removed votes.
     at_least : int
-        No set of fewer votes changes the first place, which was tried for all of them.
+        No set of fewer votes changes the first place, as all of them were tried.
     first, rival : int
-        The numbers of the item that is first with all votes, and of the one that is without these.
+        The item that is first with all votes, and the item that is first without these votes.
     votes : ndarray of int
-        The numbers of the removed votes in the judgements.
+        Numbers of the removed votes in the judgements.
     """
 
     n_votes: float
@@ -48,14 +48,13 @@ class Influence(NamedTuple):
 
 
 def fewest_votes(data: AuditData) -> Influence | None:
-    """Search the fewest votes without which another item is first; None if nothing is first.
+    """Find the smallest set of votes that decides the first place; None without a first item.
 
-    The first place is that of the main part of the items, and only one item has it: a tie is not
-    another first item. Votes are removed in the order of their effects on the lead of the first
-    item by one Newton step, and the model is fitted again to the votes that are left, so that what
-    is returned does change the first place. If there are at most 2,000 smaller sets of different
-    votes, all are tried, and the number is exact: `at_least` is `n_votes`. Otherwise `at_least` is
-    1.
+    Without these votes, another item alone is first in the main part of the items; a tie does not
+    count. Votes are removed in the order of their effects on the lead of the first item, by one
+    Newton step. The model is then refitted to the remaining votes, to verify that the first place
+    changes. If there are at most 2,000 smaller sets of different votes, all are tried, and the
+    number is exact: `at_least` is `n_votes`. Otherwise `at_least` is 1.
     """
     fit, contests = data.board.fit, data.contests
     scores, ids = data.board.scores, content_ranks(data.items)
@@ -67,7 +66,7 @@ def fewest_votes(data: AuditData) -> Influence | None:
     kinds, of_kind, counts, at = _kinds_of_votes(data)
     own = (kinds.first == first) | (kinds.second == first)
     leader = _leader(data, kinds, np.where(own, 0.0, counts), at)
-    if leader is not None:  # without any vote for or against it, it is not first
+    if leader is not None:  # an item without remaining votes is not first
         best = (float(np.ceil(counts[own].sum())), leader, np.where(own, counts, 0.0))
     outcome = contests.outcome[at]
     slopes = fit.slopes()
@@ -79,12 +78,11 @@ def fewest_votes(data: AuditData) -> Influence | None:
         effect = lead * fit.votes.leads(pull, fit.n_items)[at]
         if fit.has_tie:
             effect += tie * pull[-1]
-        ranked = order_from_largest(effect)  # equal effects are in the order of the kinds
+        ranked = order_from_largest(effect)  # break ties of equal effects by kind
         helps = exceeds(effect, 0.0, np.abs(effect).max())
         total = np.cumsum(np.where(helps, effect, 0.0)[ranked] * counts[ranked])
         gap = float(scores[first] - scores[rival])
-        # as many votes whose effects add up to the gap, or nearly so: rounding must not ask for
-        # one more
+        # the number of votes with effects that sum to the gap, up to rounding
         reach = int(exceeds(gap, total, gap).sum())
         needed.append(float(counts[ranked[: reach + 1]].sum()) if reach < len(total) else np.inf)
         tries.append(ranked[helps[ranked]])
@@ -112,10 +110,10 @@ def fewest_votes(data: AuditData) -> Influence | None:
 
 
 def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
-    """Return different votes: one of each kind, the kind of each vote, and how often each is.
+    """Return one vote of each kind, the kind of each vote, and the number of votes per kind.
 
-    The order of the kinds depends on the ids of items and on covariates, and not on the order of
-    the votes. The last array has the place of a vote of each kind.
+    The order of the kinds depends on the ids of items and on covariates, not on the order of the
+    votes. The last array has the index of a vote of each kind.
     """
     contests, X = data.contests, data.board.X
     ids, n = content_ranks(data.items), len(data.items)
@@ -131,10 +129,10 @@ def _kinds_of_votes(data: AuditData) -> tuple[Contests, Ints, Floats, Ints]:
 
 
 def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> int | None:
-    """Fit the model to so many votes of each kind, and return the first item, if it is alone.
+    """Fit the model to these numbers of votes per kind, and return the unique first item.
 
-    It is the first one of the items of the main part that still have votes, as far as these
-    connect them. None without such an item.
+    Only items of the main part that the remaining votes connect can be first. None without a unique
+    first item.
     """
     kept = counts > ROUNDING * np.abs(data.contests.weight).max()
     if not kept.any():
@@ -146,7 +144,7 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
             left, X, data.board.names, data.board.rows, data.judgements, data.structure, False,
             effect_ridge=data.board.fit.ridge[data.board.fit.n_items :],
         )  # fmt: skip
-    except ValueError:  # the votes that are left do not determine the covariates
+    except ValueError:  # the remaining votes do not determine the covariates
         return None
     seen = np.intersect1d(data.main, np.append(left.first, left.second))
     if not len(seen) or len(np.unique(board.fit.part[seen])) > 1:
@@ -165,7 +163,7 @@ def _shortest_prefix(
     first: int,
     best: tuple[float, int, Floats] | None,
 ) -> tuple[float, int, Floats] | None:
-    """Find by bisection how many votes of a list have to go; a vote counts as one."""
+    """Find by bisection the number of votes of a list that must be removed."""
     ends = np.cumsum(counts[ranked])
     if not len(ends):
         return None
@@ -199,7 +197,7 @@ def _shortest_prefix(
 def _some_set_changes(
     data: AuditData, kinds: Contests, counts: Floats, places: Ints, first: int, size: int
 ) -> tuple[int, Floats] | None:
-    """Try all sets of so many votes; return the new first item and what was removed."""
+    """Try all sets of this number of votes; return the new first item and the removed votes."""
     for some in combinations_with_replacement(range(len(counts)), size):
         taken = np.bincount(some, minlength=len(counts)).astype(np.float64)
         if (taken > counts).any():

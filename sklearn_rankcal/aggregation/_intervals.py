@@ -1,4 +1,4 @@
-"""Intervals of scores and ranks, and probabilities of pairs, from the scores of resamples."""
+"""Intervals of scores and ranks, and probabilities of pairs, from resamples."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 class Intervals(NamedTuple):
-    """Error bars of the scores and ranks of all items, in grouped layout; see `Aggregate`.
+    """Intervals of the scores and ranks of all items, in grouped layout; see `Aggregate`.
 
-    `above` has the probabilities of pairs in the order of the entries of `PAIRS`, and `messages`
-    the different warnings of structures that have not converged.
+    `above` has the probabilities of pairs in the order of `PAIRS`. `messages` has the different
+    convergence warnings of structures.
     """
 
     score_low: Floats
@@ -62,19 +62,18 @@ def bootstrap(
 ) -> Intervals:
     """Compute the intervals of all queries.
 
-    `scores` and `parts`, the connected components, are those of the data in grouped layout, and
-    `level` is the confidence level.
+    `scores` and `parts` (the connected components) are from the data, in grouped layout. `level` is
+    the confidence level.
     """
     found: list[Intervals] = []
     sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
     first = 0
     degrees = judgements.queries.gather(_degrees(judgements, resample))
-    # one judgement has an interval, by how few it is; one judge says nothing about others
+    # a single judgement has an interval; a single judge has no information about other judges
     single = (degrees == 0) & (resample == "judges")
     with Parallel(n_jobs=n_jobs, verbose=verbose) as parallel:
         for run in make_runs(judgements, structure, resample, n_resamples, seed):
-            # Each chunk of resamples has random numbers of its own, so that the results do not
-            # depend on how many of them run at the same time.
+            # Each chunk of resamples has its own random numbers: results do not depend on n_jobs.
             chunks = parallel(delayed(ResampleRun.resample)(run, c, n) for c, n in enumerate(sizes))
             rows = slice(first, first + run.queries.n_rows)
             found.append(
@@ -89,9 +88,9 @@ def bootstrap(
 
 
 def _degrees(judgements: Judgements, resample: str) -> Floats:
-    """Return the degrees of freedom of each item: of n that are drawn and contain it, n - 1.
+    """Return the degrees of freedom of each item: n - 1, if n of the units contain it.
 
-    The judges of an item have unequal shares of its judgements, and count as in `judge_degrees`.
+    Judges with unequal shares of the judgements of an item count as in `judge_degrees`.
     """
     n = judgements.queries.n_rows
     row, owner, votes = count_votes_of_items(judgements, np.ones(n, dtype=bool))
@@ -117,36 +116,36 @@ def summarize(
 ) -> Intervals:
     """Summarize the resamples of some queries.
 
-    Resamples of few judgements or judges are too alike, and have no room for Student's quantiles.
-    Intervals of items with these `degrees` of freedom are made longer as those of a mean would be;
-    those of items that a `single` judge compares have no ends.
+    Resamples of few judgements or judges vary too little. Intervals of items are extended as the
+    intervals of a mean with these `degrees` of freedom. Items with a `single` judge have infinite
+    intervals.
 
-    Where some comparisons are unanimous, the scores of resamples are not spread around the score of
-    the data, which is at their end. Their plain percentiles are the interval then. It is extended
-    to the score of the data, and without limit where the score has none.
+    If some comparisons are unanimous, the score of the data is at an end of the scores of the
+    resamples. The interval is then given by plain percentiles, extended to the score of the data,
+    and to infinity if the score is unbounded.
     """
     queries = run.queries
     samples, labels, separated, messages = zip(*chunks, strict=True)
     sample, label = np.concatenate(samples), np.concatenate(labels)
     raw = pair_probabilities(sample, label, queries)
-    # A component of the data is connected in a resample if all of its items have the label of the
-    # first of them.
+    # A component of the data is connected in a resample if all of its items have the label of its
+    # first item.
     first, number = np.unique(parts, return_index=True, return_inverse=True)[1:]
     apart = label != label[:, first[number]]
     disconnected = np.logical_or.reduceat(apart, queries.offsets[:-1], axis=1)
     found, unanimous = run.unanimous, np.zeros(queries.n_queries, dtype=bool)
-    if found is not None:  # votes against unanimous ones are drawn as if there were few already
+    if found is not None:  # draws against unanimous comparisons already allow for small numbers
         degrees = np.where(found.only & ~single, np.inf, degrees)
     plain = np.zeros(queries.n_rows, dtype=bool) if found is None else found.touched
     low, high = corrected_intervals(sample, scores, level, plain)
     longer = student_quantile(degrees, level) / float(ndtri((1 + level) / 2))
     few = np.isfinite(degrees) & (degrees > 0)
     longer[few] *= _error_of_few(degrees[few])
-    with np.errstate(invalid="ignore"):  # an end without distance stays
+    with np.errstate(invalid="ignore"):  # an end at distance 0 stays
         low, high = (
             np.where(end == scores, end, scores + longer * (end - scores)) for end in (low, high)
         )
-    few &= degrees < FREE  # there are few different resamples, and the farthest is not far enough
+    few &= degrees < FREE  # with few different resamples, the farthest is not far enough
     spread = np.nanstd(sample[:, few], axis=0) * _error_of_few(degrees[few])
     reach = spread * student_quantile(degrees[few], level)
     low[few] = np.fmin(low[few], scores[few] - reach)
@@ -179,10 +178,10 @@ def corrected_intervals(
 ) -> tuple[Floats, Floats]:
     """Return the bias-corrected percentile intervals of scores (Efron, 1981).
 
-    Let z0 be the normal quantile of the share of resamples whose score is below that of the data.
-    The bounds are the quantiles of the resamples at Phi(2 z0 -+ z), where z is the quantile of the
-    confidence level. Without bias, z0 is 0, and they are the percentiles. NaN is left out. Where
-    `plain` is True, z0 is taken to be 0.
+    Let z0 be the normal quantile of the share of resamples with a score below the score of the
+    data. The bounds are the quantiles of the resamples at Phi(2 z0 -+ z), where z is the quantile
+    of the confidence level. Without bias, z0 is 0, and the bounds are the percentiles. NaN is left
+    out. If `plain` is True, z0 is set to 0.
     """
     valid = (~np.isnan(samples)).sum(axis=0)
     ordered = np.sort(samples, axis=0)  # NaN is last
@@ -190,7 +189,7 @@ def corrected_intervals(
     with np.errstate(invalid="ignore"):
         less, more = exceeds(scores, samples, size), exceeds(samples, scores, size)
     below = (less.sum(axis=0) + valid - more.sum(axis=0)) / 2
-    # The share is kept away from 0 and 1, of which a finite number of resamples cannot be certain.
+    # Keep the share away from 0 and 1: the number of resamples is finite.
     n = np.maximum(valid, 1)
     z0 = np.where(plain, 0.0, ndtri(np.clip(below / n, 0.5 / n, 1 - 0.5 / n)))
     z = ndtri((1 + level) / 2)
@@ -209,8 +208,8 @@ def corrected_intervals(
 def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Queries) -> Floats:
     """Return the share of resamples in which item i is above item j, for all pairs i < j.
 
-    A resample counts as one half if both scores are equal, or if its comparisons do not connect the
-    two items. The cost is O(n_resamples r^2) for a query of r items.
+    A resample counts one half if both scores are equal, or if its comparisons do not connect the
+    two items. O(n_resamples r^2) time for a query of r items.
     """
     n = len(samples)
     n_entries = PAIRS.n_entries(queries.sizes)
@@ -222,8 +221,8 @@ def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Quer
         for some in (member[k : k + step] for k in range(0, len(member), step)):
             inside = queries.offsets[some][:, None] + np.arange(r)
             s, part = samples[:, inside], labels[:, inside]
-            # A loop over the items of queries of the same size; each step compares one item of
-            # each of them with all later ones.
+            # A loop over the items of queries of the same size; each step compares one item per
+            # query with all later items.
             entry = starts[some]
             for i in range(r - 1):
                 one, others = s[:, :, i, None], s[:, :, i + 1 :]
@@ -237,11 +236,11 @@ def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Quer
 
 
 def few_chances(above: Floats, degrees: Floats, n_resamples: int, queries: Queries) -> Floats:
-    """Make the probabilities of pairs less certain where few judgements or judges carry an item.
+    """Move probabilities of pairs towards 1/2 for items with few judgements or judges.
 
-    A share of resamples becomes the value of a normal variable that is as rare, which is divided by
-    the error of a mean of so few, and becomes a probability of Student's t distribution. Of the two
-    items, the one with fewer degrees of freedom decides.
+    A share of resamples is converted to a normal quantile, divided by the relative error of a mean
+    of few values, and converted to a probability by Student's t distribution. The item with fewer
+    degrees of freedom decides.
     """
     if not np.isfinite(degrees).any():
         return above
@@ -262,7 +261,7 @@ def few_chances(above: Floats, degrees: Floats, n_resamples: int, queries: Queri
 
 
 def _error_of_few(degrees: Floats) -> Floats:
-    """Return by how much a bootstrap underestimates the error of a mean: sqrt(n / (n - 1))."""
+    """Return sqrt(n / (n - 1)), by which a bootstrap underestimates the error of a mean."""
     return np.sqrt((degrees + 1) / np.maximum(degrees, 1e-300))
 
 
@@ -275,11 +274,11 @@ def first_chances(
     above: Floats,
     queries: Queries,
 ) -> Floats:
-    """Return the share of resamples in which the best item of each query is above all others.
+    """Return the share of resamples in which the best item of each query is above the rest.
 
-    A resample counts one half if it ties with another one, or if comparisons do not connect all of
-    them. What `few_chances` took from the probabilities `raw` of its pairs is subtracted. Only the
-    items of the component with more than half of the items count; NaN if there is none.
+    A resample counts one half if the best item ties, or if the comparisons do not connect all
+    items. The correction of `few_chances` to the probabilities `raw` of its pairs is subtracted.
+    Only the component with more than half of the items counts; NaN without such a component.
     """
     found = np.full(queries.n_queries, np.nan)
     starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
@@ -289,13 +288,13 @@ def first_chances(
         number, size = np.unique(parts[rows], return_inverse=True, return_counts=True)[1:]
         if not len(rows) or 2 * size.max() <= len(rows):
             continue
-        rows = rows[number == int(np.argmax(size))]  # more than half: no other is as large
+        rows = rows[number == int(np.argmax(size))]  # more than half: the largest
         best = rows[is_largest(scores[rows])][0]
         others = rows[rows != best]
         if not len(others):
             found[q] = 1.0
             continue
-        ahead = samples[:, [best]] - samples[:, others]  # 0 for ties, which are settled
+        ahead = samples[:, [best]] - samples[:, others]  # 0 for ties
         connected = (labels[:, [best]] == labels[:, others]).all(axis=1)
         share = np.where((ahead > 0).all(axis=1), 1.0, np.where((ahead >= 0).all(axis=1), 0.5, 0.0))
         share = np.where(connected, share, 0.5)
@@ -311,9 +310,9 @@ def first_chances(
 def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
     """Return the best and the worst position of each item that the resamples allow.
 
-    The best position is one more than the number of items that are above it in a share of at least
-    (1 + level) / 2 of the resamples. The worst position leaves out those that are below it in as
-    many.
+    The best position is 1 plus the number of items that are above it in a share of at least (1 +
+    level) / 2 of the resamples. The worst position excludes the items that are below it in the same
+    share.
     """
     certain = (1 + level) / 2
     reached, reversed_ = (~exceeds(certain, chance, 1.0) for chance in (above, 1 - above))

@@ -1,10 +1,11 @@
-"""Which share of an item or an effect each judge carries, and errors that allow for few judges.
+"""Shares of judges in the information of items and effects, and errors that allow for few judges.
 
-Robust errors of an item are divided by 1 minus the share of its information that each judge
-carries, and have Student's quantiles with the degrees of freedom of these shares (Bell and
-McCaffrey, 2002), as if its score were a mean over judges. At the fit the residuals of an item add
-up to 0, and without this a judge who cast all its votes would seem to be without error. What a
-single judge carries, or 99 % of it, has no robust error.
+The share of a judge is the fraction of the information of an item that comes from this judge.
+Robust errors use the correction of Bell and McCaffrey (2002), as if the score were a mean over
+judges: residuals are divided by 1 minus the share, and quantiles are from Student's t distribution
+with the degrees of freedom of the shares. Without the correction, a judge with all votes on an item
+would seem to have no error, because the residuals of an item add up to 0 at the fit. If a single
+judge has 99 % or more, there is no robust error.
 
 Reference: Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with
 multi-stage samples, Survey Methodology 28.
@@ -22,25 +23,25 @@ from sklearn_rankcal.aggregation._exact_ends import item_information
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: A judge who carries more of the information of an item or an effect is as good as the only one.
+#: A judge with a larger share of the information counts as the only judge.
 _ALL = 0.99
 
 
 class JudgeShares(NamedTuple):
-    """Which share of the information of each item, and of each effect, each judge carries."""
+    """The share of each judge in the information of each item and each effect."""
 
     items: csr_array  # (n_judges, n_items)
     effects: Floats  # (n_judges, n_parameters - n_items)
-    own: Floats  # as `effects`, where each effect is the only parameter
-    spread: Floats  # what differences between judges add to the variance of each effect
+    own: Floats  # as `effects`, with each effect as the only parameter
+    spread: Floats  # the variance that differences between judges add to each effect
 
     def degrees(self) -> tuple[Floats, Floats]:
-        """Return the degrees of freedom of items and of effects; 0 where one judge carries all."""
+        """Return the degrees of freedom of items and of effects; 0 for a single judge."""
         fitted, own = (judge_degrees(csr_array(one)) for one in (self.effects, self.own))
         return judge_degrees(self.items), np.minimum(fitted, own)
 
     def numbers(self) -> tuple[Floats, Floats]:
-        """Return how many judges with equal shares would carry items and effects as well."""
+        """Return the effective number of judges of items and effects."""
         found = []
         for shares in (self.items, csr_array(self.effects), csr_array(self.own)):
             squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
@@ -49,12 +50,12 @@ class JudgeShares(NamedTuple):
 
 
 def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
-    """Compute the shares of judges, numbered from 0, of votes that are not merged.
+    """Compute the shares of judges, numbered from 0, for votes that are not merged.
 
-    Of an item, the information is that of its own votes. Of an effect, it is what its votes say
-    after scores and other effects are fitted: `inverse` is the covariance by the information. Then
-    votes that do not vary a covariate seem to say something of its effect, by the scores, so that
-    the shares of the effect alone count as well.
+    The information of an item comes from its own votes. The information of an effect is conditional
+    on scores and other effects, where `inverse` is the model-based covariance. Because votes with a
+    constant covariate then also have a share in its effect, through the scores, the shares of the
+    effect as the only parameter count as well.
     """
     n, votes, n_judges = fit.n_items, fit.votes, int(judge.max()) + 1
     lead2, information = item_information(fit)
@@ -65,7 +66,7 @@ def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
     n_effects = len(fit.weights) - n
     effects, alone = np.empty((2, n_judges, n_effects))
     for k in range(n_effects):
-        if fit.has_tie and k == n_effects - 1:  # every vote says as much about ties
+        if fit.has_tie and k == n_effects - 1:  # every vote has the same information about ties
             of_vote = own = votes.total
         else:
             own = lead2 * votes.X[:, k] ** 2
@@ -80,11 +81,11 @@ def judge_shares(fit: ContestFit, judge: Ints, inverse: Floats) -> JudgeShares:
 
 
 def pooled_variances(fit: ContestFit, shares: JudgeShares, robust: Floats, plain: Floats) -> Floats:
-    """Return the variance of each item if votes of a judge are as alike as in the mean of items.
+    """Return the variance of each item for the average correlation of the votes of a judge.
 
-    If any two of n votes by m judges in equal parts have the correlation r, the variance by the
-    information is multiplied by 1 + (n / m - 1) r (Kish, 1965). `robust` and `plain` are variances
-    of the scores.
+    If any two votes of a judge have the correlation r, for n votes by m judges in equal parts, the
+    variance by the information is multiplied by 1 + (n / m - 1) r (Kish, 1965). `robust` and
+    `plain` are the variances of the scores.
     """
     n, votes = fit.n_items, fit.votes
     number = add_up(votes.first, votes.total, n) + add_up(votes.second, votes.total, n)
@@ -98,9 +99,9 @@ def pooled_variances(fit: ContestFit, shares: JudgeShares, robust: Floats, plain
 def judge_degrees(shares: csr_array) -> Floats:
     """Return Satterthwaite's degrees of freedom of means over judges with these shares, by column.
 
-    A mean over judges with the shares s has the bias-reduced variance sum of s^2 e^2 / (1 - s),
-    where e are their residuals, and 1 / sum of (s_g^2 if g = h, else s_g^2 s_h^2 / ((1 - s_g) (1 -
-    s_h))) degrees of freedom: n - 1 for n equal shares.
+    A mean over judges with shares s and residuals e has the bias-reduced variance sum of s^2 e^2 /
+    (1 - s), and 1 / sum of (s_g^2 if g = h, else s_g^2 s_h^2 / ((1 - s_g) (1 - s_h))) degrees of
+    freedom: n - 1 for n equal shares.
     """
     square = shares.multiply(shares).tocsr()
     left = 1 - np.minimum(shares.tocsr().data, _ALL)
@@ -115,19 +116,18 @@ def judge_degrees(shares: csr_array) -> Floats:
 def clustered_covariance(
     fit: ContestFit, judge: Ints, outcome: Ints, weight: Floats, bread: Floats
 ) -> tuple[Floats, JudgeShares]:
-    """Return the covariance of the parameters that is robust to judges, and the shares of these.
+    """Return the covariance of the parameters clustered by judge, and the shares of the judges.
 
-    `outcome` and `weight` are those of the votes, which are not merged, and `bread` is the
-    covariance by the information. The sums of the scores of a judge are divided by the root of 1
-    minus the judge's share, except where that is all: what one judge carries alone has no robust
-    error.
+    `outcome` and `weight` refer to votes that are not merged, and `bread` is the model-based
+    covariance. The sums of the scores of a judge are divided by the root of 1 minus the judge's
+    share, unless this is 0: with a single judge, there is no robust error.
     """
     shares = judge_shares(fit, judge, bread)
     votes, slopes, at = fit.votes, fit.slopes(), np.arange(len(outcome))
     lead = weight * slopes.lead[outcome, at]
     n = shares.items.shape[0]
     ends = np.tile(judge, 2), np.append(votes.first, votes.second)
-    # the same judges and items as those of the shares, in the same order
+    # the same judges and items as in the shares, in the same order
     items = csr_array((np.append(lead, -lead), ends), shape=shares.items.shape)
     items.sum_duplicates()
     items.data /= np.sqrt(_left(shares.items.data))
@@ -147,11 +147,11 @@ def clustered_covariance(
 def _spread(
     fit: ContestFit, judge: Ints, lead: Floats, shares: JudgeShares, inverse: Floats
 ) -> Floats:
-    """Return what differences between judges add to the variance of each effect.
+    """Return the variance that differences between judges add to each effect.
 
-    If judges have effects with the variance t^2, an effect to which they contribute with the shares
-    s has t^2 sum of s^2 more. The estimate of t^2 is that of DerSimonian and Laird (1986),
-    Controlled Clinical Trials 7, from the effect of each judge by one Newton step. `lead` are the
+    If the effects of judges have the variance t^2, an effect with shares s of the judges has an
+    additional variance of t^2 sum of s^2. t^2 is estimated as in DerSimonian and Laird (1986),
+    Controlled Clinical Trials 7, from the effect of each judge by one Newton step. `lead` has the
     scores of the votes.
     """
     n, votes = fit.n_items, fit.votes
@@ -169,10 +169,10 @@ def _spread(
 
 def sandwich(bread: Floats, meat: csr_array) -> Floats:
     """Return the product with the inverse information on both sides."""
-    sparse = meat.nnz < 0.1 * bread.size  # as with many items, of which few were compared
+    sparse = meat.nnz < 0.1 * bread.size  # for example with many items and few comparisons
     return np.asarray(bread @ ((meat if sparse else meat.toarray()) @ bread))
 
 
 def _left(shares: Floats) -> Floats:
-    """Return 1 minus the share of a judge; 1 for the only one."""
+    """Return 1 minus the share of a judge; 1 for a single judge."""
     return np.where(shares > _ALL, 1.0, 1 - shares)

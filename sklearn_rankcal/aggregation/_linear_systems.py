@@ -1,6 +1,6 @@
-"""Linear systems of many components at once: batched conjugate gradients, and Laplacian matrices.
+"""Batched linear systems of many components: conjugate gradients and Laplacian matrices.
 
-Each component has its own step lengths and stops on its own, as if it were alone.
+Each component has its own step lengths and stopping rule.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sklearn_rankcal.utils._typing import Bools, Floats
 
 _ROUNDING = 1e-14
 _FEW_STEPS, _MANY_STEPS = 100, 20_000
-#: A component that conjugate gradients do not solve in a few steps is eliminated directly if it has
-#: at most this many nodes, or at most two pairs per node, as chains and trees have.
+#: If conjugate gradients do not solve a component in a few steps, it is eliminated directly if it
+#: has at most this many nodes, or at most two pairs per node, like chains and trees.
 _SMALL = 500
 
 
@@ -34,8 +34,7 @@ def conjugate_gradients(
 
     `product` multiplies the matrix by a vector, and its diagonal is the preconditioner. A component
     is solved when its residual, in the norm of the preconditioner, is at most `tolerance` (a
-    number, or one for each part) times that of `rhs`. Return the solution, and the parts that are
-    not solved.
+    number, or one per part) times the norm of `rhs`. Return the solution and the unsolved parts.
     """
     solution = np.zeros_like(rhs)
     residual = rhs.copy()
@@ -49,8 +48,8 @@ def conjugate_gradients(
             break
         image = product(direction)
         curvature = parts.sum(direction * image)
-        # Where the matrix is singular and rounding errors are all that is left, the direction
-        # becomes one in which the matrix is 0, and a step would be huge.
+        # If the matrix is singular and only rounding errors are left, the direction is in its null
+        # space, and a step would be huge.
         active &= curvature > _ROUNDING * parts.sum(direction * diagonal * direction)
         step = np.divide(square, curvature, out=np.zeros_like(square), where=active)
         steps = parts.repeat(step)
@@ -73,9 +72,9 @@ def solve_laplacian(
 ) -> Floats:
     """Solve (L + diag(ridge)) x = rhs, where L is the Laplacian matrix of a graph with weights.
 
-    Without a ridge, `rhs` adds up to 0 over each component, and any constant can be added to its
-    solution. Conjugate gradients take some tens of steps for random pairs, but as many as there are
-    nodes for long chains, which are therefore eliminated directly, in linear time.
+    Without a ridge, `rhs` adds up to 0 over each component, and the solution is unique up to a
+    constant. Conjugate gradients take some tens of steps for random pairs, but one step per node
+    for long chains. Chains are therefore eliminated directly, in linear time.
     """
     ridge = np.zeros(graph.n_nodes) if ridge is None else ridge
     tolerance = np.broadcast_to(tolerance, graph.parts.n_queries)
@@ -127,7 +126,7 @@ def _eliminate(graph: ComparisonGraph, weight: Floats, rhs: Floats, ridge: Float
     entries = np.concatenate([diagonal, negative, negative])
     at = np.concatenate([place, one, other]), np.concatenate([place, other, one])
     matrix = coo_array((entries, at), shape=(len(diagonal), len(diagonal))).tocsc()
-    # the matrix is symmetric positive definite, so that no pivoting is needed
+    # the matrix is symmetric positive definite: no pivoting is needed
     factors = splu(
         matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     )

@@ -1,4 +1,4 @@
-"""Newton's method for a sum of convex functions, one for each component, all at the same time."""
+"""Newton's method for many convex functions in one batch, one per component."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIGHTEST, _LOOSEST = 1e-6, 0.1  # relative residual of the linear systems
 
 
 class Minimum(NamedTuple):
-    """The parameters, the value of each part, and which parts are not finished."""
+    """The parameters, the value of each part, and the unfinished parts."""
 
     x: Floats
     value: Floats
@@ -36,19 +36,18 @@ def minimize(
     `objective.evaluate` returns the value of each of `objective.parts`, the gradient, its unit (the
     sum of the absolute values of the terms of each derivative, which bounds its rounding), and the
     state from which `solve` divides by the Hessian matrix, with a relative residual for each part.
-    `take` returns the objective of some parts, and the numbers that their parameters have here. The
-    value is infinite where the function is not defined. No step of a parameter is longer than
-    `longest`.
+    `take` returns the objective of some parts, and the indices of their parameters. The value is
+    infinite where the function is undefined. No step of a parameter is longer than `longest`.
 
-    A part is finished when a step changes none of its parameters by more than `tol`. Linear systems
-    are solved as exactly as the gradient makes useful, so that convergence is faster than linear.
-    Once half of the parts are finished, only the others are computed. SciPy minimises one
-    function at a time, which takes far too long for many small ones.
+    A part is finished when a step changes none of its parameters by more than `tol`. The accuracy
+    of linear systems follows the gradient, for superlinear convergence. When half of the parts are
+    finished, they are dropped. SciPy minimises one function at a time, which is far too slow for
+    many small functions.
     """
     result = np.zeros(objective.parts.n_rows) if start is None else start.copy()
     values = np.zeros(objective.parts.n_queries)
     unfinished = np.zeros(len(values), dtype=bool)
-    where, numbers = np.arange(len(result)), np.arange(len(values))  # of the present objective
+    where, numbers = np.arange(len(result)), np.arange(len(values))  # of the current objective
     x = result.copy()
     value, gradient, unit, state = objective.evaluate(x)
     going = ~unfinished
@@ -70,7 +69,7 @@ def minimize(
         direction = objective.solve(state, -gradient, tolerance) * parts.repeat(going)
         largest = parts.max(np.abs(direction))
         slope = parts.sum(gradient * direction)
-        slack = 1e-13 * np.abs(value)  # what rounding can add to the value
+        slack = 1e-13 * np.abs(value)  # the rounding error of the value
         step = np.minimum(1.0, longest / np.maximum(largest, 1e-300))
         for _ in range(_HALVINGS):
             trial = x + parts.repeat(step) * direction
@@ -89,13 +88,14 @@ def minimize(
 def warn_not_converged(
     name: str, unfinished: Bools, rows: Ints, parts: Queries, queries: Queries, max_iter: int
 ) -> None:
-    """Warn if components of some queries are unfinished; `rows` are the rows of their nodes."""
+    """Warn about queries with unfinished components; `rows` are the rows of their nodes."""
     if unfinished.any():
         first = rows[parts.offsets[:-1][unfinished]]  # a row of each of these components
         n_queries = len(np.unique(queries.codes[first]))
         warn(
-            f"{name} has not converged in max_iter={max_iter} iterations for {n_queries} of "
-            f"{queries.n_queries} queries. Increase max_iter, or smooth the comparisons more by a "
-            "larger penalty or smoothing.",
+            (
+                f"{name} did not converge in max_iter={max_iter} iterations for {n_queries} of "
+                f"{queries.n_queries} queries. Increase max_iter, penalty or smoothing."
+            ),
             ConvergenceWarning,
         )

@@ -1,9 +1,9 @@
-"""Which comparisons to ask for next: those that shrink the uncertainty that matters most.
+"""Choose the next comparisons: those that reduce the uncertainty of the target most.
 
-If s is the vector of scores with the covariance S, a vote between items i and j with the
-information w changes S to S - (w / (1 + w v)) u u^T, where u = S (e_i - e_j), and v = u_i - u_j is
-the variance of their difference (Sherman and Morrison). It does not depend on who wins, so that
-votes can be planned one after the other before any of them is made.
+If s is the vector of scores with covariance S, a vote between items i and j with information w
+changes S to S - (w / (1 + w v)) u u^T, where u = S (e_i - e_j), and v = u_i - u_j is the variance
+of their difference (Sherman and Morrison). This does not depend on the winner: several votes can be
+planned in advance.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The standard deviation of the unknown difference between items that no comparison connects.
+#: The assumed standard deviation of the difference between unconnected items.
 _UNCONNECTED = 3.0
 
 
 def plan_comparisons(
     scores: Floats, covariance: Floats, worth: Floats, n: int, target: int | str
 ) -> Ints:
-    """Choose pairs of items one after the other, each as if the ones before had been answered.
+    """Choose pairs of items sequentially, each as if the pairs before had been answered.
 
     Parameters
     ----------
     scores : ndarray of shape (..., n_items)
-        The scores of each board. Equal ones are exactly equal.
+        The scores of each board. Equal scores are exactly equal.
     covariance : ndarray of shape (..., n_items, n_items)
         Their covariance.
     worth : ndarray of shape (..., n_items, n_items)
         The information of a vote between two items about their difference.
     n : int
-        The number of pairs.
-    target : {"first", "all"} or int
-        What is to become certain: the first place, all places, or the score of one item.
+        Number of pairs.
+    target : {"first", "all"} or int What to make certain: the first place, all places, or the score
+    of one item.
 
     Returns
     -------
     pairs : ndarray of shape (..., n, 2)
-        Numbers of items, the smaller one first. Of pairs that are equally good up to rounding, the
-        one with the smallest numbers is chosen. O(n_items^3) time for each pair.
+        Numbers of items, the smaller number first. Ties up to rounding are broken by the smallest
+        numbers. O(n_items^3) time for each pair.
     """
     m, shape = scores.shape[-1], scores.shape[:-1]
     scores, S = scores.reshape(-1, m), covariance.reshape(-1, m, m).copy()
     worth, board = worth.reshape(-1, m, m), np.arange(len(scores))
     pairs = np.empty((len(scores), n, 2), dtype=np.int64)
-    for step in range(n):  # a loop over the pairs; each depends on the ones before
+    for step in range(n):  # a loop over the pairs; each depends on the pairs before
         variance = np.maximum(_of_differences(S), 0.0)
         if isinstance(target, str):
             L = _weights(scores, variance, target)
@@ -75,16 +75,16 @@ def plan_comparisons(
 
 
 def _of_differences(covariance: Floats) -> Floats:
-    """Return the variance of the difference of each two entries, of shape (n_boards, m, m)."""
+    """Return the variance of the difference of each pair of entries, of shape (n_boards, m, m)."""
     own = np.diagonal(covariance, axis1=1, axis2=2)
     return own[:, :, None] + own[:, None] - 2 * covariance
 
 
 def _weights(scores: Floats, variance: Floats, target: str) -> Floats:
-    """Return what the variance of each difference costs, times a common factor.
+    """Return the cost of the variance of each difference, up to a common factor.
 
-    If a difference has the mean d and the variance v, then by deciding for the sign of d one loses
-    E max(0, -sign(d) difference) = sqrt(v) phi(z) - |d| Phi(-z), where z = |d| / sqrt(v). The
+    If a difference has mean d and variance v, deciding for the sign of d has the expected loss E
+    max(0, -sign(d) difference) = sqrt(v) phi(z) - |d| Phi(-z), where z = |d| / sqrt(v). The
     derivative of this by v is phi(z) / (2 sqrt(v)).
     """
     difference = scores[..., :, None] - scores[..., None, :]
@@ -107,20 +107,20 @@ def next_comparisons(
     target: Any,
     q: int | None,
 ) -> list[tuple[Any, ...]]:
-    """Plan comparisons of a query, or with `q=None` of all; see `Aggregate.next_comparisons`.
+    """Plan comparisons of a query, or of all queries if `q` is None; see `Aggregate`.
 
     `boards` are the fits of all queries, if there are any.
     """
     queries = judgements.queries
     if q is None and target not in ("first", "all"):
         raise ValueError(
-            f"target is {target!r}, and there are several queries. Pass target='first' or 'all', "
-            "or the query as group=."
+            f"target={target!r} needs a query, and there are several queries. Pass group=, "
+            "or target='first' or 'all'."
         )
     if not isinstance(structure, BradleyTerry):
         raise ValueError(
-            f"next_comparisons needs the covariance of BradleyTerry, but the method is "
-            f"{structure!r}. Make the leaderboard by aggregate(judgements, 'btl')."
+            "next_comparisons needs the covariance of BradleyTerry, but the method is "
+            f"{structure!r}. Use aggregate(judgements, 'btl')."
         )
     if q is None:
         if boards is None and structure._takes_sums(judgements):
@@ -138,11 +138,11 @@ def next_comparisons(
         one = boards[q]
     ids = judgements.items[one.rows]
     if len(ids) < 2:
-        raise ValueError("There is only one item, and nothing to compare it with.")
+        raise ValueError("next_comparisons needs at least 2 items; there is only 1.")
     if not isinstance(target, str) or target not in ("first", "all"):
         target = find_id(ids, target, "item")
-    # The best item has the number 0, and ids decide between equal scores: the plan must not depend
-    # on the order of the votes.
+    # Number items from the best, with ties broken by id: the plan must not depend on the order of
+    # the votes.
     scores = tie_scores(one.scores, structure, Queries.single(len(ids)))
     order = np.lexsort((content_ranks(ids), -scores))
     if not isinstance(target, str):
@@ -156,7 +156,7 @@ def next_comparisons(
 def _plans_of_all(
     read: Judgements, structure: BradleyTerry, scores: Floats, n: int, target: str
 ) -> list[tuple[Any, ...]]:
-    """Plan n comparisons of each query, for votes without covariates: many boards at a time."""
+    """Plan n comparisons of each query in batches, for votes without covariates."""
     queries, preferences = read.queries, read.preferences()
     positive = preferences.weight > 0
     links = preferences.winner[positive], preferences.loser[positive]
@@ -180,7 +180,7 @@ def _plans_of_all(
         difference = s[:, :, None] - s[:, None]
         worth = expit(difference) * expit(-difference)
         same = part[rows][:, :, None] == part[rows][:, None]
-        # the information; with ones inside each part, whose scores add up to 0, it is regular
+        # the information, with ones added within each part (scores add up to 0) to make it regular
         information = same - weight * worth
         at_diagonal = np.arange(inside.shape[1])
         information[:, at_diagonal, at_diagonal] += (weight * worth).sum(axis=2) + ridge[rows]
@@ -193,14 +193,16 @@ def _plans_of_all(
         found = np.take_along_axis(rows, pairs.reshape(len(rows), -1), axis=1).reshape(-1, 2)
         planned.append(np.column_stack([query, found]))
     if not planned:
-        raise ValueError("Each query has only one item, and nothing to compare it with.")
+        raise ValueError(
+            "next_comparisons needs a query with at least 2 items; each query has only 1."
+        )
     q, one, other = (found := np.concatenate(planned))[np.argsort(found[:, 0], kind="stable")].T
     columns = queries.ids[q], read.items[one], read.items[other]
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _covariance(board: Board) -> Floats:
-    """Return the covariance of the scores, with what is unknown between components."""
+    """Return the covariance of the scores, with the assumed variance between components."""
     covariance = board.of_scores(board.fit.inverse())
     part = board.fit.part
     if (part != part[0]).any():
@@ -209,7 +211,7 @@ def _covariance(board: Board) -> Floats:
 
 
 def _worth(scores: Floats, fit: ContestFit) -> Floats:
-    """Return the information of a vote between each two items, where covariates are 0."""
+    """Return the information of a vote between each pair of items, at covariates of 0."""
     difference = scores[:, None] - scores
     values = vote_information(difference.ravel(), fit.model, fit.tie)
     return values.reshape(difference.shape)

@@ -1,8 +1,8 @@
-"""The bootstrap of judgements: which judgements a resample contains, and the scores it leads to.
+"""The bootstrap of judgements: the judgements of resamples, and their scores.
 
-A *unit* is what is drawn: a judgement, or all judgements of a judge. Identical judgements are one
-unit with a count, so that a resample is a multinomial draw of counts over the units of a query, and
-the structure receives many resamples as copies of the query.
+A resample draws *units*: judgements, or all judgements of a judge. Identical judgements are one
+unit with a count. A resample is therefore a multinomial draw of counts over the units of a query.
+The structure receives many resamples as copies of the query.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from sklearn_rankcal.queries._groups import number_values
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Resamples that are drawn with one state of the random number generator, by one job.
+#: Number of resamples per state of the random number generator and per job.
 CHUNK = 64
-#: Bytes of the scores of all resamples of the queries that are handled together.
+#: Maximum number of bytes of the scores of all resamples of a run of queries.
 _RUN_BYTES = 4 * BLOCK_BYTES
 
 
 class Units(NamedTuple):
-    """What a resample draws, sorted by query."""
+    """The units of resamples, sorted by query."""
 
     offsets: Ints  # query q has the units offsets[q] to offsets[q + 1] - 1
     counts: Floats  # how often each unit occurs in the data
@@ -49,9 +49,9 @@ class Units(NamedTuple):
 
 
 def make_units(judgements: Judgements, resample: str, *, merge: bool = True) -> Units:
-    """Find what is drawn: the different judgements of each query, or its judges.
+    """Find the units: the different judgements of each query, or its judges.
 
-    Without `merge`, judgements with the same content can differ by covariates.
+    Without `merge`, equal judgements are separate units, because their covariates can differ.
     """
     n_queries = judgements.queries.n_queries
     if resample == "judges":
@@ -64,7 +64,7 @@ def make_units(judgements: Judgements, resample: str, *, merge: bool = True) -> 
         return Units(offsets, np.ones(len(different)), order, unit[order])
     unit = _content_codes(judgements) if merge else np.arange(judgements.n_judgements)
     first = np.empty(int(unit.max(initial=-1)) + 1, dtype=np.int64)
-    # Of several entries for the same unit, the last one remains, which is its first judgement.
+    # Of several assignments to a unit, the last remains: its first judgement.
     first[unit[::-1]] = np.arange(len(unit) - 1, -1, -1)
     # Sort the units by query, then by their first judgement.
     order = np.lexsort((first, judgements.query[first]))
@@ -78,7 +78,7 @@ def make_units(judgements: Judgements, resample: str, *, merge: bool = True) -> 
 
 
 def _content_codes(judgements: Judgements) -> Ints:
-    """Number the judgements by first appearance; those with the same content have the same number.
+    """Number the judgements by first appearance; equal judgements have the same number.
 
     The content is the order, if there are orders, and the set of weighted comparisons otherwise.
     """
@@ -103,9 +103,9 @@ def _content_codes(judgements: Judgements) -> Ints:
         owner = np.repeat(np.arange(n), lengths)
         entry = np.sort(owner * n_entries + entry) - owner * n_entries  # sorted by judgement
     # Number the prefixes of all judgements, longer by one entry at each step, with numbers that
-    # increase from step to step. A judgement of which this was the last entry keeps its number.
-    # A step takes time linear in the number of the judgements that are long enough, so that all of
-    # them together take time linear in the number of entries, apart from sorts.
+    # increase from step to step. A judgement that ends here keeps its number. A step takes time
+    # linear in the number of remaining judgements. Apart from sorts, the total time is linear in
+    # the number of entries.
     codes = judgements.query.copy()
     active = np.flatnonzero(lengths > 0)
     n_codes, length = judgements.queries.n_queries, 0
@@ -121,7 +121,7 @@ def _content_codes(judgements: Judgements) -> Ints:
 
 @dataclass
 class ResampleRun:
-    """Some queries whose resamples are drawn together.
+    """Queries with jointly drawn resamples.
 
     Rows, pairs and units are numbered from the first of the run, in grouped layout.
     """
@@ -136,7 +136,7 @@ class ResampleRun:
     contents: csr_array  # the weight of each pair in a unit, (n_units, n_pairs)
     sizes: Floats  # judgements of each unit
     seed: int
-    judgements: Judgements | None  # all of them, for a structure that takes more than comparisons
+    judgements: Judgements | None  # all judgements, for a structure that uses more than comparisons
     judgement: Ints  # the judgements of the units of the run
     unit: Ints
     first_query: int
@@ -155,8 +155,8 @@ class ResampleRun:
         for start in range(0, n_resamples, step):
             n = min(step, n_resamples - start)
             draws = np.empty((n, n_units))
-            # A loop over queries: each draws from the same state, so that its resamples do not
-            # depend on the other queries. A query takes some microseconds more than its draws.
+            # A loop over queries: each draws from the same state, and its resamples do not depend
+            # on other queries. The overhead per query is some microseconds.
             for q in range(self.queries.n_queries):
                 a, b = self.unit_offsets[q], self.unit_offsets[q + 1]
                 bits.state = states[q]
@@ -176,7 +176,7 @@ class ResampleRun:
         return Resamples(scores, parts, separated, sorted(messages))
 
     def _solve(self, draws: Floats, shares: Floats) -> tuple[Floats, NDArray[np.int32], Bools]:
-        """Compute the scores, the components, and whether a component is split by its winners."""
+        """Compute the scores, the components, and whether winners split a component."""
         n, (n_queries, n_rows) = len(draws), (self.queries.n_queries, self.queries.n_rows)
         weight = draws @ self.contents
         against = np.zeros((n, 0))
@@ -210,9 +210,9 @@ class ResampleRun:
         return scores, weak.reshape(n, n_rows).astype(np.int32), split.reshape(n, n_queries)
 
     def _sample(self, draws: Floats, against: Floats) -> Judgements:
-        """Return the judgements of resamples, and further ones against unanimous comparisons.
+        """Return the judgements of resamples, plus judgements against unanimous comparisons.
 
-        `against` has the weight of the latter, of shape (n_resamples, n_columns).
+        `against` has the weights of the added judgements, of shape (n_resamples, n_columns).
         """
         assert self.judgements is not None
         resample, taken = np.nonzero(draws[:, self.unit])
@@ -236,8 +236,8 @@ class Resamples(NamedTuple):
 
     scores: Floats  # (n_resamples, n_rows), NaN for items that no judgement compares
     parts: NDArray[np.int32]  # (n_resamples, n_rows), equal if comparisons connect two items
-    separated: Bools  # (n_resamples, n_queries), if some connected items never lost to the others
-    messages: list[str]  # the warnings of a structure that has not converged
+    separated: Bools  # (n_resamples, n_queries): some items never lost to the rest
+    messages: list[str]  # the convergence warnings of the structure
 
 
 def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
@@ -250,7 +250,7 @@ def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
 def make_runs(
     judgements: Judgements, structure: Structure, resample: str, n_resamples: int, seed: int
 ) -> Iterator[ResampleRun]:
-    """Split the queries into runs, so that the scores of all resamples of a run fit in a block."""
+    """Split the queries into runs with resample scores that fit in a block."""
     sums = structure._takes_sums(judgements)
     units = make_units(judgements, resample, merge=sums or judgements.details is None)
     queries, preferences = judgements.queries, judgements.preferences()

@@ -1,9 +1,10 @@
-"""Effects that the votes do not bound, because moving them forever never makes a vote less likely.
+"""Effects that the votes do not bound.
 
-A *direction of recession* is a change of the parameters under which no vote becomes less likely,
-however far they move, and some votes become more likely. If there is one, the likelihood has no
-maximum (Albert and Anderson, 1984, Biometrika 71, On the existence of maximum likelihood estimates
-in logistic regression models). Linear programs find whether one moves a given effect.
+A *direction of recession* is a direction in parameter space in which some votes become more likely
+and no vote becomes less likely, at any distance. If one exists, the likelihood has no maximum
+(Albert and Anderson, 1984, Biometrika 71, On the existence of maximum likelihood estimates in
+logistic regression models). Linear programs decide whether a direction of recession moves a given
+effect.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from scipy.sparse import csr_array, hstack, vstack
 from sklearn_rankcal.aggregation._contest_design import Votes
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: What the solver of linear programs takes for 0; directions have the size 1.
+#: The zero tolerance of the linear programs; directions have size 1.
 _ZERO = 1e-6
-#: Votes that a program has at first, and that are added to it at once.
+#: Number of votes of the initial program, and of votes added in each round.
 _VOTES = 2000
 
 
@@ -29,11 +30,11 @@ class Recession(NamedTuple):
     Attributes
     ----------
     low, high : ndarray of bool of shape (n_effects,)
-        Whether an effect can fall, and can rise, forever.
+        Whether an effect can fall, and can rise, without bound.
     directions : dict of (int, int) to ndarray of shape (n_parameters,)
-        For each such effect k and sign, the parameters' change.
+        The direction for each such effect k and sign.
     constraints : csr_array of shape (n_rows, n_parameters)
-        What has to be at least 0 in a direction of recession: one or two rows for each vote.
+        Linear functions that are >= 0 in a direction of recession; one or two rows per vote.
     unit : ndarray of shape (n_parameters,)
         The largest absolute value of each covariate.
     free : ndarray of bool of shape (n_parameters,)
@@ -48,15 +49,15 @@ class Recession(NamedTuple):
     free: Bools
 
     def moves(self, contrast: Floats) -> tuple[bool, bool]:
-        """Return whether a sum of parameters can fall, and can rise, forever."""
+        """Return whether a sum of parameters can fall, and can rise, without bound."""
         found = [self._find(sign * contrast) is not None for sign in (-1.0, 1.0)]
         return found[0], found[1]
 
     def _find(self, contrast: Floats) -> Floats | None:
-        """Return a direction in which a sum of parameters rises, or None.
+        """Return a direction of recession in which a sum of parameters rises, or None.
 
-        The program starts with some votes. Without all others it can only find more, so that those
-        which a direction makes less likely are added until there are none.
+        The program starts with some votes, and finds a superset of the directions. Votes that the
+        found direction makes less likely are added until there are none.
         """
         bounds = np.where(self.free, 1.0, 0.0)
         goal = contrast / self.unit
@@ -78,10 +79,10 @@ class Recession(NamedTuple):
 
 
 def find_recession(votes: Votes, n_items: int, ties: str, moving: bool) -> Recession | None:
-    """Search directions of recession that move effects; None if there are none.
+    """Find directions of recession that move effects; None if there are none.
 
-    `moving` is whether scores can move as well: a penalty that keeps them does not count. `ties` is
-    the model of ties, or "half" if ties have no parameter. Two linear programs for each effect.
+    `moving` is whether scores can move as well; they cannot with a penalty. `ties` is the model of
+    ties, or "half" if ties have no parameter. Two linear programs per effect.
     """
     p, has_tie = votes.X.shape[1], ties != "half"
     size = n_items + p + has_tie
@@ -105,7 +106,7 @@ def find_recession(votes: Votes, n_items: int, ties: str, moving: bool) -> Reces
 
 
 def _constraints(votes: Votes, n_items: int, ties: str) -> csr_array:
-    """Return what has to be at least 0, so that no vote becomes less likely far away."""
+    """Return linear functions that must be >= 0 in a direction of recession."""
     n = len(votes.first)
     at = np.arange(n)
     ends = np.append(at, at), np.append(votes.first, votes.second)
@@ -120,8 +121,8 @@ def _constraints(votes: Votes, n_items: int, ties: str) -> csr_array:
         column = csr_array(np.full((len(some), 1), tie))
         return csr_array(hstack([sign * lead[some], column], format="csr"))
 
-    # Davidson's odds are those of exp(d / 2), exp(-d / 2) and exp(t). Rao and Kupper's win needs d
-    # above t, and their t is at least 0.
+    # In Davidson's model, results have the odds exp(d / 2), exp(-d / 2) and exp(t). In Rao and
+    # Kupper's, a win needs d above t, and t >= 0.
     half = 0.5 if ties == "davidson" else 1.0
     rows = [beside(half, first, -1.0), beside(-half, second, -1.0)]
     rows += [beside(half, tied, 1.0), beside(-half, tied, 1.0)]

@@ -1,4 +1,4 @@
-"""Times of votes: how they are read, weights that fade with them, and the votes of a period."""
+"""Times of votes: reading, weights that decay with age, and the votes of a period."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _DURATION = re.compile(
 
 
 def weights_by_age(time: NDArray[Any], half_life: Any, now: Any) -> Floats:
-    """Return the weight of each vote by its age; `Judgements.faded` has the parameters."""
+    """Return the weight of each vote by its age; see `Judgements.faded`."""
     last = time.max() if now is None else read_moment(now, time, "now")
     later = time > last
     if later.any():
         raise ValueError(
-            f"now={last} is before {counted(later.sum(), 'vote')}. Leave out what is later by "
-            "judgements.between(None, now)."
+            f"now={last} is before {counted(later.sum(), 'vote')}. Leave out later votes "
+            "with judgements.between(None, now)."
         )
     return np.asarray(np.exp2(-((last - time) / read_duration(half_life, time, "half_life"))))
 
 
 def in_period(time: NDArray[Any], start: Any, end: Any) -> Bools:
-    """Return which votes are in a period; `Judgements.between` has the parameters."""
+    """Return which votes are in a period; see `Judgements.between`."""
     kept = np.ones(len(time), dtype=bool)
     if start is not None:
         kept &= time >= read_moment(start, time, "start")
@@ -51,22 +51,22 @@ def in_period(time: NDArray[Any], start: Any, end: Any) -> Bools:
 
 
 def read_moment(value: Any, time: NDArray[Any], name: str) -> Any:
-    """Return a point in time as the times have it: a number or a time stamp."""
+    """Return a point in time in the format of the times: a number or a time stamp."""
     read = read_time([value], 1, name)
     assert read is not None
     if (read.dtype.kind == "M") != (time.dtype.kind == "M"):
         kinds = ("a time stamp", "a number")
         wanted, came = kinds if time.dtype.kind == "M" else kinds[::-1]
-        raise ValueError(f"{name} must be {wanted}, as the times of the votes are; got {came}.")
+        raise ValueError(f"{name} must be {wanted}, like the times of the votes; got {came}.")
     return read[0]
 
 
 def read_duration(value: Any, time: NDArray[Any], name: str) -> Any:
-    """Return a duration > 0, which differences of the times can be divided by."""
+    """Return a duration > 0 in the unit of differences of the times."""
     if time.dtype.kind != "M":
         if isinstance(value, str | np.timedelta64 | datetime.timedelta):
             raise ValueError(
-                f"{name} must be a number, as the times of the votes are; got {value!r}."
+                f"{name} must be a number, like the times of the votes; got {value!r}."
             )
         check_number(value, name)
         return float(value)
@@ -86,7 +86,7 @@ def read_duration(value: Any, time: NDArray[Any], name: str) -> Any:
 
 
 def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
-    """Return times as numbers or as numpy.datetime64, without a missing one."""
+    """Return times as numbers or numpy.datetime64; ValueError if one is missing."""
     if time is None:
         return None
     values = time.to_numpy() if hasattr(time, "to_numpy") else np.asarray(time)
@@ -103,7 +103,8 @@ def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
             )
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"{name} must be numbers or time stamps, for example by pandas.to_datetime: {error}"
+                f"{name} must be numbers or time stamps, for example from "
+                f"pandas.to_datetime: {error}"
             ) from error
     if values.dtype.kind == "M":
         missing = np.isnat(values)
@@ -130,8 +131,8 @@ def _has_zones(listed: list[Any], name: str) -> bool:
     if any(zoned) and not all(zoned):
         row = zoned.index(not zoned[0])
         raise ValueError(
-            f"{name} mixes time stamps with and without a time zone: row 0 has {listed[0]}, and "
-            f"row {row} {listed[row]}. Convert all of them, for example by "
+            f"{name} mixes time stamps with and without a time zone: row 0 has {listed[0]}, "
+            f"and row {row} {listed[row]}. Convert all of them, for example with "
             "pandas.to_datetime(time, utc=True)."
         )
     return any(zoned)

@@ -1,10 +1,10 @@
-"""Votes against unanimous comparisons, which no resample of the judgements would contain.
+"""Votes against unanimous comparisons, which plain resamples never contain.
 
-If all n judgements that compare two items agree, the share of judgements that disagree is below
-1 - a^(1/n) with confidence 1 - a (Clopper and Pearson). A resample therefore turns round a share q
-of their weight, drawn as 1 - U^(1/n) with U uniform on (0, 1). The same q is drawn for all
-comparisons between two *blocks*: strongly connected components of the graph in which an item points
-to those that at least one judgement, or one judge, prefers it to on balance.
+If all n judgements that compare two items agree, the share of judgements that disagree is below 1 -
+a^(1/n) with confidence 1 - a (Clopper and Pearson). A resample therefore reverses a share q of
+their weight, where q = 1 - U^(1/n) with U uniform on (0, 1). All comparisons between two *blocks*
+have the same q. Blocks are the strongly connected components of a graph: an item points to each
+item that at least one judgement, or one judge, places below it on balance.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MAIN = 0.9
 
 
 class Unanimous(NamedTuple):
-    """The comparisons between blocks of items, which are turned round in part.
+    """The comparisons between blocks of items, which resamples reverse in part.
 
-    `column` are pairs (winner, loser), and a group is the pairs between the same two blocks.
+    `column` has pairs (winner, loser). A group is the set of pairs between the same two blocks.
     """
 
     column: Ints
     group: Ints  # of each column
-    sign: Ints  # of each column: 1, but -1 for one direction of ties
+    sign: Ints  # of each column: 1, or -1 for one direction of ties
     votes: Floats  # the judgements, or judges, that compare the two blocks of each group
     tied: Bools  # whether all comparisons of a group are ties; q then has a random sign
     query: Ints  # of each group, ascending
@@ -41,10 +41,10 @@ class Unanimous(NamedTuple):
     open_high: Bools
 
     def draw(self, n_resamples: int, seed: list[int]) -> Floats:
-        """Draw q for each resample and group; where the groups are tied, with a random sign.
+        """Draw q for each resample and group; with a random sign for tied groups.
 
         The draws of a group are stratified: each of `n_resamples` equal parts of (0, 1) contains
-        one of the uniform numbers. They do not depend on other queries.
+        one uniform number. They do not depend on other queries.
         """
         shares = np.empty((n_resamples, len(self.votes)))
         starts = np.flatnonzero(np.append(True, self.query[1:] != self.query[:-1]))
@@ -59,10 +59,9 @@ class Unanimous(NamedTuple):
         return shares
 
     def turn_round(self, weight: Floats, shares: Floats, mirror: Ints) -> Floats:
-        """Move a share of the weight of pairs (n_resamples, n_pairs) to the reversed ones in place.
+        """Move a share of the weight of pairs (n_resamples, n_pairs) to the reversed pairs.
 
-        Return the weights against each column that would have the same effect if they were added
-        instead.
+        Return the weights against each column that would have the same effect if added.
         """
         share = np.clip(self.sign * shares[:, self.group], 0.0, 1 - 1e-9)
         before = weight[:, self.column]
@@ -75,10 +74,10 @@ class Unanimous(NamedTuple):
 def find_unanimous(
     winner: Ints, loser: Ints, contents: csr_array, counts: Floats, codes: Ints
 ) -> Unanimous | None:
-    """Find the blocks between which nobody disagrees, or None if each component is one block.
+    """Find blocks with unanimous comparisons between them; None if each component is one block.
 
-    `contents` (n_units, n_pairs) has the weight of the pair of each winner and loser in each unit,
-    of which the data have `counts`. `codes` are the queries of the rows.
+    `contents` (n_units, n_pairs) has the weight of each pair (winner, loser) in each unit, and
+    `counts` the number of each unit in the data. `codes` are the queries of the rows.
     """
     n_rows = len(codes)
     units = csr_array((counts > 0).astype(np.float64)[None])
@@ -87,7 +86,7 @@ def find_unanimous(
     total = counts @ contents
     first, second = np.minimum(winner, loser), np.maximum(winner, loser)
     keys, pair = np.unique(first * n_rows + second, return_inverse=True)
-    # the weight for the first item of each pair minus that for the second, in each unit
+    # the net weight for the first item of each pair, in each unit
     shape = (len(winner), len(keys))
     start = np.arange(len(winner) + 1)
     net = contents @ csr_array((np.where(winner < loser, 1.0, -1.0), pair, start), shape=shape)
@@ -135,13 +134,13 @@ def find_unanimous(
 
 
 def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tuple[Bools, Bools]:
-    """Return for which rows the likelihood does not bound the score from below, and from above.
+    """Return the rows with scores that the likelihood does not bound from below, and from above.
 
-    The likelihood bounds a score from above, relative to a strongly connected block, if a chain of
-    wins leads from the block to the item, and from below if one leads to the block. Scores are
-    relative to a block of at least the share `main` of a component, if there is one. Otherwise they
-    are relative to the mean: then only the lowest block, if it is single, is bounded from above,
-    and only the highest from below. `part` are the components of the rows.
+    Relative to a strongly connected block, the likelihood bounds a score from above if a chain of
+    wins leads from the block to the item, and from below if a chain leads from the item to the
+    block. Scores are relative to a block with at least the share `main` of a component, if there is
+    one. Otherwise they are relative to the mean: then only a single lowest block is bounded from
+    above, and only a single highest block from below. `part` has the components of the rows.
     """
     n = len(part)
     start: Ints
@@ -151,7 +150,8 @@ def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tupl
     across = block[winner] != block[loser]
     ends = []
     for one, other in ((winner, loser), (loser, winner)):
-        # the items that chains from the main blocks reach, from a node that leads to these blocks
+        # the items that chains from the main blocks reach, from an auxiliary node above these
+        # blocks
         start, end = np.append(one, np.full(len(large), n)), np.append(other, large)
         graph = csr_array((np.ones(len(start)), (start, end)), shape=(n + 1, n + 1))
         bounded = np.zeros(n + 1, dtype=bool)
@@ -175,9 +175,9 @@ def _main_blocks(block: Ints, part: Ints, main: float) -> Ints:
 
 
 def reference_of(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> Floats:
-    """Return in each row the weights of the items in the mean that a score is relative to.
+    """Return the weights of the items in the mean that each score is relative to, one row each.
 
-    These are the items of the main block of its component, or else all of the component; see
+    These are the items of the main block of the component, or all items of the component; see
     `open_ends`.
     """
     block = number_components(winner, loser, len(part), "strong")

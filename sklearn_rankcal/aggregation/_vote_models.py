@@ -1,7 +1,7 @@
-"""Models of one vote: the probability that the first item wins, that the second does, and of a tie.
+"""Models of one vote: the probabilities of a win of the first item, of the second, and of a tie.
 
-The *lead* d of a vote is by how much the first item is ahead. Ties are half a win for each item, or
-have a probability of their own, by the model of Davidson or that of Rao and Kupper.
+The *lead* d of a vote is the score of the first item minus the score of the second. A tie is half a
+win for each item, or has a probability by the model of Davidson or of Rao and Kupper.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit
 from sklearn_rankcal.utils._typing import Floats
 
 TIES = ("half", "davidson", "rao_kupper")
-#: Votes that are evaluated at a time: their temporary arrays fit in the cache.
+#: Number of votes per block: temporary arrays fit in the cache.
 BLOCK = 1 << 13
 
 
@@ -72,7 +72,7 @@ VOTE_MODELS = {"half": _half, "davidson": _davidson, "rao_kupper": _rao_kupper}
 
 
 def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
-    """Return the probabilities that the first item wins, that the second does, and of a tie.
+    """Return the probabilities of a win of the first item, of the second, and of a tie.
 
     The array has shape (3, n).
     """
@@ -82,12 +82,12 @@ def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
 
 
 def log_probabilities(d: Floats, ties: str, tie: float) -> Floats:
-    """Return the log-likelihood of each result, where a tie may be half a win; shape (3, n)."""
+    """Return the log-likelihood of each result (a tie may be half a win), of shape (3, n)."""
     return VOTE_MODELS[ties](d, tie, np.zeros((3, len(d)))).value
 
 
 def vote_information(d: Floats, ties: str, tie: float) -> Floats:
-    """Return the expected information of one vote of each lead about the lead, of shape (n,)."""
+    """Return the expected information of one vote about its lead, of shape (n,)."""
     return VOTE_MODELS[ties](d, tie, result_probabilities(d, ties, tie)).lead2
 
 
@@ -95,7 +95,7 @@ def vote_information(d: Floats, ties: str, tie: float) -> Floats:
 
 
 class LogisticTerms(NamedTuple):
-    """Minus the log-likelihood of wins and losses at each lead, and its derivatives by the lead.
+    """Minus the log-likelihood of wins and losses, and its derivatives by the lead.
 
     `size` is the sum of the absolute values of the two terms of `slope`.
     """
@@ -107,7 +107,7 @@ class LogisticTerms(NamedTuple):
 
 
 def logistic_terms(lead: Floats, won: Floats, lost: Floats) -> LogisticTerms:
-    """Evaluate the Bradley-Terry model, with no term that cancels where a result is certain."""
+    """Evaluate the Bradley-Terry model, without cancellation for nearly certain results."""
     ahead, distance, total = lead >= 0, np.abs(lead), won + lost
     small = np.exp(-distance)
     unlikely = small / (1 + small)  # the probability of the less likely result
@@ -125,7 +125,7 @@ def logistic_terms(lead: Floats, won: Floats, lost: Floats) -> LogisticTerms:
 class VoteSums(NamedTuple):
     """Minus the log-likelihood of all votes, and its derivatives summed over the results.
 
-    `lead`, `lead2` and `mixed` have one entry for each contest; `mixed` is None where ties have no
+    `lead`, `lead2` and `mixed` have one entry for each contest; `mixed` is None if ties have no
     parameter.
     """
 
@@ -145,7 +145,7 @@ def sum_votes(d: Floats, counts: Floats, ties: str, tie: float) -> VoteSums:
     for begin in range(0, len(d), BLOCK):
         b = slice(begin, begin + BLOCK)
         n = counts[:, b]
-        if half:  # the sums of `_half`, of which few terms are needed
+        if half:  # the sums of `_half`, with few terms
             found = logistic_terms(d[b], n[0] + n[2] / 2, n[1] + n[2] / 2)
             value += float(found.value.sum())
             lead[b], lead2[b] = found.slope, found.bend

@@ -1,4 +1,4 @@
-"""How many judgements, wins and losses each item of a leaderboard has."""
+"""The numbers of judgements, wins and losses of the items of a leaderboard."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Below this number of votes, a leaderboard says beside an item that it has few.
+#: A leaderboard marks items with fewer votes than this.
 FEW_VOTES = 30
 
 
 def count_votes_of_items(judgements: Judgements, some: Bools) -> tuple[Ints, Ints, Floats]:
-    """Return which of some items are in which judgement, and the number of votes of each item."""
+    """Return the judgements of each item, and the number of votes of each item."""
     n = judgements.queries.n_rows
     if judgements.orders is not None:
         row, _, offsets = judgements.orders
@@ -38,10 +38,10 @@ def vote_columns(judgements: Judgements) -> dict[str, Any]:
     Returns
     -------
     columns : dict of ndarray of shape (n_items,)
-        ``votes`` is the number of judgements that contain the item, and ``few_votes`` whether these
-        are fewer than 30. Of comparisons, ``win_share`` is the weight of those that the item won,
-        divided by the weight of all of its comparisons. ``first_vote`` and ``last_vote`` are times,
-        if they are known. Linear in the entries of the judgements.
+        ``votes`` is the number of judgements that contain the item, and ``few_votes`` whether this
+        is below 30. ``win_share`` is the share of the weight of its comparisons that the item won.
+        ``first_vote`` and ``last_vote`` are times, if they are known. Linear in the entries of the
+        judgements.
     """
     n = judgements.queries.n_rows
     columns: dict[str, Any] = {}
@@ -59,20 +59,20 @@ def vote_columns(judgements: Judgements) -> dict[str, Any]:
         for name, chosen in (("first_vote", order[::-1]), ("last_vote", order)):
             missing = "NaT" if time.dtype.kind == "M" else np.nan
             columns[name] = np.full(n, missing, dtype=time.dtype)
-            columns[name][row[chosen]] = time[owner[chosen]]  # the last assignment stays
+            columns[name][row[chosen]] = time[owner[chosen]]  # the last assignment remains
     return columns
 
 
 def few_votes(judgements: Judgements) -> dict[int, float]:
-    """Return the rows of items with fewer than 30 votes, and how many these are.
+    """Return the rows of items with fewer than 30 votes, and their numbers of votes.
 
-    Nothing if all items have few, or if the judgements are orders.
+    Empty if all items have few votes, or if the judgements are orders.
     """
     if judgements.orders is not None:
         return {}
     winner, loser, *_ = judgements.comparisons
     n = judgements.queries.n_rows
-    # a vote is at most two comparisons, so that only items with few comparisons can have few votes
+    # a vote is at most two comparisons: only items with few comparisons can have few votes
     some = add_up(winner, None, n) + add_up(loser, None, n) < 2 * FEW_VOTES
     if some.all():
         return {}

@@ -381,7 +381,7 @@ def random_weights(random, r):
 
 @pytest.mark.parametrize("together", [10, 0], ids=["together", "by parts"])
 def test_kemeny_shows_a_best_ranking_and_all_positions(together, monkeypatch):
-    """By enumeration: one of the best rankings, and the positions of each item in all optimal rankings."""
+    """By enumeration: one of the best rankings, and the positions of each item in all of them."""
     monkeypatch.setattr(_kemeny, "MAX_TOGETHER", together)
     random = np.random.RandomState(0)
     cases = [SIX] + [random_weights(random, random.randint(2, 7)) for _ in range(250)]

@@ -168,5 +168,5 @@ def test_one_query_of_several():
 def test_resamples_have_no_standard_errors():
     with pytest.raises(ValueError, match="There are no intervals"):
         aggregate([("a", "b")]).is_first_clear(anytime=True)
-    with pytest.raises(ValueError, match="needs standard errors.*intervals='robust'"):
+    with pytest.raises(ValueError, match=r"needs standard errors.*intervals='robust'"):
         aggregate([("a", "b")] * 9, n_resamples=20).is_first_clear(anytime=True)

@@ -436,7 +436,7 @@ def test_bad_parameters(options, error, message):
 
 
 def test_one_query_with_sessions_is_too_few():
-    with pytest.raises(ValueError, match="At least 2 queries must have sessions.*1 of 2 have"):
+    with pytest.raises(ValueError, match=r"At least 2 queries must have sessions.*1 of 2 have"):
         estimate_relevance(click_labels([[0, 1]], [1], [0, 0, 1]), np.zeros((3, 1)), [1, 0.5])
 
 

@@ -589,7 +589,7 @@ PROBLEMS = {
         r"alpha=0.1 with alpha_silent=0.01 needs at least 99 ",
     ),
     "silence is all": ({"alpha": 0.1, "alpha_silent": 0.1}, {}, "must be smaller"),
-    "no groups": ({}, {"groups": None}, r"query id of each row is missing.*relevance_labels\(y, gr"),
+    "no groups": ({}, {"groups": None}, r"query id of each row is missing.*relevance_labels"),
     "NaN": ({}, {"y": np.where(G == 3, np.nan, Y)}, r"Input y contains NaN"),
     "no label": ({}, {"y": None}, "y is None"),
     "grades": ({"risk": "recall"}, {}, "needs labels 0 and 1.*threshold=t"),
