@@ -234,10 +234,10 @@ def _few_votes(board: Any, contests: Contests) -> Found:
 def _position(read: Judgements, contests: Contests, level: float) -> Found:
     """Whether the first item wins too often, among the pairs that were shown in both orders.
 
-    If the effect of the first place is b, the odds that it wins are exp(d + b) in one order and
-    exp(d - b) in the other, where d is the difference of the scores. The odds ratio exp(2 b) is the
-    same for all pairs. It is estimated as in Mantel and Haenszel (1959), with an error that allows
-    for differences between queries.
+    Let b be the effect of the first place and d the difference of the scores. The first item wins
+    with odds exp(d + b) in one order and exp(d - b) in the other order. The odds ratio exp(2 b) is
+    the same for all pairs. It is estimated as in Mantel and Haenszel (1959), with an error that
+    allows for differences between queries.
     """
     if read.details is None:
         text = "Unknown: read the votes with Judgements.from_votes, which records who was first."

@@ -35,9 +35,10 @@ MOST = 0.5
 class AuditData:
     """The votes of one query, with their model; items are numbered in the order of rows.
 
-    `lead` is the score of the first item of each vote minus that of the second. `residual` is the
-    result of the vote (1, 0 or 1/2) minus its expectation, with variance `variance` and third
-    central moment `third`. `parts` numbers the connected parts from 1, larger ones first.
+    `lead` is the score of the first item of each vote minus the score of the second item.
+    `residual` is the result of the vote (1, 0 or 1/2) minus its expectation, with variance
+    `variance` and third central moment `third`. `parts` numbers the connected parts from 1, larger
+    ones first.
     """
 
     items: NDArray[Any]

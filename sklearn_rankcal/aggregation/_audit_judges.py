@@ -114,7 +114,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
 
 
 def _spread(z: Floats) -> float:
-    """Return the factor by which the statistics spread more than by chance, at least 1."""
+    """Return the spread of the statistics relative to chance, at least 1."""
     return float(np.sqrt(max(1.0, np.median(z**2) / _MEDIAN))) if len(z) else 1.0
 
 
@@ -143,7 +143,7 @@ def _slopes(data: AuditData, judge: Ints, weight: Floats, n: int) -> Floats:
 
 
 class _Strange(NamedTuple):
-    """Judges and items whose votes differ from those of all others, the clearest first."""
+    """Judges with unusual votes for or against an item, most significant first."""
 
     judge: Ints
     item: Ints
@@ -152,7 +152,7 @@ class _Strange(NamedTuple):
 
 
 def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any], level: float) -> _Strange:
-    """Find judges whose votes about one item differ from those of all others."""
+    """Find judges with unusual votes for or against an item."""
     contests, m = data.contests, len(data.items)
     key = np.append(judge * m + contests.first, judge * m + contests.second)
     value = contests.weight * data.residual

@@ -123,7 +123,7 @@ def shared_ranks(scores: Floats, queries: Queries, parts: Ints | None = None) ->
     """Return the position of each row, 1 = best; equal scores share their best position.
 
     NaN is below all other scores. If the first part has more than half of the compared items, its
-    items are above the rest, whose scores cannot be compared with theirs.
+    items are above the rest; their scores cannot be compared.
     """
     if parts is not None and (parts > 1).any():
         inside, codes = shared_ranks(scores, queries), queries.codes

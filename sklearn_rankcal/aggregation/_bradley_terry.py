@@ -101,7 +101,7 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     In the model, item i is preferred to item j with probability 1 / (1 + exp(s_j - s_i)). The
     likelihood of a connected component has a maximum if and only if chains of wins lead from every
     item to every other item (Ford, 1957). Scores of each component are centred at 0. If the
-    comparisons connect all items, the scores converge to those of the model as the number of
+    comparisons connect all items, the scores converge to the scores of the model as the number of
     judgements grows, even if some pairs are compared more often than others.
 
     With covariates, a position or item features in the judgements (`Judgements.from_votes`), the

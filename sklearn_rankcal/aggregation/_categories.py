@@ -6,9 +6,8 @@ precision (1 / tau^2) (I - J / n_categories) for each item, where J is a matrix 
 category are known up to a constant: only differences of items are penalised.
 
 An interval that ignores the error of the estimated spread would be too short. Intervals therefore
-use the mean squared error of the scores over the posterior distribution of the spread: the
-covariance at each spread, plus the squared distance of the scores at that spread to the reported
-scores.
+use the mean squared error of the scores over the posterior distribution of the spread. At each
+spread, this is the covariance plus the squared distance to the reported scores.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ class StrengthChanges(NamedTuple):
     standard_error : ndarray of shape (n_items,)
         The standard error of the change.
     p_value : ndarray of shape (n_items,)
-        The p-value of the item. It is the largest p-value over all sets of at least half of the
-        items that contain it, for the hypothesis that all items of the set changed alike, with
-        Bonferroni's correction for the size of the set.
+        The p-value of the item. For a set of items, the hypothesis is that all of its items changed
+        alike, with Bonferroni's correction for the size of the set. The p-value of an item is the
+        largest over all sets that contain it and at least half of the items.
     changed : ndarray of bool of shape (n_items,)
         Whether the p-value is at most 1 - confidence_level.
     """
@@ -71,7 +71,7 @@ class _Changes(NamedTuple):
 
 
 def relative_changes(change: Floats, covariance: Floats, degrees: Floats, level: float) -> _Changes:
-    """Return changes relative to those of the unchanged items, standard errors and p-values.
+    """Return changes relative to the unchanged items, standard errors and p-values.
 
     Scores of a period are known up to a constant, and only differences of changes can be seen. An
     item is found if no set of at least half of the items that contains it agrees. If at least half
@@ -207,7 +207,7 @@ def strength_changes(
     Parameters
     ----------
     judgements : Judgements
-        Votes of one query with times, such as those of ``Judgements.from_votes(..., time=...)``.
+        Votes of one query with times, for example from ``Judgements.from_votes(..., time=...)``.
     at : time stamp, str or float
         The time of the possible change. Votes at this time belong to the second period.
     method : str or BradleyTerry, default="btl"
@@ -226,9 +226,8 @@ def strength_changes(
     Raises
     ------
     ValueError
-        If the votes have no times, come from several queries or from a single judge, if fewer than
-        three items can be tested, or if the items fall into two equally large groups that no votes
-        connect.
+        If the votes have no times, or come from several queries or a single judge. If fewer than
+        three items can be tested, or if two equally large groups of items are not connected.
 
     Notes
     -----

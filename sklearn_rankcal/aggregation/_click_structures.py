@@ -116,8 +116,8 @@ class InversePropensity(ClickStructure):
     The score is unbiased if the clicks on a document do not influence when and where it is shown.
     Otherwise its bias disappears with a growing number of sessions. If the labels have the
     probabilities that documents are shown (`probability` of `click_labels`), the score is unbiased
-    even then: it is the sum of clicked / (theta_position probability) divided by the number of
-    sessions of the query, and 0 for a document that was never shown.
+    even then. It is the sum of clicked / (theta_position probability) divided by the number of
+    sessions of the query. It is 0 for a document that was never shown.
 
     Parameters
     ----------

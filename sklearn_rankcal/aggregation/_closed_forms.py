@@ -24,10 +24,11 @@ class Borda(ComparisonStructure):
 
     Notes
     -----
-    The scores are s = A 1 / k, where A_ij is the total weight of preferences of item i over item j
-    minus the reverse, and k is the number of judgements of the query. They add up to 0. If items
-    are not compared equally often, the order depends on the number of comparisons: an item that
-    wins 60 of 100 comparisons is above an item that wins 10 of 10, even in the limit of many
+    The scores are s = A 1 / k. A_ij is the total weight of preferences of item i over item j minus
+    the reverse, and k is the number of judgements of the query. The scores add up to 0.
+
+    If items are not compared equally often, the order depends on the number of comparisons. An item
+    that wins 60 of 100 comparisons is above an item that wins 10 of 10, even in the limit of many
     judgements.
 
     Examples

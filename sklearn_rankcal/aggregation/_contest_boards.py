@@ -112,9 +112,7 @@ class EffectErrors(NamedTuple):
     error: Floats
     below: Floats
     beyond: Floats
-    judges: (
-        tuple[Floats, Floats] | None
-    )  # the effective number of judges of each item and each effect
+    judges: tuple[Floats, Floats] | None  # the effective number for each item and each effect
 
 
 def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) -> list[Board]:

@@ -1,7 +1,7 @@
 """The Bradley-Terry model of contests, with ties and covariates, and the covariance of its fit.
 
-In a contest of a first item i and a second item j, the *lead* is d = s_i - s_j + x . b, where s are
-the scores and b the coefficients of the covariates x. The probability that the first item wins, the
+Let s be the scores and b the coefficients of the covariates x. In a contest of a first item i and a
+second item j, the *lead* is d = s_i - s_j + x . b. The probability that the first item wins, the
 contest is tied or the second wins depends on the lead and on a parameter of ties.
 """
 
@@ -62,7 +62,7 @@ class ContestFit(NamedTuple):
     ties: str
     own_effects: bool
     value: float  # minus the penalised log-likelihood
-    information: Floats | None = None  # if it is not that of the votes and the ridge
+    information: Floats | None = None  # if it is not the information of the votes and the ridge
     leans: bool = False  # whether other votes than these inform the scores, by a prior
     recession: Recession | None = None  # if the votes do not bound some effects
 

@@ -56,7 +56,7 @@ class VoteDetails(NamedTuple):
 class Contests(NamedTuple):
     """Votes as contests between a first and a second item.
 
-    `outcome` is 0 if the first item won, 1 if the second did, and 2 for a tie; `weight` is the
+    `outcome` is 0 if the first item won, 1 if the second item won, and 2 for a tie. `weight` is the
     total weight of a contest, `square` the sum of the squared weights of its votes, and `judgement`
     its number in the judgements.
     """
@@ -192,7 +192,7 @@ def check_rows(values: Floats, n: int, name: str, other: str) -> None:
 
 
 def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tuple[str, ...]]:
-    """Return the features of each item from a frame whose index holds the ids."""
+    """Return the features of each item from a frame indexed by item id."""
     if not hasattr(features, "columns") or not hasattr(features, "index"):
         raise TypeError(
             "item_features must be a pandas data frame with the ids of the items as its "

@@ -36,8 +36,8 @@ class PrincipalEigenvector(ComparisonStructure):
     ----------
     smoothing : float, default=0.5
         The number c > 0 added to both sides of each pair.
-    added_to : {"counts", "fractions", "conditional"}, default="counts" The quantity that c is added
-    to, as in `LogOdds`.
+    added_to : {"counts", "fractions", "conditional"}, default="counts"
+        The quantity that c is added to, as in `LogOdds`.
     max_iter : int, default=1000
         The largest number of steps of the power iteration.
 
@@ -158,9 +158,9 @@ class RankCentrality(ComparisonStructure):
 
     Notes
     -----
-    The walk moves from item i to a compared item j at the rate (w_ji + c) / (w_ij + w_ji + 2 c),
-    where w_ij is the total weight of preferences of i over j. The scores are the logarithms of its
-    stationary distribution, centred at 0 on each connected component of the comparisons. If the
+    Let w_ij be the total weight of preferences of i over j. The walk moves from item i to a
+    compared item j at the rate (w_ji + c) / (w_ij + w_ji + 2 c). The scores are the logarithms of
+    its stationary distribution, centred at 0 on each connected component of the comparisons. If the
     comparisons connect all items, they converge to the scores of a Bradley-Terry-Luce model with a
     growing number of judgements, even if some pairs are compared more often than others.
 
@@ -274,5 +274,5 @@ def _walk(
     """Find the stationary distributions by power iteration, and the parts without convergence."""
     leaving = graph.pairs.sum_over(to_second, to_first, graph.n_nodes)
     above, below = graph.upper(to_first), graph.upper(to_second).T
-    # The walk stays where it is with probability 1/2, so that it cannot be periodic.
+    # The walk stays with probability 1/2, to prevent periodicity.
     return _iterate(lambda x: (x + (above @ x + below @ x) / leaving) / 2, graph.parts, max_iter)

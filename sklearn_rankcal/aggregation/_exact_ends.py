@@ -196,7 +196,7 @@ def open_interval(
 
 
 def _exact_step(fit: ContestFit, direction: Floats, tail: float) -> float | None:
-    """Return the step from the fit at which the votes of a direction have this probability.
+    """Return the step from the fit that gives the votes of a direction this probability.
 
     None if there is no such step, because two results stay possible in the limit.
     """

@@ -261,7 +261,7 @@ def few_chances(above: Floats, degrees: Floats, n_resamples: int, queries: Queri
 
 
 def _error_of_few(degrees: Floats) -> Floats:
-    """Return sqrt(n / (n - 1)), by which a bootstrap underestimates the error of a mean."""
+    """Return sqrt(n / (n - 1)), the relative error of a mean that a bootstrap underestimates."""
     return np.sqrt((degrees + 1) / np.maximum(degrees, 1e-300))
 
 

@@ -2,8 +2,8 @@
 
 The share of a judge is the fraction of the information of an item that comes from this judge.
 Robust errors use the correction of Bell and McCaffrey (2002), as if the score were a mean over
-judges: residuals are divided by 1 minus the share, and quantiles are from Student's t distribution
-with the degrees of freedom of the shares. Without the correction, a judge with all votes on an item
+judges. Residuals are divided by 1 minus the share. Quantiles are from Student's t distribution with
+the degrees of freedom of the shares. Without the correction, a judge with all votes on an item
 would seem to have no error, because the residuals of an item add up to 0 at the fit. If a single
 judge has 99 % or more, there is no robust error.
 
@@ -149,10 +149,10 @@ def _spread(
 ) -> Floats:
     """Return the variance that differences between judges add to each effect.
 
-    If the effects of judges have the variance t^2, an effect with shares s of the judges has an
-    additional variance of t^2 sum of s^2. t^2 is estimated as in DerSimonian and Laird (1986),
-    Controlled Clinical Trials 7, from the effect of each judge by one Newton step. `lead` has the
-    scores of the votes.
+    If the effects of judges have the variance t^2, it adds t^2 sum of s^2 to an effect with shares
+    s of the judges. The variance t^2 is estimated as in DerSimonian and Laird (1986), Controlled
+    Clinical Trials 7, from the effect of each judge by one Newton step. `lead` has the scores of
+    the votes.
     """
     n, votes = fit.n_items, fit.votes
     found = np.zeros(shares.effects.shape[1])

@@ -56,7 +56,7 @@ class Judgements:
 
     Examples
     --------
-    Three votes between two items, the last of which is a tie:
+    Three votes between two items. The last vote is a tie:
 
     >>> from sklearn_rankcal import Judgements
     >>> votes = [("owl", "cat"), ("owl", "cat"), ("cat", "owl")]
@@ -218,8 +218,8 @@ class Judgements:
             second, and 0 neither (neutral ground). If a column names the item at home, pass ``(home
             == first).astype(int) - (home == second).astype(int)``.
         covariates : array-like of shape (n_votes, n_covariates), default=None
-            Variables that may have influenced the votes, as the value of the first item minus that
-            of the second: for example the difference of the lengths of two answers. A data frame
+            Variables that may have influenced the votes, such as the difference of the lengths of
+            two answers: the value of the first item minus the value of the second. A data frame
             gives them names.
         item_features : DataFrame of shape (n_items, n_features), default=None
             Features of the items, such as their prices, indexed by item id. Items without votes are

@@ -40,10 +40,10 @@ class Kemeny(ComparisonStructure):
     items below it.
 
     Often several rankings are optimal. `aggregate` returns one of them, and the best and the worst
-    position of each item in all of them. It fills the places from the top: of the items that come
-    next in some optimal ranking, it takes the one with the largest net weight (won minus lost), and
-    among equals the first by id. `scores` uses the middle between the best and the worst position:
-    items that can be exchanged get equal scores.
+    position of each item in all of them. It fills the places from the top. Of the items that come
+    next in some optimal ranking, it takes the item with the largest net weight (won minus lost), or
+    the first by id. `scores` uses the middle between the best and the worst position: items that
+    can be exchanged get equal scores.
 
     Parameters
     ----------

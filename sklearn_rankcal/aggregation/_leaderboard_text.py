@@ -139,7 +139,7 @@ def _certificate(result: Any) -> list[str]:
 
 
 def _effects(result: Any) -> list[str]:
-    """Write the coefficients of a single query, or where to find those of several."""
+    """Write the coefficients of a single query, or where to find the coefficients of several."""
     found = result.coefficients or []
     if not found:
         return []

@@ -33,11 +33,12 @@ def minimize(
 ) -> Minimum:
     """Minimise a convex function for each of many parts by Newton's method with a line search.
 
-    `objective.evaluate` returns the value of each of `objective.parts`, the gradient, its unit (the
-    sum of the absolute values of the terms of each derivative, which bounds its rounding), and the
-    state from which `solve` divides by the Hessian matrix, with a relative residual for each part.
-    `take` returns the objective of some parts, and the indices of their parameters. The value is
-    infinite where the function is undefined. No step of a parameter is longer than `longest`.
+    `objective.evaluate` returns the value of each of `objective.parts`, the gradient, its unit, and
+    a state. The unit is the sum of the absolute values of the terms of each derivative, which
+    bounds its rounding error. `solve` uses the state to divide by the Hessian matrix, with a
+    relative residual for each part. `take` returns the objective of some parts, and the indices of
+    their parameters. The value is infinite where the function is undefined. No step of a parameter
+    is longer than `longest`.
 
     A part is finished when a step changes none of its parameters by more than `tol`. The accuracy
     of linear systems follows the gradient, for superlinear convergence. When half of the parts are

@@ -1,9 +1,9 @@
 """Choose the next comparisons: those that reduce the uncertainty of the target most.
 
-If s is the vector of scores with covariance S, a vote between items i and j with information w
-changes S to S - (w / (1 + w v)) u u^T, where u = S (e_i - e_j), and v = u_i - u_j is the variance
-of their difference (Sherman and Morrison). This does not depend on the winner: several votes can be
-planned in advance.
+Let S be the covariance of the scores, u = S (e_i - e_j), and v = u_i - u_j the variance of the
+difference of items i and j. A vote between them with information w changes S to S - (w / (1 + w v))
+u u^T (Sherman and Morrison). This does not depend on the winner: several votes can be planned in
+advance.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def plan_comparisons(
         The information of a vote between two items about their difference.
     n : int
         Number of pairs.
-    target : {"first", "all"} or int What to make certain: the first place, all places, or the score
-    of one item.
+    target : {"first", "all"} or int
+        What to make certain: the first place, all places, or the score of one item.
 
     Returns
     -------

@@ -45,8 +45,8 @@ class PlackettLuce(MaximumLikelihood):
     an order of two tiers. Pairwise comparisons have the likelihood of `BradleyTerry`.
 
     As in `BradleyTerry`, the likelihood of a connected component has a maximum if and only if
-    chains of items, each above the next in some order, lead from every item to every other item
-    (Hunter, 2004, assumption 1). Scores of each component are centred at 0. Items without
+    chains of wins lead from every item to every other item (Hunter, 2004, assumption 1). A win is a
+    place above another item in some order. Scores of each component are centred at 0. Items without
     comparisons have the score 0.
 
     References
@@ -300,12 +300,12 @@ def tier_nodes(m: int) -> Floats:
 def tier_probabilities(z: Floats) -> tuple[Floats, Floats, Floats]:
     """Compute log P, its gradient and the negative of its Hessian matrix, for several tiers.
 
-    P is the probability that all m items of a tier precede all lower items, in any order. With
-    weights w_i of the items, total weight W of the lower items, and z_i = log(w_i / W), P is the
-    integral over t > 0 of exp(-t) product over i of (1 - exp(-exp(z_i) t)): items arrive at rates
-    w_i, and t is the first arrival of a lower item, in units of 1 / W. The relative error is below
-    1e-9. `z` has shape (n_tiers, m). The time is O(n_tiers m^2 n_nodes), with about 100 nodes for m
-    = 2, growing with the square root of m.
+    P is the probability that all m items of a tier precede all lower items, in any order. Let w_i
+    be the weights of the items, W the total weight of the lower items, and z_i = log(w_i / W). P is
+    the integral over t > 0 of exp(-t) product over i of (1 - exp(-exp(z_i) t)). Here items arrive
+    at rates w_i, and t is the first arrival of a lower item, in units of 1 / W. The relative error
+    is below 1e-9. `z` has shape (n_tiers, m). The time is O(n_tiers m^2 n_nodes), with about 100
+    nodes for m = 2, growing with the square root of m.
     """
     n, m = z.shape
     s = tier_nodes(m)

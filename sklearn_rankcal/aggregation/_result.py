@@ -60,7 +60,7 @@ class Aggregate:
         no judgement compares with another.
     ranks : ndarray of shape (n_items,)
         The position of each item in its query, 1 = best. Items with equal scores share the best of
-        their positions. A part with more than half of the items is above the others, and items
+        their positions. A part with more than half of the items is above the rest, and items
         without a score share the last position. For Kemeny, one of the rankings that contradict the
         least weight; no items share a position.
     parts : ndarray of shape (n_items,)
@@ -427,7 +427,7 @@ class Aggregate:
         ValueError
             If there are no intervals, or as in `rows_of`.
 
-            Notes
+        Notes
         -----
         Exact for up to 10 items. For more, a local search with O(n_items^2) time per step.
 
@@ -527,8 +527,8 @@ class Aggregate:
         -------
         board : Aggregate
             With an anchor, `score_low` and `score_high` become the intervals of the difference to
-            the anchor, whose own interval has no width. Intervals from resamples are only shifted,
-            and the text says so. Effects are rescaled as well.
+            the anchor; the interval of the anchor has no width. Intervals from resamples are only
+            shifted, and the text says so. Effects are rescaled as well.
 
         Raises
         ------
@@ -640,7 +640,7 @@ class Aggregate:
     def next_comparisons(
         self, n: int, *, target: Any = "first", group: Any = None
     ) -> list[tuple[Any, ...]]:
-        """Return the pairs of items whose comparison reduces the uncertainty most.
+        """Choose the pairs of items to compare next, to reduce the uncertainty most.
 
         Parameters
         ----------
@@ -667,7 +667,7 @@ class Aggregate:
         Notes
         -----
         For a rank, the expected loss is the cost of ordering two items by their scores: the size of
-        their true difference if its sign is the opposite. The pair is chosen whose vote reduces the
+        their true difference if its sign is the opposite. The next pair is the one that reduces the
         sum of these losses most, to first order in the variances. Each pair takes O(n_items^3)
         time. To collect votes until the first place is clear, use ``is_first_clear(anytime=True)``,
         which allows for repeated checks.

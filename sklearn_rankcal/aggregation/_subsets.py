@@ -211,7 +211,7 @@ def mean_over_subsets(
 class SubsetDraws:
     """Draw the targets of one subset of k judgements per query, in O(k) time each.
 
-    The parameters are those of `mean_over_subsets`.
+    For the parameters, see `mean_over_subsets`.
     """
 
     def __init__(

@@ -137,10 +137,11 @@ def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tupl
     """Return the rows with scores that the likelihood does not bound from below, and from above.
 
     Relative to a strongly connected block, the likelihood bounds a score from above if a chain of
-    wins leads from the block to the item, and from below if a chain leads from the item to the
-    block. Scores are relative to a block with at least the share `main` of a component, if there is
-    one. Otherwise they are relative to the mean: then only a single lowest block is bounded from
-    above, and only a single highest block from below. `part` has the components of the rows.
+    wins leads from the block to the item. It bounds a score from below if a chain leads from the
+    item to the block. Scores are relative to a block with at least the share `main` of a component,
+    if there is one. Otherwise they are relative to the mean: then only a single lowest block is
+    bounded from above, and only a single highest block from below. `part` has the components of the
+    rows.
     """
     n = len(part)
     start: Ints

@@ -58,9 +58,9 @@ def click_labels(
     Parameters
     ----------
     shown : list of lists, or array-like of shape (n_sessions, n_shown) or (n_impressions,)
-        Row numbers of X, in the order shown. Pass one list per session; a 2-D array with one row
-        per session, if all lists have the same length; or, for millions of sessions of different
-        lengths, a 1-D array with one entry per impression, together with `sessions`. A session
+        Row numbers of X, in the order shown. Pass one list per session, or a 2-D array with one row
+        per session if all lists have the same length. For millions of sessions of different
+        lengths, pass a 1-D array with one entry per impression, together with `sessions`. A session
         shows at least one document, all of one query, and none twice.
     clicked : list, or array-like of bool of the shape of `shown`
         The clicked positions of each session, 1 = top: a list, a single position, or None or an
@@ -99,10 +99,10 @@ def click_labels(
     Raises
     ------
     ValueError
-        If a list is empty; if a session shows a document twice, a row that does not exist, or
-        documents of different queries; if a clicked position is outside its list or repeated; if
-        positions have a gap; if lengths differ; if a count is not 0 or between 1e-50 and 1e50; or
-        if a probability is not in (0, 1].
+        If a session is empty, shows a document twice, shows a row that does not exist, or shows
+        documents of different queries. If a clicked position is outside its list or repeated, or if
+        positions have a gap. If lengths differ, if a count is neither 0 nor between 1e-50 and 1e50,
+        or if a probability is not in (0, 1].
 
     Warns
     -----

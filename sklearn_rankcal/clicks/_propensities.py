@@ -93,8 +93,8 @@ def estimate_propensities(
     Raises
     ------
     ValueError
-        If a position was shown but never clicked, if position 1 has no clicks, if X does not have
-        one row per document, or if X is None and the clicks do not determine the propensities, for
+        If a position was shown but never clicked, if position 1 has no clicks, or if X does not
+        have one row per document. Without X, if the clicks do not determine the propensities, for
         example because every query has only one ranking.
 
     Notes

@@ -62,10 +62,10 @@ def controlled_threshold(
     """Return the smallest threshold with a risk of at most alpha, and its bound of the risk.
 
     The loss L_i(t) is the sum of `added` over the entries of query i with levels above t. The
-    threshold is the smallest level t with (L_1(t) + ... + L_n(t) + 1) / (n + 1) <= alpha, which
-    exists if 1 / (n + 1) <= alpha (Angelopoulos et al., 2024, theorem 1, where B = 1). `levels` and
-    `added` are of shape (n_entries,). `added` is not negative, and its sum over a query is at most
-    1.
+    threshold is the smallest level t with (L_1(t) + ... + L_n(t) + 1) / (n + 1) <= alpha
+    (Angelopoulos et al., 2024, theorem 1, with B = 1). It exists if 1 / (n + 1) <= alpha. `levels`
+    and `added` are of shape (n_entries,). `added` is not negative, and its sum over a query is at
+    most 1.
     """
     order = np.argsort(levels)
     levels, added = levels[order], added[order]

@@ -1,7 +1,7 @@
 """The value that each document adds to the list of the documents above it.
 
-The added values are not negative, and those of a query sum to at most 1. The risks of `_cutoff` are
-sums of added values.
+The added values are not negative, and their sum over a query is at most 1. The risks of `_cutoff`
+are sums of added values.
 """
 
 from __future__ import annotations

@@ -84,10 +84,9 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     """Weighted average of extra trees, two kernel ridge regressions and a logistic regression.
 
     The four weights w >= 0 minimise mean (y - sum_k w_k U_k)^2 + (2 / n) * s^2 * ||w - 1/4||^2, and
-    are then scaled to sum 1. U_k are held-out predictions: out-of-bag for the trees, and
-    leave-one-out for ridge regression with a Gaussian and a Laplacian kernel and for logistic
-    regression. s^2 is the mean squared error of the average with equal weights. n is the number of
-    rows or, with `sample_weight` v, (sum v)^2 / sum v^2.
+    are then scaled to sum 1. U_k are held-out predictions: out-of-bag for the trees, leave-one-out
+    for the rest. The mean squared error of the average with equal weights is s^2. The number of
+    rows is n; with `sample_weight` v, n is (sum v)^2 / sum v^2.
 
     Logistic regression scales each output to [0, 1] by its smallest and largest target, and
     estimates its conditional mean. Its inputs are the standardised features or, if the

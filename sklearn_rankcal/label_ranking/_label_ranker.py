@@ -246,8 +246,8 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         Raises
         ------
         ValueError
-            If shapes do not agree, if ranks or weights are invalid, if the loss does not support
-            missing entries, weights or these labels, if ranks do not determine the relevant labels
+            If shapes do not agree, if ranks or weights are invalid, or if the loss does not support
+            missing entries, weights or these labels. If ranks do not determine the relevant labels
             of a binary loss, or if no row has a target.
         """
         loss = get_loss(self.loss)
@@ -300,7 +300,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         return kind, place_unlisted(kind, Y, self.unlisted)
 
     def _fit_known(self, X: Any, targets: Floats, known: Bools, weight: Floats | None) -> None:
-        """Fit to the targets of pairs or labels, some of which may be missing."""
+        """Fit to the targets of pairs or labels; targets may be missing."""
         many = self.by_scores_ or targets.size > _MOST_PAIRS
         if many and self.missing == "impute" and self._holds_out() and not known.all():
             targets = impute_together(self._fit_one, X, targets, known, weight)

@@ -617,7 +617,7 @@ def test_fits_of_many_items_and_votes_are_those_of_few(ties, module, constant, v
     assert_allclose(boards[1], boards[0], atol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:BradleyTerry has not converged")
+@pytest.mark.filterwarnings("ignore:BradleyTerry did not converge")
 @pytest.mark.parametrize("max_iter", [1, 100])
 def test_a_bad_start_is_no_obstacle(max_iter):
     """Scores that are far from the truth, where votes hardly bend the likelihood."""

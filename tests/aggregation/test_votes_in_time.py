@@ -99,7 +99,7 @@ def test_a_count_of_faded_votes_is_as_many_rows():
         ("0 days", {}, "half_life must be a duration > 0"),
         ("3 months", {}, "half_life must be a duration > 0"),
         (30, {}, "half_life must be a duration > 0"),
-        ("30 days", {"now": 7}, "now must be a time stamp, as the times of the votes are"),
+        ("30 days", {"now": 7}, "now must be a time stamp, like the times of the votes"),
         ("30 days", {"now": "2026-01-05"}, "now=2026-01-05T00:00:00.000000 is before"),
         ("30 days", {"now": "late"}, "now must be numbers or time stamps"),
     ],
@@ -158,9 +158,9 @@ def test_votes_without_times_are_refused():
         with pytest.raises(ValueError, match="needs the time of each vote"):
             call()
     numbers = Judgements.from_votes(["a"], ["b"], ["a"], time=[1])
-    with pytest.raises(ValueError, match="half_life must be a number, as the times"):
+    with pytest.raises(ValueError, match="half_life must be a number, like the times"):
         numbers.faded("3 days")
-    with pytest.raises(ValueError, match="now must be a number, as the times"):
+    with pytest.raises(ValueError, match="now must be a number, like the times"):
         numbers.faded(3, now="2026-01-01")
 
 
@@ -479,7 +479,7 @@ def test_items_with_few_votes_are_not_tested():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"at": "2026-01-01"}, "at must be a number, as the times of the votes are"),
+        ({"at": "2026-01-01"}, "at must be a number, like the times of the votes"),
         ({"at": 0}, "Only 0 items with at least 30 votes both before and after at=0"),
         ({"confidence_level": 2.0}, "confidence_level must be between"),
         ({"method": "borda"}, "must be BradleyTerry with own_effects=True"),

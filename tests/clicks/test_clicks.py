@@ -490,9 +490,9 @@ def test_structures_take_clicks_only(structure):
         (CascadeSatisfaction(1), "smoothing must be"),
         (CascadeSatisfaction((1, np.nan)), "smoothing must be"),
         (CascadeSatisfaction((1, True)), "smoothing must be"),
-        (InversePropensity([1, 0]), r"in \(0, 1\].*position 2 is 0"),
-        (InversePropensity([1, 1.5]), r"in \(0, 1\].*position 2 is 1.5"),
-        (InversePropensity([1, np.nan]), r"in \(0, 1\].*position 2 is nan"),
+        (InversePropensity([1, 0]), r"in \(0, 1\].*position 2 has 0"),
+        (InversePropensity([1, 1.5]), r"in \(0, 1\].*position 2 has 1.5"),
+        (InversePropensity([1, np.nan]), r"in \(0, 1\].*position 2 has nan"),
         (InversePropensity([[1, 0.5]]), "1-D"),
         (InversePropensity([]), "1-D"),
         (InversePropensity("known"), "must be 'estimate' or an array.*got 'known'"),
@@ -616,7 +616,7 @@ def test_documents_that_were_never_shown():
 def test_documents_that_were_never_clicked_link_no_positions():
     # row 2 was shown at both positions, but its clicks do not compare them
     labels = click_labels([[0, 2], [2, 1]] * 3, [1, 2] * 3, [0, 0, 0])
-    with pytest.raises(ValueError, match="links position 2 to position 1"):
+    with pytest.raises(ValueError, match="link position 2 to position 1"):
         estimate_propensities(labels)
 
 

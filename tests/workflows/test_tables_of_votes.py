@@ -181,7 +181,7 @@ def test_positions_of_a_log_that_lacks_documents():
 def test_a_log_of_clicks_only():
     frame, _, groups = click_log()
     clicked = frame[frame["clicked"]]
-    with pytest.warns(UserWarning, match="documents of the log were clicked.*pass all"):
+    with pytest.warns(UserWarning, match="documents of the log were clicked.*Pass all"):
         click_labels(clicked["row"], clicked["clicked"], groups, sessions=clicked["session"])
 
 
