@@ -99,13 +99,29 @@ class Audit:
         return [probe for probe in self.probes if probe.fires]
 
     def to_frame(self) -> Any:
-        """Convert the probes to a pandas data frame, one row each."""
+        """Convert the probes to a pandas data frame, one row each.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns are the attributes of `Probe`.
+        """
         import pandas as pd
 
         return pd.DataFrame(self.probes, columns=list(Probe._fields))
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Plot the ranks by each reading of the votes. See `plotting.plot_alternatives`."""
+        """Plot the ranks by each reading of the votes. See `plotting.plot_alternatives`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            The axes to draw on. None means new axes.
+
+        Returns
+        -------
+        ax : matplotlib.axes.Axes
+        """
         from sklearn_rankcal.plotting import plot_alternatives
 
         return plot_alternatives(self, ax=ax)

@@ -76,7 +76,7 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
             text = f"The votes of {len(some)} of {counted(n, 'judge')} {what}: {names}."
             found.append((name, True, text, least))
         else:
-            found.append((name, False, f"No judge of {n:,} votes {quiet}.", least))
+            found.append((name, False, f"None of the {n:,} judges votes {quiet}.", least))
     partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
     if partial:
         shown = [

@@ -46,7 +46,18 @@ class Structure(BaseEstimator):
         """Raise ValueError or TypeError unless the parameters are valid."""
 
     def resolve(self, judgements: Any) -> Structure:
-        """Return the structure with its data-dependent parameters set from all judgements."""
+        """Return the structure with its data-dependent parameters set.
+
+        Parameters
+        ----------
+        judgements : Judgements or Clicks
+            All training judgements.
+
+        Returns
+        -------
+        structure : Structure
+            A copy, or the object itself if there are no such parameters.
+        """
         return self
 
     def scores(self, judgements: Any) -> Floats:
@@ -71,8 +82,19 @@ class Structure(BaseEstimator):
     def gains(self, scores: Floats, queries: Queries) -> Floats:
         """Convert scores to gains >= 0 in the same order, as labels of a loss.
 
-        By default, the gains are exp(score), the strengths of the Bradley-Terry-Luce model. NaN
-        stays NaN.
+        By default, the gains are exp(score), the strengths of the Bradley-Terry-Luce model.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,)
+            Scores, or NaN for items without a score.
+        queries : Queries
+            The partition of the items into queries.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_items,)
+            NaN for items without a score.
         """
         return scores if self._scores_are_gains else np.exp(scores)
 
@@ -81,10 +103,36 @@ class ComparisonStructure(Structure):
     """Base class of structures that depend only on how often each item beat each other item.
 
     A subclass implements `_scores`.
+
+    Examples
+    --------
+    The share of the comparisons that an item won:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal import aggregate
+    >>> from sklearn_rankcal.aggregation import ComparisonStructure
+    >>> class WinShare(ComparisonStructure):
+    ...     def _scores(self, preferences, n_judgements):
+    ...         n_items = preferences.queries.n_rows
+    ...         won = np.bincount(preferences.winner, preferences.weight, n_items)
+    ...         lost = np.bincount(preferences.loser, preferences.weight, n_items)
+    ...         return won / (won + lost)
+    >>> aggregate([("a", "b"), ("a", "c"), ("b", "c")], WinShare()).scores.tolist()
+    [1.0, 0.5, 0.0]
     """
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item; larger is better."""
+        """Compute one score per item; larger is better.
+
+        Parameters
+        ----------
+        judgements : Judgements
+            The judgements of all queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+        """
         self.check()
         return self._scores(judgements.preferences(), judgements.per_query)
 

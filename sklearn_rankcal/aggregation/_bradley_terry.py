@@ -156,7 +156,17 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
         check_flag(self.own_effects, "own_effects")
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item; larger is better."""
+        """Compute one score per item; larger is better.
+
+        Parameters
+        ----------
+        judgements : Judgements
+            The judgements of all queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+        """
         self.check()
         if self._takes_sums(judgements):
             return self._scores(judgements.preferences(), judgements.per_query)

@@ -48,10 +48,22 @@ class Borda(ComparisonStructure):
         return queries.scatter(net * queries.repeat(_inverse(n_judgements)))
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Convert scores to (score + 1) / 2, which is linear in the counts.
+        """Convert scores to the gains (score + 1) / 2, which are linear in the counts.
 
         Scores below -1 occur if a judgement compares several pairs. The lowest score of the query
         then replaces -1.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,)
+            Scores, or NaN for items without a score.
+        queries : Queries
+            The partition of the items into queries.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_items,)
+            NaN for items without a score.
         """
         lowest = np.minimum(queries.min(scores), -1.0)
         return (scores - queries.broadcast(lowest)) / 2
@@ -137,7 +149,20 @@ class Copeland(ComparisonStructure):
         return queries.scatter(pairs.sum_skew(np.sign(pairs.net), queries.n_rows))
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Convert scores to the share of the other items that an item beats; ties count half."""
+        """Convert scores to the share of the other items that an item beats; ties count half.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,)
+            Scores, or NaN for items without a score.
+        queries : Queries
+            The partition of the items into queries.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_items,)
+            NaN for items without a score.
+        """
         return (1.0 + scores / queries.scatter(others(queries))) / 2
 
 

@@ -210,7 +210,7 @@ class Judgements:
             The words in `winner` that mean that there is no answer, such as ``"refused"``. None
             stands for a missing entry. These votes are counted in `Judgements.refused` and dropped.
             Their items are kept.
-        groups, weight, count, judgement, judge, items
+        groups, weight, count, judgement, judge, items : array-like
             As in `from_pairs`, with one entry per vote.
         position : bool or array-like of shape (n_votes,), default=False
             Whether the first item of each vote may have an advantage, because it is shown first or
@@ -345,7 +345,7 @@ class Judgements:
             Position of each item, 1 = best. Only the order of the positions counts, and equal
             positions are ties. NaN means that the order does not list the item. Each row must list
             at least one item. The column names of a data frame are the ids of the items.
-        groups, count, judge, unlisted, ties
+        groups, count, judge, unlisted, ties : array-like or str
             As in `from_orders`. The items of a query are those that at least one of its orders
             lists.
         items : sequence of shape (n_columns,), default=None
@@ -390,7 +390,7 @@ class Judgements:
         selected : sequence
             For each display, the id of the selected item, or a list, tuple or set of ids. An empty
             list means that nothing was selected.
-        groups, count, judge
+        groups, count, judge : array-like
             As in `from_orders`.
 
         Returns
@@ -424,7 +424,7 @@ class Judgements:
         source : path or preflibtools.instances.OrdinalInstance
             A file of type ``.soc``, ``.soi``, ``.toc`` or ``.toi``, plain or compressed (``.gz`` or
             ``.bz2``); or an instance of the package preflibtools.
-        unlisted, ties
+        unlisted, ties : str
             As in `from_orders`.
 
         Returns
@@ -537,7 +537,22 @@ class Judgements:
         return votes.take_rows(rows, Queries(offsets, None, self.queries.ids[left]))
 
     def times(self, method: str) -> NDArray[Any]:
-        """Return the times of all votes, or raise ValueError in the name of `method`."""
+        """Return the times of all votes.
+
+        Parameters
+        ----------
+        method : str
+            The caller, for the error message.
+
+        Returns
+        -------
+        times : ndarray of shape (n_judgements,)
+
+        Raises
+        ------
+        ValueError
+            If `from_votes` got no times.
+        """
         if self.details is None or self.details.time is None:
             raise ValueError(
                 f"{method} needs the time of each vote. Pass time= to Judgements.from_votes."
@@ -794,7 +809,18 @@ class Judgements:
         return self._part(queries, rows, query[kept], comparisons, orders, kept, refused)
 
     def of_query(self, q: int) -> tuple[Judgements, Ints]:
-        """Return the judgements of one query, and the rows of its items."""
+        """Return the judgements of one query, and the rows of its items.
+
+        Parameters
+        ----------
+        q : int
+            The number of the query.
+
+        Returns
+        -------
+        judgements : Judgements
+        rows : ndarray of shape (n_items_of_query,)
+        """
         rows = self.rows_of_query(q)
         if self.queries.n_queries == 1:
             return self, np.arange(self.queries.n_rows)
@@ -802,7 +828,17 @@ class Judgements:
         return self.take_rows(rows, one), rows
 
     def rows_of_query(self, q: int) -> Ints:
-        """Return the rows of a query, in their own order."""
+        """Return the rows of the items of a query, in their own order.
+
+        Parameters
+        ----------
+        q : int
+            The number of the query.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_items_of_query,)
+        """
         places = np.arange(self.queries.offsets[q], self.queries.offsets[q + 1])
         return places if self.queries.order is None else self.queries.order[places]
 

@@ -67,7 +67,17 @@ class PlackettLuce(MaximumLikelihood):
     takes = "orders"
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item from the orders, or from the comparisons if there are none."""
+        """Compute one score per item from the orders; larger is better.
+
+        Parameters
+        ----------
+        judgements : Judgements
+            Orders or selections of all queries, or comparisons.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_items,)
+        """
         self.check()
         if judgements.orders is None:
             return self._fit_comparisons(judgements.preferences())

@@ -174,6 +174,13 @@ class Aggregate:
         ------
         ValueError
             If there is no such query, or if there are several and none is given.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> result = aggregate([("cat", "owl"), ("cat", "eel"), ("owl", "eel")], "borda")
+        >>> result.items[result.rows_of()].tolist()
+        ['cat', 'owl', 'eel']
         """
         rows = self.judgements.rows_of_query(self._query(group))
         return rows[np.argsort(self.ranks[rows], kind="stable")]
@@ -223,6 +230,13 @@ class Aggregate:
         ------
         ValueError
             If there are no resamples, or as in `rows_of`.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 40 + [("cat", "owl")] * 40
+        >>> aggregate(votes, intervals="robust").probability_matrix().round(3).tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
         """
         q = self._query(group)
         if self._above is None:
@@ -255,6 +269,13 @@ class Aggregate:
         -------
         probability : float
             The entry of `probability_matrix` for the two items. Raises the same errors.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 50 + [("cat", "owl")] * 30
+        >>> round(aggregate(votes, intervals="robust").probability_above("owl", "cat"), 2)
+        0.99
         """
         matrix, items = self.probability_matrix(group), self.items[self.rows_of(group)]
         return float(matrix[find_id(items, one, "item"), find_id(items, other, "item")])
@@ -350,6 +371,15 @@ class Aggregate:
         ----------
         Klein, Wright and Wieczorek (2020), A joint confidence region for an overall ranking of
         populations, Journal of the Royal Statistical Society C 69.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import aggregate
+        >>> votes = [("owl", "cat")] * 50 + [("cat", "owl")] * 40 + [("cat", "eel")] * 70
+        >>> votes += [("eel", "cat")] * 20 + [("owl", "eel")] * 70 + [("eel", "owl")] * 20
+        >>> low, high = aggregate(votes, intervals="robust").simultaneous_ranks()
+        >>> low.tolist(), high.tolist()
+        ([1, 1, 3], [2, 2, 3])
         """
         z, level = self._clearness(group)
         return simultaneous_ranks(z, level)
@@ -691,7 +721,19 @@ class Aggregate:
         )
 
     def plot(self, group: Any = None, *, ax: Any = None) -> Any:
-        """Plot the leaderboard of a query, and return the axes; see `plotting.plot_aggregate`."""
+        """Plot the leaderboard of a query. See `plotting.plot_aggregate`.
+
+        Parameters
+        ----------
+        group : object, default=None
+            As in `rows_of`.
+        ax : matplotlib.axes.Axes, default=None
+            The axes to draw on. None means new axes.
+
+        Returns
+        -------
+        ax : matplotlib.axes.Axes
+        """
         return plot_aggregate(self, group, ax=ax)
 
     def to_frame(self) -> Any:

@@ -157,6 +157,16 @@ class Clicks:
         clicks : Clicks
             Impressions keep their positions, and sessions keep their last click. Sessions without
             remaining impressions are dropped.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rankcal.clicks import click_labels, read_clicks
+        >>> from sklearn_rankcal.queries import Queries
+        >>> clicks = read_clicks(click_labels([[0, 1], [1, 0]], [[2], None], [7, 7]))
+        >>> part = clicks.take_rows(np.array([1]), Queries.from_groups([7]))
+        >>> part.position.tolist(), part.clicked.tolist()
+        ([2, 1], [True, False])
         """
         new = np.full(self.n_rows, -1)  # the new number of each row, -1 if it is not taken
         new[rows] = np.arange(len(rows))

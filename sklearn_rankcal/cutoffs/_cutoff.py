@@ -296,7 +296,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, groups
+        X, groups : array-like
             As in `predict`.
 
         Returns
@@ -316,7 +316,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, groups
+        X, groups : array-like
             As in `predict`.
         k : int, default=None
             Maximum number of rows of each query. The guarantee does not hold for lists shortened by
@@ -345,7 +345,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, groups
+        X, groups : array-like
             As in `predict`.
 
         Returns
@@ -367,7 +367,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups : array-like
             As in `fit`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each row. The weight of a query is the mean of the weights of its rows.

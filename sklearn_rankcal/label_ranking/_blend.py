@@ -169,10 +169,18 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def fit_held_out(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Fit, and return the held-out predictions of the average, in the shape of y.
+        """Fit, and return held-out predictions.
 
-        They are NaN for rows outside the random subset, for rows of weight 0, and for fewer than 5
-        rows.
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        held_out : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Held-out predictions of the average, in the shape of `y`. NaN for rows outside the
+            random subset, for rows of weight 0, and for fewer than 5 rows.
         """
         X, y, weight = self._read(X, y, sample_weight)
         n_rows, n_outputs = y.shape
@@ -278,6 +286,15 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions in the shape of `y` in `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rankcal.label_ranking import BlendedRegressor
+        >>> X = np.arange(40.0)[:, None]
+        >>> model = BlendedRegressor(random_state=0).fit(X, np.column_stack([X, -X]))
+        >>> model.predict(X[:3]).shape
+        (3, 2)
         """
         check_is_fitted(self)
         table = check_features(X)

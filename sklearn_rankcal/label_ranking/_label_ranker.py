@@ -347,7 +347,17 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     # ---------------------------------------------------------------- predict
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the ranker, or of a nested object as ``regressor__<parameter>``."""
+        """Set parameters of the ranker, or of a nested object as ``regressor__<parameter>``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values of parameters.
+
+        Returns
+        -------
+        self : CalibratedLabelRanker
+        """
         check_nested(self, params, regressor="sklearn_rankcal.label_ranking.BlendedRegressor()")
         return super().set_params(**params)
 
@@ -403,6 +413,15 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         -------
         order : ndarray of shape (n_samples, r)
             The entries of ``labels_``, best first.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sklearn.linear_model import Ridge
+        >>> from sklearn_rankcal import CalibratedLabelRanker
+        >>> y = pd.DataFrame({"tea": [1, 2], "milk": [2, 1], "juice": [3, 3]})
+        >>> CalibratedLabelRanker(Ridge()).fit([[0], [1]], y).predict_order([[0]]).tolist()
+        [['tea', 'milk', 'juice']]
         """
         return self.labels_[np.argsort(self._predict_ranks(X), axis=1)]
 
