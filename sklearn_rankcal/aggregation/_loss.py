@@ -76,9 +76,10 @@ class AggregatedLoss(Loss):
     - the wrapped loss is calibrated for labels without noise;
     - the score of the structure converges as k grows (assumption A);
     - k grows more slowly than the square root of the number of judgements.
-     Surrogates that compare utilities in pairs, such as ``"ranknet"``, need ``subset_size="all"``.
 
-    `score` and early stopping aggregate all judgements of each query. Documents without a score
+    Surrogates that compare utilities in pairs, such as ``"ranknet"``, need ``subset_size="all"``.
+
+    `score` and validation queries aggregate all judgements of each query. Documents without a score
     have weight 0 in `fit` and gain 0 in `score`.
 
     References

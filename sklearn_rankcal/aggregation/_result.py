@@ -62,7 +62,7 @@ class Aggregate:
         The position of each item in its query, 1 = best. Items with equal scores share the best of
         their positions. A part with more than half of the items is above the rest, and items
         without a score share the last position. For Kemeny, one of the rankings that contradict the
-        least weight; no items share a position.
+        least weight, without ties.
     parts : ndarray of shape (n_items,)
         The part of its query that each item belongs to, from 1, largest first. A chain of
         comparisons connects the items of a part; scores and ranks can be compared only within a
@@ -92,7 +92,7 @@ class Aggregate:
         The kind of intervals, if they were computed without resamples.
     coefficients : list of Coefficient or None
         The effects of the covariates, of the position and of the item features, and the parameter
-        of ties. None for other methods than `BradleyTerry <aggregation.BradleyTerry>`.
+        of ties. None if the method does not fit them.
     unanimous : ndarray of bool of shape (n_queries,) or None
         Whether some comparisons are unanimous. The resamples reverse a share of these.
     n_disconnected : ndarray of shape (n_queries,) or None
@@ -229,7 +229,7 @@ class Aggregate:
         Raises
         ------
         ValueError
-            If there are no resamples, or as in `rows_of`.
+            If there are no intervals, or as in `rows_of`.
 
         Examples
         --------

@@ -416,7 +416,7 @@ def test_a_covariate_that_decides_all_votes_is_named():
 def test_a_collinear_covariate_is_named():
     frame, X = make_votes(200, 4, 2)
     X["sum"] = X["x0"] + X["x1"]
-    with pytest.raises(ValueError, match="'sum' is a sum of 'position', 'x0', 'x1', so"):
+    with pytest.raises(ValueError, match="'sum' is a sum of 'position', 'x0', 'x1', and"):
         aggregate(read(frame, X))
 
 

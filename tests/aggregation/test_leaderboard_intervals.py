@@ -442,7 +442,7 @@ def votes_of_judges(n_judges, n_queries=1):
 
 
 def test_a_single_judge():
-    with pytest.raises(ValueError, match=r"needs several judges, but there is only one. The"):
+    with pytest.raises(ValueError, match=r"needs several judges, but there is only one. Pass"):
         aggregate(votes_of_judges(1), n_resamples=10, resample="judges")
     alone = Judgements.from_pairs(
         [("a", "b")] * 5, groups=["x", "x", "x", "y", "y"], judge=[1, 2, 1, 3, 3]
