@@ -18,7 +18,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The ridge penalty of ``penalty="auto"`` where the likelihood has no maximum.
+#: The ridge penalty of ``penalty="auto"`` if the likelihood has no maximum.
 AUTO_PENALTY = 0.1
 
 

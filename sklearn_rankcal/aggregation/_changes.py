@@ -220,8 +220,8 @@ def strength_changes(
     Returns
     -------
     changes : StrengthChanges
-        The change is NaN for items that are not tested: those with fewer than 30 votes in a period,
-        and those that are not connected with most items in both periods.
+        The change is NaN for items that are not tested: items with fewer than 30 votes in a
+        period, and items that are not connected with most items in both periods.
 
     Raises
     ------

@@ -78,7 +78,7 @@ class Aggregate:
         For Kemeny only: the best and the worst position of each item over all optimal rankings.
         Where cycles and ties connect more than 16 items, they can be bounds of these positions.
     score_low, score_high : ndarray of shape (n_items,) or None
-        The interval of each score. An end is infinite where the data do not bound the score. None,
+        The interval of each score. An end is infinite if the data do not bound the score. None,
         like `rank_low` and `rank_high`, if no intervals were computed.
     rank_low, rank_high : ndarray of shape (n_items,) or None
         The interval of each rank: the best and the worst position of the item.

@@ -471,7 +471,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Column names of X, where it has them."""
+        """Column names of X. Defined only if X has string column names."""
         return self._known.feature_names_in_
 
     def __sklearn_tags__(self) -> Any:

@@ -94,9 +94,7 @@ def wins(judgements):
 def test_a_matrix_of_wins_is_no_table_of_orders():
     table = np.array([[0, 5], [3, 0]])
     for given in (table, pd.DataFrame(table), np.where(np.eye(2) > 0, np.nan, table)):
-        with pytest.raises(
-            ValueError, match=r"like a matrix of wins.*from_pairs\(numpy.argwhere"
-        ):
+        with pytest.raises(ValueError, match=r"like a matrix of wins.*from_pairs\(numpy.argwhere"):
             Judgements.from_orders(given)
     advised = Judgements.from_pairs(np.argwhere(table > 0), count=table[table > 0])
     assert wins(advised) == [(0, 1, 5.0), (1, 0, 3.0)]
