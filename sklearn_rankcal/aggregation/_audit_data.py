@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +33,35 @@ _JUDGES = 15
 MOST = 0.5
 
 
+class Probe(NamedTuple):
+    """One check of an audit.
+
+    Attributes
+    ----------
+    name : str
+        Name of the check.
+    fires : bool or None
+        Whether a fault was found. None if the votes do not allow an answer.
+    finding : str
+        What was found, and what to do about it.
+    p_value : float
+        The probability of such a finding by chance, corrected for the number of tests of the probe.
+        NaN if the probe is not a test.
+    """
+
+    name: str
+    fires: bool | None
+    finding: str
+    p_value: float = np.nan
+
+
 @dataclass
 class AuditData:
     """The votes of one query, with their model; items are numbered in the order of rows.
+
+    Each probe is a function of this object that returns a list of `Probe`. It can add the ranks by
+    another reading of the votes to `alternatives`, and the probe of the first place sets
+    `influence`. A probe with a p-value is a test at `level`.
 
     `lead` is the score of the first item of each vote minus the score of the second item.
     `residual` is the result of the vote (1, 0 or 1/2) minus its expectation, with variance
@@ -56,6 +84,10 @@ class AuditData:
     third: Floats
     judge: Ints | None
     judges: NDArray[Any] | None
+    level: float
+    random: np.random.Generator
+    alternatives: dict[str, Ints] = field(default_factory=dict)
+    influence: Any = None
 
     @property
     def contests(self) -> Contests:
@@ -103,7 +135,27 @@ class AuditData:
         return int(best[0]) if len(best) == 1 else None
 
 
-def read_votes(result: Any, group: Any) -> AuditData:
+#: What one probe finds: whether it fires, the text, and the p-value of a test.
+Found = tuple[bool | None, str] | tuple[bool | None, str, float]
+FindsProbes = Callable[[AuditData], list[Probe]]
+
+
+def probe(
+    name: str,
+) -> Callable[[Callable[[AuditData], Found]], Callable[[AuditData], list[Probe]]]:
+    """Decorate a function that returns one finding: give the finding its name."""
+
+    def named(find: Callable[[AuditData], Found]) -> FindsProbes:
+        @wraps(find)
+        def run(data: AuditData) -> list[Probe]:
+            return [Probe(name, *find(data))]
+
+        return run
+
+    return named
+
+
+def read_votes(result: Any, group: Any, level: float, random: np.random.Generator) -> AuditData:
     """Read the votes of a query of an `Aggregate`, and fit the model if necessary."""
     from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 
@@ -132,13 +184,14 @@ def read_votes(result: Any, group: Any) -> AuditData:
     judge = None if read.judge is None else read.judge[contests.judgement]
     compared = np.bincount(fit.part)[fit.part] > 1
     parts = number_parts(fit.part, compared, Queries.single(fit.n_items))
+    ranks = ranks_of(board.scores, structure, parts)
     return AuditData(
         items=read.items[board.rows],
         board=board,
         structure=structure,
         judgements=read,
         parts=parts,
-        ranks=ranks_of(board.scores, structure, parts),
+        ranks=ranks,
         rank_low=found.rank_low[place],
         rank_high=found.rank_high[place],
         half_width=(found.score_high[place] - found.score_low[place]) / 2,
@@ -148,6 +201,9 @@ def read_votes(result: Any, group: Any) -> AuditData:
         third=third,
         judge=judge,
         judges=read.judges,
+        level=level,
+        random=random,
+        alternatives={"as fitted": ranks},
     )
 
 

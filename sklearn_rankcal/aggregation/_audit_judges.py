@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from sklearn_rankcal.aggregation._audit_data import AuditData
+from sklearn_rankcal.aggregation._audit_data import AuditData, Probe
 from sklearn_rankcal.aggregation._audit_probes import listing
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.utils._messages import counted, percent
@@ -23,7 +23,7 @@ _MEDIAN = 0.4549364231195724  # of the chi-squared distribution with one degree 
 _NAMES = ("random judges", "opposed judges", "partial judges", "busy judges")
 
 
-def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, Ints]]:
+def judges_probes(data: AuditData) -> list[Probe]:
     """Find judges who vote at random, against all others, for one item, or very often.
 
     The first two are tests of the slope of a judge's votes on the leads of the board, which is 1 on
@@ -32,14 +32,14 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     """
     if data.judge is None:
         text = "Unknown: the judge of each vote is not given. Pass judge= to from_votes."
-        return [(name, None, text, np.nan) for name in _NAMES], {}
+        return [Probe(name, None, text) for name in _NAMES]
     contests = data.contests
     codes, judge = np.unique(data.judge, return_inverse=True)
     assert data.judges is not None
     ids = data.judges[codes]
     n = len(codes)
     votes = np.bincount(judge, contests.weight, n)
-    strange = _strange_items(data, judge, ids, level)
+    strange = _strange_items(data, judge, ids)
     # leave out the votes about an item that a judge treats unlike other judges
     special = np.full(n, -1)
     special[strange.judge[::-1]] = strange.item[::-1]
@@ -51,13 +51,13 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
     third = add_up(judge, weight**3 * data.third * d**3, n)
     many = ~exceeds(_VOTES, np.bincount(judge, weight, n), _VOTES)
     tested = many & (information > 0)
-    found: list[Any] = []
+    found: list[Probe] = []
     z = np.where(tested, _standard(score, information, third), 0.0)
     z /= _spread(z[tested])
     slope = _slopes(data, judge, weight, n)
     p = np.where(tested, ndtr(z), 1.0)  # small for slopes below 1
     corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
-    low = corrected < level
+    low = corrected < data.level
     against = low & (slope < -0.5)
     at_random = low & ~against & (slope < 0.5)
     suspects = np.zeros(n, dtype=bool)
@@ -74,9 +74,9 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
                 [f"{show_id(ids[k])} ({counted(votes[k], 'vote')})" for k in some.tolist()]
             )
             text = f"The votes of {len(some)} of {counted(n, 'judge')} {what}: {names}."
-            found.append((name, True, text, least))
+            found.append(Probe(name, True, text, least))
         else:
-            found.append((name, False, f"None of the {n:,} judges votes {quiet}.", least))
+            found.append(Probe(name, False, f"None of the {n:,} judges votes {quiet}.", least))
     partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
     if partial:
         shown = [
@@ -88,29 +88,27 @@ def judges_probe(data: AuditData, level: float) -> tuple[list[Any], dict[str, In
             f"The votes of {len({int(strange.judge[k]) for k in partial})} of "
             f"{counted(n, 'judge')} favour or oppose an item unusually often: {listing(shown)}."
         )
-        found.append(("partial judges", True, text, strange.p_value))
+        found.append(Probe("partial judges", True, text, strange.p_value))
         suspects[strange.judge[partial]] = True
     else:
         text = "No judge favours or opposes an item more than the rest."
-        found.append(("partial judges", False, text, strange.p_value))
+        found.append(Probe("partial judges", False, text, strange.p_value))
     least = max(_SHARE * votes.sum(), 3 * votes.mean())
     much = np.flatnonzero(exceeds(votes, least, votes))
     if len(much):
         busy = [f"{show_id(ids[k])} ({100 * votes[k] / votes.sum():.0f} %)" for k in much.tolist()]
-        found.append(
-            ("busy judges", True, f"A large share of the votes is by {listing(busy)}.", np.nan)
-        )
+        text = f"A large share of the votes is by {listing(busy)}."
+        found.append(Probe("busy judges", True, text))
     else:
         text = f"No judge gave more than {percent(float(votes.max() / votes.sum()))} of the votes."
-        found.append(("busy judges", False, text, np.nan))
-    other: dict[str, Ints] = {}
+        found.append(Probe("busy judges", False, text))
     if suspects.any() and not suspects.all():
         kept = ~suspects[judge]
         seen = np.zeros(len(data.items), dtype=bool)
         seen[contests.first[kept]] = seen[contests.second[kept]] = True
         if seen.all():
-            other["without these judges"] = data.ranks_of(data.refit(kept=kept))
-    return found, other
+            data.alternatives["without these judges"] = data.ranks_of(data.refit(kept=kept))
+    return found
 
 
 def _spread(z: Floats) -> float:
@@ -151,7 +149,7 @@ class _Strange(NamedTuple):
     p_value: float
 
 
-def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any], level: float) -> _Strange:
+def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any]) -> _Strange:
     """Find judges with unusual votes for or against an item."""
     contests, m = data.contests, len(data.items)
     key = np.append(judge * m + contests.first, judge * m + contests.second)
@@ -167,7 +165,7 @@ def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any], level: float
     z /= _spread(z[tested])
     p = np.where(tested, 2 * ndtr(-np.abs(z)), 1.0)
     corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
-    some = np.flatnonzero(corrected < level)
+    some = np.flatnonzero(corrected < data.level)
     # a judge with opposite votes for two items has the same statistic for both
     of_item, of_judge = content_ranks(data.items)[keys % m], content_ranks(ids)[keys // m]
     some = some[order_from_largest(np.abs(z[some]), of_judge[some], of_item[some])]

@@ -11,9 +11,10 @@ from scipy.sparse import csr_array
 from scipy.special import stdtr
 from scipy.stats import binom
 
-from sklearn_rankcal.aggregation._audit_data import MOST, AuditData
+from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found, probe
 from sklearn_rankcal.aggregation._contest_boards import wins_of
 from sklearn_rankcal.aggregation._contests import POSITION, Contests
+from sklearn_rankcal.aggregation._influence import fewest_votes
 from sklearn_rankcal.aggregation._judge_shares import (
     clustered_covariance,
     sandwich,
@@ -26,7 +27,6 @@ from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-Finding = tuple[bool | None, str]
 # A wider interval says little: 1 unit is a win in 73 of 100 votes.
 _WIDE = 1.0
 # For more items, the distribution of cycles by chance takes too long.
@@ -49,7 +49,8 @@ def votes_of_items(data: AuditData) -> Floats:
     return np.asarray(votes + np.bincount(contests.second, contests.weight, n))
 
 
-def few_votes_probe(data: AuditData) -> Finding:
+@probe("few votes")
+def few_votes_probe(data: AuditData) -> Found:
     """Find items with too few votes to determine their scores."""
     votes = votes_of_items(data)
     wide = np.flatnonzero((data.half_width > _WIDE) & (votes > 0))
@@ -68,7 +69,8 @@ def few_votes_probe(data: AuditData) -> Finding:
     )
 
 
-def unbounded_probe(data: AuditData) -> Finding:
+@probe("unbounded")
+def unbounded_probe(data: AuditData) -> Found:
     """Find items that never lost or never won, unbounded effects, and separate parts."""
     part = data.board.fit.part
     low, high = open_ends(*wins_of(data.contests), part, MOST)
@@ -125,14 +127,13 @@ def _fewest_first(data: AuditData, votes: Floats, items: Ints) -> Ints:
 _FEWEST_DECIDED = 20  # by chance, all of these are in one column at most twice in a million boards
 
 
-def position_probe(
-    data: AuditData, level: float
-) -> tuple[bool | None, str, float, dict[str, Ints]]:
+@probe("position")
+def position_probe(data: AuditData) -> Found:
     """Test whether the first item wins more often than its score predicts."""
     details = data.judgements.details
     if details is None:
         text = "Unknown: read the votes with Judgements.from_votes, which records who was first."
-        return None, text, np.nan, {}
+        return None, text
     known = POSITION in data.board.names
     decided = data.contests.outcome[data.contests.outcome < 2]
     told = known and np.ptp(details.covariates[:, details.names.index(POSITION)]) > 0
@@ -142,12 +143,12 @@ def position_probe(
             "losers. Pass who was shown first as position=: 1 for the first item, -1 for "
             "the second."
         )
-        return (True if known else None), text, np.nan, {}
+        return (True if known else None), text
     try:
         board = data.board if known else data.refit(position=np.ones(len(data.contests.first)))
     except ValueError:  # the same item of each pair is always first
         text = "Unknown: the same item of each pair is always first. Show pairs in both orders."
-        return None, text, np.nan, {}
+        return None, text
     place = board.fit.n_items + board.names.index(POSITION)
     effect = float(board.fit.weights[place])
     error, free = _error(data, board, place)
@@ -155,16 +156,16 @@ def position_probe(
     ranks = data.ranks_of(board)
     text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
     if known:
-        return False, text + " The leaderboard allows for it.", p, {}
+        return False, text + " The leaderboard allows for it.", p
     moved = int((ranks != data.ranks).sum())
-    other = {"with position": ranks}
-    if p >= level:
-        return False, text, p, other
+    data.alternatives["with position"] = ranks
+    if p >= data.level:
+        return False, text, p
     text += f" Allowing for it moves {counted(moved, 'rank')}"
     new, old = data.first(ranks), data.first(data.ranks)
     if new is not None and old is not None and new != old:
         text += f", and {data.name(new)} is first instead of {data.name(old)}"
-    return True, text + ". Pass position=True to from_votes.", p, other
+    return True, text + ". Pass position=True to from_votes.", p
 
 
 def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
@@ -184,11 +185,12 @@ def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
     return float(np.sqrt(max(covariance[place, place], 0.0))), n
 
 
-def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, dict[str, Ints]]:
+@probe("ties")
+def ties_probe(data: AuditData) -> Found:
     """Check whether ranks depend on how ties are modelled."""
     tied = data.contests.outcome == 2
     if not tied.any():
-        return False, "There are no ties.", np.nan, {}
+        return False, "There are no ties."
     share = float(data.contests.weight[tied].sum() / data.contests.weight.sum())
     found: dict[str, Ints] = {}
     for ties in ("half", "davidson", "rao_kupper"):
@@ -205,24 +207,22 @@ def ties_probe(data: AuditData, level: float) -> tuple[bool | None, str, float, 
     }
     worst = max(outside, key=lambda name: len(outside[name]), default="")
     moved = max((int((ranks != data.ranks).sum()) for ranks in found.values()), default=0)
+    data.alternatives |= found
     if worst and len(outside[worst]):
         names = listing([data.name(k) for k in outside[worst].tolist()])
         text += f" With {worst!r}, {names} would leave the interval of the rank."
-        return True, text, np.nan, found
+        return True, text
     return (
         False,
         f"{text} Other models of ties move {counted(moved, 'rank')}, all within the intervals.",
-        np.nan,
-        found,
     )
 
 
 # ---------------------------------------------------------------- cycles
 
 
-def cycles_probe(
-    data: AuditData, level: float, random: np.random.Generator
-) -> tuple[bool | None, str, float]:
+@probe("cycles")
+def cycles_probe(data: AuditData) -> Found:
     """Test whether the results of pairs differ from the scores by more than chance.
 
     The statistic is the sum over pairs of the squared residual divided by its variance. To sample
@@ -237,7 +237,7 @@ def cycles_probe(
     other = np.maximum(contests.first, contests.second)
     keys, pair = np.unique(one * n + other, return_inverse=True)
     if n > _MAX_ITEMS:
-        return None, f"Not tested: there are more than {_MAX_ITEMS:,} items.", np.nan
+        return None, f"Not tested: there are more than {_MAX_ITEMS:,} items."
     weight = contests.weight
     signed = np.where(contests.first == one, 1.0, -1.0) * data.residual * weight
     residual = add_up(pair, signed, len(keys))
@@ -248,7 +248,7 @@ def cycles_probe(
     incidence = csr_array((signs, columns), shape=(n, len(keys)))
     inverse = pinvh((incidence @ (incidence * variance[None, :]).T).toarray())
     if len(keys) - np.linalg.matrix_rank(inverse) <= 0:
-        return None, "Unknown: the compared pairs form no cycle.", np.nan
+        return None, "Unknown: the compared pairs form no cycle."
 
     def free(values: Floats) -> Floats:
         """Remove what a change of the scores explains, of shape (n_draws, n_pairs)."""
@@ -266,10 +266,10 @@ def cycles_probe(
     for start in range(0, _DRAWS, step):
         m = min(step, _DRAWS - start)
         if clusters is not None:
-            flips = random.choice([-1.0, 1.0], size=(m, by_judge.shape[0]))
+            flips = data.random.choice([-1.0, 1.0], size=(m, by_judge.shape[0]))
             sample = (by_judge.T @ flips.T).T
         else:
-            sample = random.standard_normal((m, len(keys))) * np.sqrt(variance)
+            sample = data.random.standard_normal((m, len(keys))) * np.sqrt(variance)
         draws.append((free(np.asarray(sample)) ** 2 / variance).sum(axis=1))
     drawn = np.concatenate(draws)
     # if no pair has several judges, all draws equal the statistic up to rounding
@@ -279,7 +279,7 @@ def cycles_probe(
         f"{percent(share)} of the strength of the preferences is cyclic; {percent(chance)} "
         f"is expected by chance (p = {p:.2g})."
     )
-    if p >= level:
+    if p >= data.level:
         return False, text, p
     return True, text + " One score per item does not describe the votes.", p
 
@@ -353,7 +353,8 @@ def _equation(names: list[str]) -> str:
     return " = ".join((ascii(name)[1:-1] for name in names) if len(looks) < len(names) else names)
 
 
-def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
+@probe("same names")
+def names_probe(data: AuditData) -> Found:
     """Find items with nearly the same name, and pairs that nearly always tie.
 
     A rare name that is one letter away from a frequent one may be misspelt.
@@ -366,14 +367,14 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     if twins:
         shown = [_equation([data.name(k) for k in group]) for group in twins]
         text = f"Names differ only by case, punctuation or coding: {listing(shown)}."
-        return True, text + " If they are the same items, merge them.", np.nan
+        return True, text + " If they are the same items, merge them."
     if near := _misspelt(data):
         text = f"A rare name is similar to a frequent one: {listing(near)}."
-        return True, text + " If it is misspelt, correct it.", np.nan
+        return True, text + " If it is misspelt, correct it."
     contests, n = data.contests, len(data.items)
     tied = contests.outcome == 2
     if not tied.any() or tied.all():
-        return False, "No two names differ only by case, punctuation or coding.", np.nan
+        return False, "No two names differ only by case, punctuation or coding."
     share = float(contests.weight[tied].sum() / contests.weight.sum())
     key = np.minimum(contests.first, contests.second) * n + np.maximum(
         contests.first, contests.second
@@ -385,7 +386,7 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
     ids = content_ranks(data.items)
     one, other = ids[keys // n], ids[keys % n]
     best = int(np.lexsort((np.maximum(one, other), np.minimum(one, other), p))[0])
-    if p[best] < level:
+    if p[best] < data.level:
         one, other = sorted(divmod(int(keys[best]), n), key=ids.__getitem__)
         text = f"{data.name(one)} and {data.name(other)} tie in {ties[best]:.0f} of their "
         text += (
@@ -397,4 +398,30 @@ def names_probe(data: AuditData, level: float) -> tuple[bool, str, float]:
         False,
         "No two items have nearly the same name or tie unusually often.",
         float(min(p[best], 1.0)),
+    )
+
+
+# ---------------------------------------------------------------- first place
+
+_FEW = 0.01  # the probe fires if at most this share of all votes decides the first place
+
+
+@probe("first place")
+def first_place_probe(data: AuditData) -> Found:
+    """Find the fewest votes without which another item would be first."""
+    found = data.influence = fewest_votes(data)
+    if found is None:
+        if not len(data.main):
+            return None, "Unknown: no connected part has more than half of the items."
+        if data.first(data.ranks) is None:
+            return None, "Unknown: several items share the first place."
+        return None, "Unknown: no set of votes was found that decides the first place."
+    total = data.contests.weight.sum()
+    few = not exceeds(found.n_votes, _FEW * total, found.n_votes)
+    exact = ""
+    if 1 < found.at_least == found.n_votes:
+        exact = ", and fewer votes are not enough"
+    return few, (
+        f"Without {counted(found.n_votes, 'vote')} ({percent(found.n_votes / total)}), "
+        f"{data.name(found.rival)} would be first instead of {data.name(found.first)}{exact}."
     )
