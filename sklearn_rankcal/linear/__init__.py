@@ -1,4 +1,4 @@
-"""Linear scores that minimise a surrogate: `LinearRanker`, and the model that it fits."""
+"""Linear scores that minimise a surrogate: `LinearRanker` and the model it fits."""
 
 from sklearn_rankcal.linear._linear_model import LinearModel
 from sklearn_rankcal.linear._linear_ranker import LinearRanker

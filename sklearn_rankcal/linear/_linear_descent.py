@@ -1,9 +1,9 @@
 """Minimise the objective of a linear model by L-BFGS, in coordinates without units.
 
-In the coordinates of the curvature at the origin, all second derivatives are about 1, so that a
-tolerance means the same for every surrogate, data set and penalty. Solvers converge in them
-whatever the units of the columns and their correlations are: with z-scores in their place, L-BFGS
-took 350 to 840 iterations and not 3 to 6.
+The coordinates are scaled by the curvature at the origin. All second derivatives there are about 1,
+which gives a tolerance the same meaning for every surrogate, data set and penalty. Convergence does
+not depend on the units or correlations of the columns: L-BFGS takes 3 to 6 iterations, where it
+took 350 to 840 with z-scores.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ from sklearn_rankcal.utils._typing import Floats
 #: Coefficients and intercept.
 Point = tuple[Floats, float]
 Function = Callable[[Floats], tuple[float, Floats]]
-#: Called with the number of an iteration, the value and the largest entry of the scaled gradient.
+#: Called with the iteration number, the value and the largest entry of the scaled gradient.
 Progress = Callable[[int, float, float], None]
-#: Rounding hides a relative change of the objective of this size.
+#: Relative changes of the objective below this size are lost in rounding.
 _ROUNDING = 64 * np.finfo(np.float64).eps
-#: How exactly the intercept of constant scores is found, and in how many iterations.
+#: Tolerance and maximum number of iterations for the intercept of constant scores.
 _INTERCEPT_TOLERANCE, _INTERCEPT_ITERATIONS = 1e-6, 100
-#: A trial point is replaced if its value is this many times farther above that of the iterate than
-#: the tangent falls.
+#: A trial point is replaced if its value exceeds that of the iterate by more than this factor times
+#: the decrease along the tangent.
 _STEEP = 100.0
-#: Correlations are estimated for up to so many columns, from about this many rows for each.
+#: Correlations are estimated for up to this many columns, from about this many rows per column.
 _MAX_CORRELATED, _ROWS_PER_COLUMN = 512, 200
 
 
 def find_origin(
     objective: LinearObjective, alpha: float, origin: Point | None = None
 ) -> tuple[Point, Coordinates]:
-    """Return the point to start from, and the coordinates that the curvature there defines.
+    """Return the starting point and the coordinates defined by the curvature there.
 
-    The origin is by default coefficients of 0, with the best intercept. `alpha` is added to the
-    curvature by each coefficient. If the objective is not finite there, a ValueError is raised.
+    By default, the origin has zero coefficients and the best intercept. `alpha` is added to the
+    second derivative for each coefficient. Raises ValueError if the objective is not finite at the
+    origin.
     """
     if origin is None:
         coef = np.zeros(objective.data.n_features)
@@ -54,7 +55,7 @@ def find_origin(
 
 
 def _best_constant(objective: LinearObjective) -> float:
-    """Find the best intercept where all coefficients are 0."""
+    """Find the best intercept when all coefficients are 0."""
     base, unit = objective.at_constant(0.0)
     if unit == 0 or not np.isfinite(base):
         return 0.0
@@ -83,9 +84,9 @@ def descend(
     max_iter: int,
     progress: Progress | None = None,
 ) -> tuple[Point, OptimizeResult]:
-    """Minimise the objective from a start, until no entry of the scaled gradient is above `tol`.
+    """Minimise the objective from a start until every scaled slope is at most `tol`.
 
-    `coordinates` and the unit of the gradient are those at the origin.
+    `coordinates` and the unit of the gradient are taken at the origin.
     """
 
     def scaled_gradient(point: Point) -> tuple[float, Floats]:
@@ -95,7 +96,7 @@ def descend(
 
     base, slopes = scaled_gradient(origin)
     unit = float(np.linalg.norm(slopes[: objective.data.n_features]))
-    # The objective cannot fall by more than about unit^2 / 2.
+    # The objective can decrease by at most about unit^2 / 2.
     if not unit**2 > _ROUNDING * abs(base):
         return start, OptimizeResult(nit=0, success=True)
 
@@ -119,12 +120,12 @@ def descend(
 
 
 class _LineGuard:
-    """A function whose values are moderate on the segment from the last iterate.
+    """A function that stays moderate on the segment from the last iterate.
 
-    Where the function is infinite, NaN or very large, the line search of L-BFGS would compute NaN,
-    or a step that is far too small. There, a parabola along the segment replaces it, which falls
-    like the function at the iterate, and has its minimum at a tenth of the step. It lies above the
-    iterate at the trial point, so that this point is never accepted.
+    Where the function is infinite, NaN or very large, the line search of L-BFGS would compute NaN
+    or far too small a step. The guard returns a parabola along the segment instead. The parabola
+    has the slope of the function at the iterate and its minimum at a tenth of the step. Its value
+    at the trial point is above the iterate's, which makes L-BFGS reject the point.
     """
 
     def __init__(self, function: Function, start: Floats) -> None:
@@ -145,7 +146,7 @@ class _LineGuard:
         return value, slope
 
     def accept(self, x: Floats) -> None:
-        """Note that L-BFGS moved to x, which is the point that was evaluated last."""
+        """Record that L-BFGS moved to x, the point evaluated last."""
         if np.array_equal(x, self._latest[0]):
             self.iterate, self.value, self.slope = self._latest
 
@@ -162,10 +163,10 @@ def minimize_smooth(
     value_tolerance: float,
     progress: Progress | None = None,
 ) -> OptimizeResult:
-    """Minimise a function, which may be infinite or NaN, from a start at which it is finite.
+    """Minimise a function that is finite at the start but may be infinite or NaN elsewhere.
 
-    The iterations end when no entry of the gradient is above `gradient_tolerance`, or when one
-    lowers the value by less than `value_tolerance`, times the value if that is above 1.
+    Stop when no entry of the gradient is above `gradient_tolerance`, or when an iteration lowers
+    the value by less than `value_tolerance` (times the absolute value, if that is above 1).
     """
     guard = _LineGuard(function, start)
     count = 0
@@ -190,7 +191,7 @@ def minimize_smooth(
             "ftol": value_tolerance,
         },
     )
-    # The line search also ends where rounding hides a further fall. The gradient tells.
+    # The line search also stops when rounding hides a further decrease: check the gradient.
     result.success |= guard.largest_slope() <= gradient_tolerance
     result.x = guard.iterate
     return result
@@ -202,9 +203,9 @@ def minimize_smooth(
 class Coordinates(NamedTuple):
     """The map w = T y from coordinates to coefficients, where T'HT = 1.
 
-    H is an approximation of the second derivatives of the objective, with the penalty. T'T is
-    diagonal too, so that the penalty is a sum over the coordinates. The last coordinate is that of
-    the intercept of centred columns, if there is an intercept.
+    H approximates the second derivatives of the objective, including the penalty. T'T is diagonal
+    too: the penalty is a sum over the coordinates. If there is an intercept, the last coordinate is
+    the intercept of the centred columns.
 
     T and its inverse are None if T is diagonal.
     """
@@ -231,7 +232,7 @@ class Coordinates(NamedTuple):
         return np.append(y, (intercept + float(self.center @ coef)) * np.sqrt(self.intercept))
 
     def gradient(self, of_coef: Floats, of_intercept: float) -> Floats:
-        """Return the derivatives by the coordinates, given those by w and b."""
+        """Convert derivatives with respect to w and b to derivatives in the coordinates."""
         slopes = of_coef - self.center * of_intercept
         slopes = np.sqrt(self.squares) * slopes if self.matrix is None else self.matrix.T @ slopes
         if self.intercept is None:
@@ -244,10 +245,10 @@ def make_coordinates(
 ) -> Coordinates:
     """Compute the coordinates from the curvature of an objective at a point.
 
-    Second derivatives by two scores are left out, but columns are centred in each query without an
-    intercept, and on all rows with one. The sums of squares of the columns are those of all rows,
-    plus `penalty`. For up to 512 columns, their correlations are those of about 200 rows for each
-    column. A ValueError is raised if the square of a column or the curvature overflows.
+    Mixed second derivatives of two scores are ignored. Columns are centred on all rows if there is
+    an intercept, and within each query otherwise. The sums of squares use all rows, plus `penalty`.
+    With up to 512 columns, correlations are estimated from about 200 rows per column. Raises
+    ValueError if the square of a column or the curvature overflows.
     """
     data, fits_intercept = objective.data, objective.fits_intercept
     n_features = data.n_features
@@ -294,17 +295,17 @@ def _diagonalise(
 ) -> tuple[Floats, Floats, Floats]:
     """Return T, its inverse and the diagonal of T'T.
 
-    H has the correlations of `products` and the diagonal `second`, plus the penalty.
+    H combines the correlations of `products` with the diagonal `second`, plus the penalty.
     """
     n_features = len(second)
     size = np.sqrt(np.maximum(np.diagonal(products), 0.0))
     inverse_size = np.divide(1.0, size, out=np.zeros(n_features), where=size > 0)
     correlations = products * inverse_size * inverse_size[:, None]
-    # Estimates from few rows have directions without any variance. A large share of the diagonal
-    # matrix is added there, and hardly any where rows are many.
+    # Estimates from few rows have directions without any variance: shrink the correlations towards
+    # 0, strongly if there are few rows and hardly at all if there are many.
     correlations *= 1.0 - (n_features / (n_features + n_rows)) ** 2
     np.fill_diagonal(correlations, 1.0)
-    # Without units: the diagonal is 1.
+    # Scale the diagonal to 1.
     unit = np.sqrt(second + penalty)
     share = np.sqrt(second) / unit
     scaled = correlations * share * share[:, None]
@@ -313,7 +314,7 @@ def _diagonalise(
     roots = np.sqrt(np.maximum(values, 1e-10))  # rounding can leave small negative numbers
     matrix = (vectors / roots) / unit[:, None]
     inverse = (vectors * roots).T * unit
-    # A rotation of the coordinates makes the penalty diagonal.
+    # Rotate the coordinates to make the penalty diagonal.
     _, rotation = np.linalg.eigh(matrix.T @ matrix)
     matrix = matrix @ rotation
     return matrix, rotation.T @ inverse, np.square(matrix).sum(axis=0)
@@ -322,7 +323,7 @@ def _diagonalise(
 def _moments(
     data: QueryBatches, batch: Batch, bend: Floats, within: bool, products: bool
 ) -> tuple[Floats, Floats]:
-    """Return the weighted sums of the columns, and of their squares or of all their products.
+    """Return the weighted sums of the columns, and the sums of their squares or all products.
 
     If `within`, columns are centred in each query by their weighted means.
     """
@@ -336,7 +337,7 @@ def _moments(
     first: Any = 0.0
     second: Any = 0.0
     of_query: Any = 0.0
-    # The squares of the means are subtracted at the end, which is less accurate.
+    # Subtract the squares of the means at the end, which is less accurate.
     for inside, rows in blocks:
         block = data.read(rows)
         first = first + block.T @ bend[inside]
@@ -354,7 +355,7 @@ def _moments(
 
 
 def _second(table: Any, weight: Floats, products: bool) -> Floats:
-    """Return the weighted sums of the squares of columns, or of the products of all pairs."""
+    """Return the weighted sums of the squares of columns, or of all pairwise products."""
     if sparse.issparse(table):
         if products:
             return (table.T @ table.multiply(weight[:, None]).tocsr()).toarray()

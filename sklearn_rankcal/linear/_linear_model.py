@@ -1,4 +1,4 @@
-"""Linear scores that minimise a surrogate, by L-BFGS or by a stochastic gradient method."""
+"""Linear scores that minimise a surrogate by L-BFGS or a stochastic gradient method."""
 
 from __future__ import annotations
 
@@ -30,16 +30,20 @@ from sklearn_rankcal.utils._parameters import check_choice, check_count, check_f
 from sklearn_rankcal.utils._scales import check_weight_range
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The solvers, and the largest number of iterations or passes that each has by default.
+#: The solvers, with the default maximum number of iterations or passes of each.
 SOLVERS = {"lbfgs": 1000, "sgd": 10}
 
 
+<<<<<<< HEAD
 class LinearModel(Model):
     """Scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
+=======
+class LinearModel(BaseEstimator):
+    """Fit scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
+>>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
 
-    The objective is the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2 ||w||^2, where
-    psi is the surrogate, v_q are the targets of query q, and w_q is the mean of the weights of its
-    rows.
+    The objective is the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2 ||w||^2. Here
+    psi is the surrogate, v_q are the targets of query q, and w_q is the mean weight of its rows.
 
     Parameters
     ----------
@@ -51,13 +55,13 @@ class LinearModel(Model):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        w.
+        The coefficients w.
     intercept_ : float
-        b, which is 0 if the surrogate is shift invariant.
+        The intercept b. It is 0 if the surrogate is shift invariant.
     n_iter_ : int
-        The number of iterations of L-BFGS, or of passes over the queries.
+        Number of iterations of L-BFGS, or number of passes over the queries.
     surrogate_ : Surrogate
-        The surrogate, with parameters left to the data filled in.
+        The surrogate, with data-dependent parameters filled in.
 
     See Also
     --------
@@ -119,27 +123,63 @@ class LinearModel(Model):
 
         Parameters
         ----------
+<<<<<<< HEAD
         training : Training
             X, which can be sparse, has finite numbers. The targets are an array, Preferences or
             RedrawnTargets: what `Surrogate.targets` returned, or others that the surrogate takes.
             Of `RedrawnTargets`, ``solver="sgd"`` draws new ones for each step.
+=======
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            Feature values, all finite.
+        targets : ndarray of shape (n_documents,), Preferences or RedrawnTargets
+            The output of `Surrogate.targets`, or other targets accepted by the surrogate. With
+            `RedrawnTargets`, ``solver="sgd"`` draws new targets for each step.
+        queries : Queries
+            The query of each row.
+        sample_weight : ndarray of shape (n_documents,), default=None
+            Positive weight of each row.
+>>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
 
         Returns
         -------
         self : LinearModel
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If a parameter, X or the targets are not valid, if the stochastic gradient method
-            diverges, or if a warm start has another number of columns.
+            If a parameter, X or the targets are invalid, if the stochastic gradient method
+            diverges, or if X has a different number of columns than the model of a warm start.
         """
         surrogate, data = self._read(training)
         _SOLVE[self.solver](self, data, surrogate, self._last_fit(data))
         return self
 
+<<<<<<< HEAD
     def partial_fit(self, training: Training) -> Self:
         """Make one pass of the stochastic gradient method over some queries."""
+=======
+    def partial_fit(
+        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
+    ) -> Self:
+        """Make one pass of the stochastic gradient method over some queries.
+
+        Parameters
+        ----------
+        X, targets, queries, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self : LinearModel
+            The updated model.
+
+        Raises
+        ------
+        ValueError
+            As in `fit`, or if `solver` is not ``"sgd"``.
+        """
+>>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
         if self.solver != "sgd":
             raise ValueError(f"partial_fit needs solver='sgd'; got {self.solver!r}.")
         surrogate, data = self._read(training)
@@ -155,8 +195,15 @@ class LinearModel(Model):
                 f"{len(state.coordinates.squares)}."
             )
         else:
+<<<<<<< HEAD
             # Parameters that depend on data, such as eta, are those of the first call.
             state.surrogate.check(_values(training.targets))
+=======
+            # Data-dependent parameters, such as eta, are kept from the first call.
+            state.surrogate.check(
+                targets.values if isinstance(targets, RedrawnTargets) else targets
+            )
+>>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
         self._pass(state, data, order)
         self._keep_state(state)
         return self
@@ -166,11 +213,11 @@ class LinearModel(Model):
         return self.coef_
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, None]:
-        """Return the columns that have coefficients, as models with context columns do."""
+        """Return the columns that have coefficients, like models with context columns do."""
         return X, None
 
     def table_names(self, names: list[str]) -> list[str]:
-        """Return the names of these columns, given those of X."""
+        """Select the names of these columns from the names of the columns of X."""
         return names
 
     def _read(self, training: Training) -> tuple[Surrogate, QueryBatches]:
@@ -191,7 +238,7 @@ class LinearModel(Model):
         return surrogate, QueryBatches(table, training.targets, training.queries, training.weight)
 
     def _last_fit(self, data: QueryBatches) -> Point | None:
-        """Return the point of a warm start."""
+        """Return the coefficients and intercept of a warm start, or None."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         if len(self.coef_) != data.n_features:
@@ -202,7 +249,7 @@ class LinearModel(Model):
         return self.coef_, self.intercept_
 
     def _fit_lbfgs(self, data: QueryBatches, surrogate: Surrogate, given: Point | None) -> None:
-        # A penalty would be made 0 by scaling the scores down, if the scale does not matter.
+        # If the scale of the scores does not matter, shrinking them would remove the penalty.
         penalty = 0.0 if surrogate.scale_invariant else self.alpha
         objective = LinearObjective(data, surrogate, penalty, self.n_jobs)
         origin = self._least_squares(data) if surrogate.scale_invariant else None
@@ -229,7 +276,7 @@ class LinearModel(Model):
             )
 
     def _least_squares(self, data: QueryBatches) -> Point:
-        """Fit least squares with the penalty, from which other surrogates can start."""
+        """Fit penalised least squares, the starting point of scale-invariant surrogates."""
         squared = LinearObjective(data, PointwiseSquared(), self.alpha, self.n_jobs)
         start, coordinates = find_origin(squared, self.alpha)
         return descend(squared, start, coordinates, start, tol=self.tol, max_iter=self._max_iter)[0]
@@ -295,7 +342,7 @@ class LinearModel(Model):
             )
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document, of shape (n_documents,); queries do not matter."""
+        """Predict the score of each document, of shape (n_documents,), ignoring queries."""
         return row_scores(linear_table(X), self.coef_) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
@@ -309,7 +356,7 @@ def _values(targets: Any) -> Any:
 
 
 def _start(objective: LinearObjective, origin: Point, last: Point | None) -> Point:
-    """Return the point of a warm start if there is one that is not worse than the origin."""
+    """Return the point of a warm start if it is at least as good as the origin."""
     if last is None or objective.evaluate(*last).value > objective.evaluate(*origin).value:
         return origin
     return last

@@ -1,4 +1,4 @@
-"""The objective of linear models, a surrogate of linear scores and a penalty, and its data."""
+"""The objective of linear models (a surrogate of linear scores plus a penalty) and its data."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sklearn_rankcal.utils._features import stored_columns
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Bytes of a block of rows in float64. It stays in the processor's cache between the product with
-#: the coefficients and the one with the gradient.
+#: Bytes of a block of rows in float64. A block stays in the processor's cache between the product
+#: with the coefficients and the product with the gradient.
 _BLOCK_BYTES = 1 << 22
 
 
@@ -31,25 +31,25 @@ def linear_table(X: Any) -> Any:
 
 
 def block_rows(X: Any) -> int:
-    """Return how many rows of a table make a block."""
+    """Return the number of rows in a block of a table."""
     return rows_per_block(8 * max(1, stored_columns(X)), _BLOCK_BYTES)
 
 
 def row_scores(X: Any, coef: Floats) -> Floats:
-    """Compute X coef in float64, such that equal rows have equal scores wherever they stand."""
+    """Compute X coef in float64, with equal scores for equal rows at any position."""
     if sparse.issparse(X):
         return X @ coef
     scores = np.empty(X.shape[0])
     step = block_rows(X)
     for first in range(0, len(scores), step):
         block = np.asarray(X[first : first + step], dtype=np.float64)
-        # A product of matrices adds up the last rows of a block in another order than the others.
+        # A matrix product sums the last rows of a block in a different order than earlier rows.
         scores[first : first + step] = np.einsum("ij,j->i", block, coef)
     return scores
 
 
 class Batch(NamedTuple):
-    """Some queries in grouped layout: their rows of the table, targets, and a weight for each."""
+    """Some queries in grouped layout, each with its rows of the table, targets and a weight."""
 
     rows: slice | Ints
     queries: Queries
@@ -62,10 +62,10 @@ class Batch(NamedTuple):
 
 
 class QueryBatches:
-    """Checked training data, of which runs or lists of queries can be taken.
+    """Checked training data, split into runs or lists of queries.
 
-    X is what `linear_table` returned. It is not copied, and read as float64 in blocks. Targets are
-    in row layout, and the weight of a query is the mean of the weights of its rows.
+    X is the output of `linear_table`. It is read in float64 blocks and not copied. Targets are in
+    row layout. The weight of a query is the mean weight of its rows.
     """
 
     def __init__(
@@ -104,14 +104,14 @@ class QueryBatches:
         return int(self.X.shape[1])
 
     def runs(self) -> list[Batch]:
-        """Split all queries into runs of consecutive ones, each of about one block of rows."""
+        """Split the queries into runs of consecutive queries with about one block of rows each."""
         sizes = [part.n_queries for _, part in self.queries.chunks(self._block_rows)]
         return [
             self.take(run) for run in np.split(np.arange(self.n_queries), np.cumsum(sizes)[:-1])
         ]
 
     def take(self, numbers: Ints) -> Batch:
-        """Return the queries of these numbers, one after the other."""
+        """Return the queries with these numbers, in this order."""
         starts, sizes = self.queries.offsets[numbers], self.queries.sizes[numbers]
         if len(numbers) == 1:
             part = self._single(int(sizes[0]))
@@ -145,13 +145,13 @@ class QueryBatches:
         return self._draw is not None
 
     def redraw(self, numbers: Ints) -> None:
-        """Draw new targets of some queries, in the place of their present ones."""
+        """Replace the targets of some queries by newly drawn ones."""
         assert self._draw is not None
         places = _ranges(self.queries.offsets[numbers], self.queries.sizes[numbers])
         self.targets[places] = self._draw(numbers)
 
     def _single(self, size: int) -> Queries:
-        """One query of this size; steps of stochastic gradients need it thousands of times."""
+        """Return one query of this size, cached because sgd uses it in thousands of steps."""
         if size not in self._of_size:
             self._of_size[size] = Queries.single(size)
         return self._of_size[size]
@@ -162,7 +162,7 @@ class QueryBatches:
         return part if sparse.issparse(part) else np.asarray(part, dtype=np.float64)
 
     def blocks(self, batch: Batch) -> Iterator[tuple[slice, slice | Ints]]:
-        """Yield the places in a batch and the rows of the table of each block of the batch."""
+        """Yield, for each block of the batch, its positions in the batch and rows of the table."""
         step, n_rows = self._block_rows, batch.queries.n_rows
         for first in range(0, n_rows, step):
             inside = slice(first, min(first + step, n_rows))
@@ -174,13 +174,13 @@ class QueryBatches:
 
 
 def _ranges(starts: Ints, sizes: Ints) -> Ints:
-    """Return the numbers of the ranges that begin at `starts`, one range after another."""
+    """Concatenate the ranges with these starts and sizes."""
     before = np.cumsum(sizes) - sizes
     return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
 
 
 class Value(NamedTuple):
-    """The value of the objective and its gradient; `finite` says whether all numbers are."""
+    """The value and gradient of the objective, and whether all of these numbers are finite."""
 
     value: float
     of_coef: Floats
@@ -191,8 +191,7 @@ class Value(NamedTuple):
 class LinearObjective:
     """f(w, b) = sum over queries of w_q psi(v_q, X_q w + b) + alpha / 2 ||w||^2.
 
-    The parameters of the surrogate psi are those that `Surrogate.resolve` set, and `n_jobs` threads
-    share the queries.
+    The surrogate psi must be resolved (`Surrogate.resolve`). `n_jobs` threads share the queries.
     """
 
     def __init__(
@@ -207,7 +206,7 @@ class LinearObjective:
         sizes = np.cumsum([batch.queries.n_rows for batch in self._batches])
         edges = np.searchsorted(sizes, sizes[-1] * np.arange(1, n_threads) / n_threads)
         edges = np.unique([0, *edges, len(self._batches)])
-        # Each thread adds up a run of batches, so that the sums do not depend on their speed.
+        # Each thread sums a fixed run of batches: the sums do not depend on the threads' speed.
         self._shares = [self._batches[first:last] for first, last in pairwise(edges)]
 
     def evaluate(self, coef: Floats, intercept: float) -> Value:
@@ -215,7 +214,7 @@ class LinearObjective:
         if len(self._shares) == 1:
             parts = [_add(self.data, self.surrogate, self._shares[0], coef, intercept)]
         else:
-            # The products of each thread run on one processor.
+            # Each thread uses one processor for its matrix products.
             with threadpool_limits(limits=1, user_api="blas"):
                 parts = Parallel(n_jobs=len(self._shares), prefer="threads")(
                     delayed(_add)(self.data, self.surrogate, share, coef, intercept)
@@ -229,7 +228,7 @@ class LinearObjective:
         return Value(value, slopes, of_intercept, finite)
 
     def at_constant(self, intercept: float) -> tuple[float, float]:
-        """Compute the value and its derivative where all scores are equal, without products."""
+        """Compute the value and its derivative for equal scores, without matrix products."""
         value, slope = 0.0, 0.0
         for batch in self._batches:
             scores = np.full(batch.queries.n_rows, intercept)
@@ -243,9 +242,9 @@ class LinearObjective:
         return value, slope
 
     def curvature(self, coef: Floats, intercept: float) -> Iterator[tuple[Batch, Floats]]:
-        """Yield batches, and the weighted curvature by the score of each row at a point.
+        """Yield batches, each with the weighted second derivative by the score of each row.
 
-        Where it is 0 everywhere, it is the absolute value of the slope.
+        Where the second derivatives are all 0, use the absolute slopes instead.
         """
         for batch in self._batches:
             if coef.any():
@@ -269,7 +268,7 @@ class LinearObjective:
 def _add(
     data: QueryBatches, surrogate: Surrogate, batches: list[Batch], coef: Floats, intercept: float
 ) -> tuple[float, Floats, float]:
-    """Add up the values and gradients of some batches, without the penalty."""
+    """Sum the values and gradients of some batches, without the penalty."""
     value, of_coef, of_intercept = 0.0, np.zeros(len(coef)), 0.0
     for batch in batches:
         own, slopes, shift = batch_gradient(data, surrogate, batch, coef, intercept)
@@ -282,12 +281,12 @@ def _add(
 def batch_gradient(
     data: QueryBatches, surrogate: Surrogate, batch: Batch, coef: Floats, intercept: float
 ) -> tuple[float, Floats, float]:
-    """Return the weighted sum of a surrogate over a batch, and its slopes by w and b.
+    """Return the weighted sum of a surrogate over a batch, and its derivatives by w and b.
 
-    Numbers are infinite or NaN if exponentials overflow.
+    The results are infinite or NaN if exponentials overflow.
     """
     blocks = list(data.blocks(batch))
-    # Rows that fit in one block are read once for both products.
+    # Read rows that fit in one block only once for both products.
     table = data.read(batch.rows) if len(blocks) == 1 else None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if table is not None:

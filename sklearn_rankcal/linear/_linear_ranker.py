@@ -41,72 +41,75 @@ class LinearRanker(QueryRanker):
     """Rank by linear scores that minimise a convex surrogate of the loss.
 
     The scores X w + b minimise the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2
-    ||w||^2, where v_q are the utilities of the loss for the labels of query q, psi is the
-    surrogate, and the weight w_q is the mean of the weights of the rows. If the surrogate is order
-    preserving and linear scores can minimise its expected value in each query, the rankings become
-    the best possible ones for the loss with enough data.
+    ||w||^2. Here psi is the surrogate, v_q are the utilities that the loss assigns to the labels of
+    query q, and w_q is the mean weight of its rows.
+
+    With enough data, the rankings become optimal for the loss under two conditions: the surrogate
+    is order preserving, and linear scores can minimise its expected value in each query [2]_.
 
     Parameters
     ----------
     surrogate : str or Surrogate, default="softmax"
-        What is minimised: a name in `surrogates.SURROGATES`, or an object such as
-        ``PointwiseMargin(eta=2)``. ``"ranksvm"``, ``"ranknet"`` and ``Softmax("own")``, the
-        linear ListNet, are the usual linear rankers, which are not calibrated.
+        What to minimise: a name in `surrogates.SURROGATES`, or an object such as
+        ``PointwiseMargin(eta=2)``. ``"ranksvm"``, ``"ranknet"`` and ``Softmax("own")`` (linear
+        ListNet) are the usual linear rankers. They are not calibrated.
     loss : str or Loss, default="ndcg"
         The loss whose utilities are learned, such as ``"ndcg@10"``, ``"dcg"``, ``"err"`` or
-        ``"map_by_scores"``, but not ``"pd"`` and ``"map"``. Of preferences as labels,
-        ``"pd_by_scores"`` makes utilities, and surrogates such as ``"ranknet"`` and
-        ``"difference_graph"`` use them as they are.
+        ``"map_by_scores"``, but not ``"pd"`` or ``"map"``. If the labels are preferences,
+        ``"pd_by_scores"`` converts them to utilities, whereas surrogates such as ``"ranknet"`` and
+        ``"difference_graph"`` use them directly.
     alpha : float, default=1.0
-        The weight of the penalty on the coefficients of X as given, a positive number. It matters
-        less for more queries, because the other term is a sum.
+        Weight of the penalty on the coefficients, which are in the units of X. Must be positive.
+        The penalty matters less with more queries, because the other term is a sum over queries.
     solver : {"lbfgs", "sgd"}, default="lbfgs"
         L-BFGS on all queries, or the composite stochastic gradient method of [1]_.
     max_iter : int, default=None
-        The largest number of iterations of ``"lbfgs"``, of which None means 1,000, or the number of
-        passes of ``"sgd"`` over the queries, of which None means 10.
+        Maximum number of iterations of ``"lbfgs"`` (None means 1,000), or number of passes of
+        ``"sgd"`` over the queries (None means 10).
     tol : float, default=1e-4
-        ``"lbfgs"`` ends if no entry of the gradient is larger than `tol` times the length of the
-        gradient at w = 0, both in the coordinates of the notes.
+        Tolerance of ``"lbfgs"``. It stops when no entry of the gradient is larger than `tol` times
+        the length of the gradient at w = 0, measured in the scaled coordinates (see Notes).
     step_size : {"sqrt", "inverse"}, default="sqrt"
-        The steps of ``"sgd"``: c / sqrt(t) at step t, with the mean of all iterates as the result,
-        or 1 / (mu t + 1 / c), where mu is the strong convexity of the penalty, with the mean of the
-        iterates with the weights t + 1 / (mu c).
+        Size of step t of ``"sgd"``, where c is `largest_step`:
+
+        - ``"sqrt"``: c / sqrt(t). The result is the mean of all iterates.
+        - ``"inverse"``: 1 / (mu t + 1 / c), where mu is the strong convexity of the penalty. The
+          result is the mean of the iterates with weights t + 1 / (mu c).
     largest_step : float, default=None
-        The number c of the steps. None means the power of 4 after which the objective of up to 200
-        queries is smallest.
+        The constant c of the step sizes. If None, use the power of 4 that gives the smallest
+        objective on up to 200 queries.
     batch_size : int, default=1
-        How many queries ``"sgd"`` takes for a step. With several thousand columns, more than one
-        saves time.
+        Number of queries per step of ``"sgd"``. With several thousand columns, more than one query
+        per step saves time.
     group_column : str, default=None
-        As in `CalibratedRanker`.
+        Name of the column of a data frame X with the query ids. It is not used as a feature.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last `fit`, unless w = 0 is better.
     random_state : int, RandomState instance or None, default=None
         Seed of the order of the queries in `fit` with ``solver="sgd"``.
     n_jobs : int, default=None
-        How many threads share the queries with ``solver="lbfgs"``. None means 1, or the number of a
-        `joblib.parallel_config`. Results of different numbers agree up to rounding.
+        Number of threads that share the queries with ``solver="lbfgs"``. None means 1, or the value
+        of the active `joblib.parallel_config`. Results agree up to rounding for any value.
     verbose : int, default=0
-        With 1, `fit` and `predict` print what they do and how long each step takes, and `fit`
-        prints every tenth iteration or every pass. With 2 or more, it prints every iteration.
+        If 1, `fit` and `predict` print each step with its time, and `fit` prints every tenth
+        iteration or every pass. If 2 or more, `fit` prints every iteration.
 
     Attributes
     ----------
     coef_ : ndarray of shape (`n_features_in_`,)
-        The coefficients w, with 0 for `group_column`.
+        The coefficients w. The coefficient of `group_column` is 0.
     intercept_ : float
-        b, which has no penalty. It is 0 if adding a number to all scores does not change the
-        surrogate.
+        The intercept b, which is not penalised. It is 0 if adding a constant to all scores leaves
+        the surrogate unchanged.
     n_iter_ : int
-        The number of iterations or of passes. `partial_fit` adds 1 in each call.
+        Number of iterations or passes. Each call of `partial_fit` adds 1.
     surrogate_, loss_
-        The surrogate and the loss, with parameters left to the data filled in.
+        The surrogate and the loss, with data-dependent parameters filled in.
     model_ : LinearModel
         The fitted model.
     calibrated_over_ : str
-        The distributions of the labels over which the rankings become the best ones for the loss.
-        If the surrogate is not order preserving, it says why.
+        The distributions of the labels for which the rankings become optimal for the loss. If the
+        surrogate is not order preserving, this text says why.
     decoder_, grouped_, n_queries_, n_queries_dropped_, n_features_in_, feature_names_in_
         As in `CalibratedRanker`.
 
@@ -117,14 +120,14 @@ class LinearRanker(QueryRanker):
 
     Notes
     -----
-    The solvers work in coordinates in which the second derivatives at w = 0 are about 1, so that
-    neither the units of the columns nor, for up to 512 columns, their correlations slow them down.
-    A step of ``"sgd"`` is that of equation (25) of [1]_ in these coordinates.
+    Both solvers work in scaled coordinates, where the second derivatives at w = 0 are about 1.
+    Neither the units of the columns nor (for up to 512 columns) their correlations slow them down.
+    A step of ``"sgd"`` is equation (25) of [1]_ in these coordinates.
 
     ``"cosine"`` starts from the least squares solution, and descends without a penalty to a local
-    minimum. Other surrogates that are not convex start from w = 0 and keep the penalty. The hinges
-    of ``"ranksvm"`` have corners, where L-BFGS can stop a little above the minimum;
-    ``WeightedComparisons("squared_hinge", "binary")`` has none.
+    minimum. Other non-convex surrogates start from w = 0 and keep the penalty. The hinges of
+    ``"ranksvm"`` are not smooth, and L-BFGS can stop a little above the minimum.
+    ``WeightedComparisons("squared_hinge", "binary")`` is smooth.
 
     References
     ----------
@@ -215,17 +218,20 @@ class LinearRanker(QueryRanker):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the coefficients.
+        """Fit the coefficients to the labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair. All columns are finite numbers.
-        y, groups
-            As in `CalibratedRanker`.
+            One row per query-document pair. All columns must be numeric and finite.
+        y : array-like of shape (n_documents,)
+            Relevance grade of each document, larger is better, or the array returned by
+            `relevance_labels` or `preference_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, in any order. If None, all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row. The weight of a query is the mean of those of its rows
-            that are not 0. The largest must be between 1e-12 and 1e12.
+            Non-negative weight of each row. The weight of a query is the mean of the nonzero
+            weights of its rows. The largest weight must be between 1e-12 and 1e12.
 
         Returns
         -------
@@ -235,15 +241,16 @@ class LinearRanker(QueryRanker):
         Raises
         ------
         ValueError
-            If data are not as described, if the surrogate does not take the utilities of the loss,
-            if ``solver="sgd"`` diverges, or if a warm start has another number of columns.
+            If the data are not as described, if the surrogate does not accept the utilities of the
+            loss, if ``solver="sgd"`` diverges, or if X has a different number of columns than the
+            model of a warm start.
 
         Warns
         -----
         ConvergenceWarning
             If `max_iter` iterations are too few.
         UserWarning
-            If the surrogate leaves out weights of preferences that differ, or ties.
+            If the labels are preferences, and the surrogate ignores ties or unequal weights.
         """
         data, _ = read_training(self, X, y, groups, sample_weight)
         model = self._make_model()
@@ -262,31 +269,44 @@ class LinearRanker(QueryRanker):
     ) -> Self:
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
-        Steps and averages continue from earlier calls of `partial_fit` or from a `fit`. The
-        coordinates, `largest_step`, `loss_`, `surrogate_` and the penalty are those of the first
-        call, which should have many more rows than columns. The penalty is `alpha` for as many
-        queries as the first call has: divide it by the number of batches to find what `fit` finds
-        for all of them.
+        Steps and averages continue from earlier calls of `partial_fit` or from `fit`. The first
+        call fixes the coordinates, `largest_step`, `loss_`, `surrogate_` and the penalty. It should
+        have many more rows than columns.
+
+        The penalty `alpha` applies to the number of queries in the first call. To find the same
+        solution as `fit` on all batches, divide `alpha` by the number of batches.
 
         Parameters
         ----------
         X, y, groups, sample_weight
-            As in `fit`. All rows of a query must be in the same call; ids of different calls are
+            As in `fit`. A call must contain all rows of a query: equal ids in different calls are
             different queries.
 
         Returns
         -------
         self : LinearRanker
+            The updated ranker.
 
         Raises
         ------
         ValueError
-            As in `fit`, or if utilities of a later call are above `eta` of the surrogate.
+            As in `fit`, or if utilities in a later call are above `eta` of the surrogate.
         AttributeError
-            If the solver is not ``"sgd"``.
+            If `solver` is not ``"sgd"``.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal import LinearRanker
+        >>> from sklearn_rankcal.datasets import make_ranking
+        >>> ranker = LinearRanker(solver="sgd", alpha=0.5, random_state=0)
+        >>> for seed in range(2):
+        ...     data = make_ranking(n_queries=60, random_state=seed)
+        ...     ranker = ranker.partial_fit(data.X, data.y, groups=data.groups)
+        >>> ranker.n_iter_, ranker.n_queries_
+        (2, 120)
         """
         model: Any = getattr(self, "model_", None)
-        self._fitted_queries = None  # ids of different calls are different queries
+        self._fitted_queries = None  # equal ids in different calls are different queries
         if getattr(model, "_state", None) is None:
             X, labels, queries = read_labelled(self, X, y, groups, reset=True)
             self._fitted_queries = None
@@ -298,10 +318,10 @@ class LinearRanker(QueryRanker):
         else:
             X, labels, queries = read_labelled(self, X, y, groups)
             loss = self.loss_
-            if getattr(loss, "exact_under_rules", False):  # by the labels so far
+            if getattr(loss, "exact_under_rules", False):  # check it on the labels seen so far
                 loss.exact_under_rules = loss.resolve(labels).exact_under_rules
             loss.check(labels)
-            # A call that fails leaves the state as it was.
+            # Work on a copy: a call that fails must leave the state unchanged.
             model, n_queries, n_dropped = deepcopy(model), self.n_queries_, self.n_queries_dropped_
         weight = check_weight(sample_weight, queries.n_rows)
         data = Training(X, None, queries, weight, labels)
@@ -355,7 +375,7 @@ class LinearRanker(QueryRanker):
 
     @property
     def intercept_(self) -> float:
-        """The number that is added to all scores."""
+        """The constant added to all scores."""
         check_is_fitted(self)
         return self.model_.intercept_
 

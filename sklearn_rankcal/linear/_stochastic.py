@@ -1,6 +1,6 @@
-"""The composite stochastic gradient method, one query or a few a step.
+"""The composite stochastic gradient method, with one or a few queries per step.
 
-Batches of queries come in, and averaged coefficients go out.
+It takes batches of queries and returns averaged coefficients.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The step sizes by name, from the number t >= 1 of the step, the largest step c, and the strong
-#: convexity mu of the penalty; and the weights with which the iterates are averaged.
+#: For each rule, the step size and the averaging weight of an iterate, as functions of the step
+#: number t >= 1, the largest step c, and the strong convexity mu of the penalty.
 STEP_SIZES: dict[str, Any] = {
     "sqrt": (lambda t, c, mu: c / np.sqrt(t), lambda t, c, mu: 1.0),
     "inverse": (lambda t, c, mu: 1.0 / (mu * t + 1.0 / c), lambda t, c, mu: t + 1.0 / (mu * c)),
 }
-#: The queries on which the largest step is chosen, and how often each trial passes over them. In a
-#: single pass, steps can look good that diverge later.
+#: The largest step is chosen on this many queries, with this many passes per trial. A single pass
+#: does not reveal steps that diverge later.
 _TRIAL_QUERIES, _TRIAL_PASSES = 200, 5
-#: About how many queries get new targets at a time. Structures are fast on many queries at once.
+#: About how many queries get new targets at once. Structures are faster on many queries.
 _DRAWN_TOGETHER = 256
-#: How much the tried values of the largest step differ, and how many there are.
+#: Ratio of successive trial values of the largest step, and the maximum number of trials.
 _FACTOR, _TRIALS = 4.0, 12
 
 
@@ -38,11 +38,12 @@ class StochasticGradient:
     """The state of the method: iterate, average and number of steps.
 
     The objective is the mean over queries of w_q psi_q / (mean of the w_q), plus
-    lambda / 2 ||w||^2. A step minimises the tangent of the surrogate at the queries of the step,
-    plus the penalty itself, plus the squared distance from the iterate divided by twice the step
-    size (Duchi et al., 2013, equation 25). The distance is sqrt((w - w')' H (w - w')), where H
-    approximates the second derivatives of the objective, so that units and correlations of the
-    columns do not matter. The state is in `Coordinates`, in which H and the penalty are diagonal.
+    lambda / 2 ||w||^2. A step minimises the sum of three terms: the tangent of the surrogate at the
+    queries of the step, the penalty, and the squared distance from the iterate divided by twice the
+    step size (Duchi et al., 2013, equation 25). The distance is sqrt((w - w')' H (w - w')), where H
+    approximates the second derivatives of the objective. This makes the method independent of the
+    units and correlations of the columns. The state is stored in `Coordinates`, where H and the
+    penalty are diagonal.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class StochasticGradient:
         self.rule = rule
         self.largest_step = largest_step
         self.coordinates = coordinates
-        # H of the mean is H of the sum divided by the total weight.
+        # The objective is a mean: its H is the H of the sum, divided by the total weight.
         self.factor = float(data.weight.sum())
         self.mean_weight = self.factor / data.n_queries
         self.x = coordinates.coordinates(*start)
-        # lambda, in each coordinate; lambda ||w||^2 is at least mu times the squared length in H
+        # lambda in each coordinate; lambda ||w||^2 >= mu times the squared length in H
         self.shrinkage = np.zeros(len(self.x))
         self.shrinkage[: data.n_features] = alpha * coordinates.squares
         self.convexity = float(self.shrinkage[: data.n_features].min())
@@ -72,11 +73,11 @@ class StochasticGradient:
         self.mean_x = self.x.copy()
 
     def result(self) -> tuple[Floats, float]:
-        """The averaged coefficients and intercept."""
+        """Return the averaged coefficients and intercept."""
         return self.coordinates.point(self.mean_x)
 
     def refuse_divergence(self, objective: LinearObjective, start: float) -> None:
-        """Raise an error if the objective at the average is far above that at the start."""
+        """Raise an error if the average has a much larger objective than the start."""
         value = objective.evaluate(*self.result()).value
         if not value <= start + abs(start):
             raise self._diverged()
@@ -90,7 +91,7 @@ class StochasticGradient:
     def pass_over(
         self, data: QueryBatches, order: Ints, batch_size: int, redraw: bool = False
     ) -> None:
-        """Make steps with the queries in this order, `batch_size` of them at a time.
+        """Make steps on the queries in this order, `batch_size` queries at a time.
 
         If `redraw`, the targets of a query are drawn anew before its step.
         """
@@ -121,10 +122,10 @@ class StochasticGradient:
 def choose_largest_step(
     data: QueryBatches, order: Ints, alpha: float, batch_size: int, make: Any
 ) -> float:
-    """Try steps on the first 200 queries, and return the one after which their objective is least.
+    """Try largest steps on the first 200 queries, and return the one with the smallest objective.
 
-    The objective is that of the averaged coefficients after some passes. `make` makes a
-    `StochasticGradient` from the largest step, which is a power of 4.
+    The objective is computed for the averaged coefficients after some passes. `make` makes a
+    `StochasticGradient` from the largest step, a power of 4.
     """
     tried = order[: max(_TRIAL_QUERIES, batch_size)]
     batches = [data.take(tried[first : first + 20]) for first in range(0, len(tried), 20)]
@@ -143,7 +144,7 @@ def choose_largest_step(
         own = alpha / 2 * float(coef @ coef) * len(tried) / data.n_queries
         return total + own if np.isfinite(total + own) else np.inf
 
-    # The value falls with the step, and then rises.
+    # The value first falls and then rises with the step.
     step, best = 1.0, value_after(1.0)
     for _ in range(_TRIALS):
         if np.isfinite(best):
