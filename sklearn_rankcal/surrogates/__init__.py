@@ -1,10 +1,10 @@
-"""Surrogates: functions of the scores of a query that a ranker minimises in the place of a measure.
+"""Surrogates: functions of the scores of a query that a ranker minimises instead of a loss.
 
 labels -> **utilities** v -> psi(v, s), with derivatives by the scores s
 
-A `Surrogate` computes psi, its gradient and the diagonal of its Hessian matrix. It knows whether it
-is order preserving: whether scores that minimise its expected value sort documents by their
-expected utilities. The docstrings cite these papers:
+A `Surrogate` computes psi, its gradient and the diagonal of its Hessian matrix. It also states
+whether it is order preserving: whether the scores that minimise its expected value sort documents
+by their expected utilities. The docstrings cite these papers:
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""The base class of surrogates. Scores of documents come in; a value for each query comes out."""
+"""The base class of surrogates, which map the scores of documents to a value for each query."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sklearn_rankcal.utils._typing import Floats
 
 
 class Evaluation(NamedTuple):
-    """What a surrogate returns for the scores of some queries.
+    """The value of a surrogate and its derivatives.
 
     Attributes
     ----------
     value : ndarray of shape (n_queries,)
         The value of each query.
     gradient, curvature : ndarray of shape (n_documents,) or None
-        The first and the second derivative of it by the score of each document.
+        First and second derivative of the value with respect to the score of each document.
     """
 
     value: Floats
@@ -35,30 +35,31 @@ class Evaluation(NamedTuple):
 class Surrogate(BaseEstimator):
     """Base class of surrogates, functions psi(v, s) of the utilities and scores of a query.
 
-    v holds the utilities of the documents of a query under its labels, which are the targets of a
-    loss, and s holds the scores. A ranker minimises the mean of psi over queries. A surrogate is
-    order preserving if scores that minimise its expected value sort the documents by their expected
-    utilities E[v]. Then it is calibrated for every positional measure with these utilities
-    (Calauzènes, Usunier and Gallinari, 2013, definition 3.1 and theorem 3.2).
+    v holds the utilities of the documents under the labels (the targets of a loss), and s holds
+    their scores. A ranker minimises the mean of psi over queries.
+
+    A surrogate is order preserving if the scores that minimise its expected value sort the
+    documents by their expected utilities E[v]. It is then calibrated for every positional measure
+    with these utilities (Calauzènes, Usunier and Gallinari, 2013, definition 3.1 and theorem 3.2).
 
     To add a surrogate, write a subclass with a method `_evaluate` and the attributes below.
 
     Attributes
     ----------
     order_preserving : bool
-        Whether the surrogate is order preserving, under the condition that `theorem` states.
+        Whether the surrogate is order preserving, under the condition stated in `theorem`.
     theorem : str
-        Why the surrogate is order preserving, or why it is not, with the source.
+        Why the surrogate is or is not order preserving, with the source.
     convex : bool
         Whether psi is a convex function of the scores.
     shift_invariant, scale_invariant : bool
-        Whether psi does not change if the same number is added to all scores of a query, or if
-        they are multiplied by the same positive number.
+        Whether psi stays the same if all scores of a query are shifted by the same number, or
+        multiplied by the same positive number.
     takes_negative, takes_preferences : bool
         Whether utilities may be negative, and whether v may be `Preferences` between documents.
     affine : bool
-        Whether psi is an affine function of v, up to a number that does not depend on s. Only then
-        v may be a mean.
+        Whether psi is an affine function of v, up to a term that does not depend on s. Only an
+        affine surrogate can be evaluated at a mean of utilities.
     """
 
     order_preserving: bool = True
@@ -77,22 +78,35 @@ class Surrogate(BaseEstimator):
     ) -> Evaluation:
         """Evaluate checked arrays. The rows of each query are contiguous (``queries.order`` None).
 
-        What `derivatives` does not ask for may be left out.
+        Derivatives above order `derivatives` may be left out.
         """
         raise NotImplementedError
 
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
-        """Return the scores that minimise the expected value, or None without a closed form."""
+        """Return the scores that minimise the expected value, or None if no closed form exists."""
         return None
 
     def constant(
         self, n_documents: int, largest: float, total: float | None = None
     ) -> float | None:
-        """Return the constant c of the bound regret <= c C_phi(2) sqrt(surrogate regret), or None.
+        """Return the constant c of the bound regret <= c C_phi(2) sqrt(surrogate regret).
 
-        The regret is that of a positional measure with the discounts phi; see
-        `PositionalLoss.regret_constant`. `largest` bounds the expected utility of a document, and
-        `total` their sum; None means n_documents times `largest`.
+        The bound holds for the regret of a positional measure with discounts phi; see
+        `PositionalLoss.regret_constant`.
+
+        Parameters
+        ----------
+        n_documents : int
+            Number of documents of the query.
+        largest : float
+            Upper bound on the expected utility of a document.
+        total : float, default=None
+            Upper bound on the sum of the expected utilities. None means n_documents * largest.
+
+        Returns
+        -------
+        constant : float or None
+            The constant, or None if no such bound is known.
         """
         return None
 
@@ -100,15 +114,39 @@ class Surrogate(BaseEstimator):
         """Raise an error unless the parameters are valid."""
 
     def warn_of_unused(self, preferences: Preferences) -> None:
-        """Warn if the surrogate leaves out what is in the weights of preferences."""
+        """Warn if the surrogate ignores part of the weights of preferences.
+
+        Parameters
+        ----------
+        preferences : Preferences
+            The weighted preferences between documents.
+        """
 
     # ---------------------------------------------------------------- common to all surrogates
 
     def targets(self, loss: Loss, labels: Any, queries: Queries) -> Any:
-        """Compute what `evaluate` takes as v from the labels, for the measure of a loss on scores.
+        """Compute the utilities v from the labels.
 
-        By default these are `Loss.training_targets`, of a loss that `Loss.resolve` returned.
-        ValueError is raised if the loss and the surrogate do not fit each other.
+        By default, these are the `Loss.training_targets` of the loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            A loss on scores, as returned by `Loss.resolve`.
+        labels : ndarray of shape (n_documents,) or Preferences
+            The labels.
+        queries : Queries
+            The partition of the rows into queries.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_documents,) or Preferences
+            The utilities. Preferences are returned unchanged if `takes_preferences`.
+
+        Raises
+        ------
+        ValueError
+            If the surrogate cannot be used with this loss or these labels.
         """
         if self.takes_preferences and isinstance(labels, Preferences):
             return labels
@@ -123,11 +161,17 @@ class Surrogate(BaseEstimator):
         return targets
 
     def check_loss(self, loss: Loss) -> None:
-        """Raise ValueError if the targets of the loss are means that the surrogate cannot use."""
+        """Raise ValueError if the loss averages utilities and the surrogate is not affine.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        """
         if loss.averages_targets and not self.affine:
             raise ValueError(
                 f"{type(self).__name__} is not an affine function of the utilities, whose "
-                f"mean {type(loss).__name__} computes. Use a surrogate that is affine, such as "
+                f"mean {type(loss).__name__} computes. Use an affine surrogate, such as "
                 "'softmax' or 'pairwise_logistic', or subset_size='all', which takes no mean."
             )
 
@@ -136,17 +180,39 @@ class Surrogate(BaseEstimator):
         return targets
 
     def resolve(self, targets: Any) -> Self:
-        """Return a copy of the surrogate, whose parameters that depend on data follow `targets`."""
+        """Return a copy of the surrogate with data-dependent parameters filled in.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_documents,) or Preferences
+            The utilities, see `targets`.
+
+        Returns
+        -------
+        surrogate : Surrogate
+            The copy.
+
+        Raises
+        ------
+        ValueError
+            As in `check`.
+        """
         self.check(targets)
         return clone(self._with_defaults(targets))
 
     def check(self, targets: Any) -> None:
-        """Raise ValueError unless the parameters are valid and the surrogate takes the targets."""
+        """Raise ValueError if a parameter is invalid or the surrogate does not accept the targets.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_documents,) or Preferences
+            The utilities, see `targets`.
+        """
         self._check_parameters()
         if isinstance(targets, Preferences):
             if not self.takes_preferences:
                 raise ValueError(
-                    f"{type(self).__name__} needs a utility of every document; it does not take "
+                    f"{type(self).__name__} needs a utility for every document; it does not take "
                     "preferences between documents."
                 )
             return
@@ -178,17 +244,17 @@ class Surrogate(BaseEstimator):
         queries : Queries
             The partition of the rows into queries.
         derivatives : {0, 1, 2}, default=2
-            How many derivatives are needed: none, the gradient, or also the diagonal of the
-            Hessian matrix.
+            0 computes only the value, 1 also the gradient, and 2 also the diagonal of the Hessian
+            matrix.
         n_jobs : int, default=None
-            How many threads share the pairs of documents. None means 1, or the number of a
-            `joblib.parallel_config`.
+            Number of threads that share the pairs of documents. None means 1, or the value of the
+            active `joblib.parallel_config`.
 
         Returns
         -------
         evaluation : Evaluation
-            Exponentials of margins are straight lines where they are above e^400. Others can be
-            infinite. No number is NaN.
+            The value and the derivatives that were requested. An exponential of a margin continues
+            as a straight line above e^400; other exponentials can be infinite. No entry is NaN.
 
         Raises
         ------
@@ -232,31 +298,81 @@ class Surrogate(BaseEstimator):
         )
 
     def _with_defaults(self, targets: Any) -> Self:
-        """Return a surrogate whose parameters that depend on data are set, itself if they are."""
+        """Return a surrogate with data-dependent parameters set, or itself if they are set."""
         return self
 
     def value(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
-        """Compute the value of each query, an array of shape (n_queries,); see `evaluate`."""
+        """Compute the value of each query.
+
+        Parameters
+        ----------
+        targets, scores, queries
+            As in `evaluate`.
+
+        Returns
+        -------
+        value : ndarray of shape (n_queries,)
+            The value of each query.
+        """
         return self.evaluate(targets, scores, queries, derivatives=0).value
 
     def gradient(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
-        """Compute the derivative by the score of each document; see `evaluate`."""
+        """Compute the derivative with respect to the score of each document.
+
+        Parameters
+        ----------
+        targets, scores, queries
+            As in `evaluate`.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_documents,)
+            The derivatives.
+        """
         gradient = self.evaluate(targets, scores, queries, derivatives=1).gradient
         assert gradient is not None
         return gradient
 
     def curvature(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
-        """Compute the second derivative by the score of each document; see `evaluate`."""
+        """Compute the second derivative with respect to the score of each document.
+
+        Parameters
+        ----------
+        targets, scores, queries
+            As in `evaluate`.
+
+        Returns
+        -------
+        curvature : ndarray of shape (n_documents,)
+            The diagonal of the Hessian matrix.
+        """
         curvature = self.evaluate(targets, scores, queries, derivatives=2).curvature
         assert curvature is not None
         return curvature
 
     def minimizer(self, expected: ArrayLike, queries: Queries) -> Floats | None:
-        """Return scores that minimise the expected value of each query, in closed form.
+        """Return the scores that minimise the expected value of each query, in closed form.
 
-        `expected` holds the expected utilities E[v] of the documents. None is returned if the
-        expected value depends on more than E[v], or if there is no closed form. A score is infinite
-        if the expected value decreases as it grows.
+        Parameters
+        ----------
+        expected : array-like of shape (n_documents,)
+            The expected utility E[v] of each document.
+        queries : Queries
+            The partition of the rows into queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,) or None
+            The minimising scores. A score is infinite if the expected value keeps decreasing as the
+            score grows. None if the expected value depends on more than E[v], or if there is no
+            closed form.
+
+        Examples
+        --------
+        >>> from sklearn_rankcal.queries import Queries
+        >>> from sklearn_rankcal.surrogates import PointwiseSquared
+        >>> PointwiseSquared().minimizer([0.5, 0.25], Queries.single(2)).tolist()
+        [0.5, 0.25]
         """
         u = _row_numbers(expected, "expected", queries)
         self.check(u)
@@ -267,11 +383,11 @@ class Surrogate(BaseEstimator):
 
 
 class ListwiseSurrogate(Surrogate):
-    """Base class of surrogates with the normalizations that listwise methods use.
+    """Base class of surrogates that offer the normalizations of listwise methods.
 
-    With ``normalization="loss"`` the utilities are those of the loss, as Ravikumar et al. (2011)
-    recommend. With ``"own"`` they are those that the method used when it was published, which is
-    not calibrated for NDCG (their proposition 7).
+    With ``normalization="loss"``, the utilities come from the loss, as Ravikumar et al. (2011)
+    recommend. With ``"own"``, they are the utilities of the method's original publication, and the
+    method is not calibrated for NDCG (their proposition 7).
     """
 
     normalization: str
@@ -304,12 +420,12 @@ class ListwiseSurrogate(Surrogate):
         return self._own_utilities(loss, labels, queries)
 
     def _own_utilities(self, loss: Loss, labels: Floats, queries: Queries) -> Floats:
-        """Compute the utilities of the method as it was published."""
+        """Compute the utilities as the method's original publication defines them."""
         raise NotImplementedError
 
 
 def gains(loss: Loss, labels: Floats) -> Floats:
-    """Return the gains of a loss, which nothing normalizes."""
+    """Return the gains of a loss, without any normalization."""
     if not isinstance(loss, GainLoss):
         raise ValueError(
             f"normalization='own' needs the gains of a document, but {type(loss).__name__} has "

@@ -1,6 +1,6 @@
-"""Comparison surrogates: sums over the pairs of documents that the labels prefer in one direction.
+"""Comparison surrogates: sums over the pairs of documents in which the labels prefer one.
 
-None of them is order preserving if it is averaged over labels that contradict each other.
+None of them is order preserving when averaged over contradictory labels.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ADVICE = "WeightedComparisons() uses them, and counts a tie as half a win for e
 class WeightedComparisons(Surrogate):
     """Comparisons: sum over preferred pairs of h(y_ij) phi(s_i - s_j - m(y_ij)).
 
-    If v is a utility of each document, y_ij = v_i - v_j for the pairs with v_i > v_j. If v is
-    `Preferences`, y_ij are their weights.
+    If v holds a utility for each document, y_ij = v_i - v_j for the pairs with v_i > v_j. If v is
+    `Preferences`, the y_ij are their weights.
 
     Parameters
     ----------
@@ -35,22 +35,22 @@ class WeightedComparisons(Surrogate):
             default="logistic"
         The function phi of the margin, as in `PairwiseMargin`.
     weight : {"difference", "binary"} or callable, default="difference"
-        The function h of y_ij > 0: y_ij itself, 1, or a function of an array of such numbers that
-        returns weights >= 0.
+        The function h of y_ij > 0: y_ij itself, the constant 1, or a function that maps an array of
+        such numbers to weights >= 0.
     required : {"difference", "binary"} or callable, default=None
-        The function m of y_ij > 0: the margin that a pair requires. None means 0.
+        The function m of y_ij > 0: the margin required of a pair. None means 0.
 
     Notes
     -----
-    With weights, this is equation (12) of Duchi et al. (2013), and with required margins equation
-    (13). Their theorems 2 and 3 show that neither is consistent.
+    With weights, this is equation (12) of Duchi et al. (2013); with required margins, it is
+    equation (13). Their theorems 2 and 3 show that neither is consistent.
 
-    With binary weights, it is known as RankSVM (hinges; Joachims, 2002), RankNet (logistic; Burges
-    et al., 2005) and RankBoost (exponential; Freund et al., 2003).
+    With binary weights, the surrogate is known as RankSVM (hinges; Joachims, 2002), RankNet
+    (logistic; Burges et al., 2005) and RankBoost (exponential; Freund et al., 2003).
 
-    The time is O(r^2) for a query of r documents with utilities, O(r log r) for exponential margins
-    with binary weights and for large queries with few different utilities, and linear in the number
-    of preferences.
+    With preferences, the time is linear in their number. With utilities, it is O(r^2) for a query
+    of r documents, or O(r log r) in two cases: exponential margins with binary weights, and large
+    queries with few distinct utilities.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class WeightedComparisons(Surrogate):
             check_choice(self.required, "required", FUNCTIONS)
 
     def warn_of_unused(self, preferences: Preferences) -> None:
-        """Warn if all pairs count alike, although the weights of the preferences differ."""
+        """Warn if all pairs count equally although the weights of the preferences differ."""
         weight = preferences.weight[preferences.weight > 0]
         counts_pairs = self.weight == "binary" and self.required is None
         if counts_pairs and len(weight) and (weight != weight[0]).any():
@@ -104,7 +104,7 @@ class WeightedComparisons(Surrogate):
             )
 
     def _pairs(self, preferences: Preferences) -> Preferences:
-        """Return the pairs that are added up."""
+        """Return the pairs in the sum."""
         return preferences
 
     def _evaluate(
@@ -131,9 +131,9 @@ class DifferenceGraph(WeightedComparisons):
 
     Notes
     -----
-    This is equation (23) of Duchi et al. (2013), consistent for pairwise disagreement if the
-    expected preferences are acyclic and y holds the expected preferences of the query: aggregate
-    the judgements of a query first, because the mean of the surrogate over single judgements is
+    This is equation (23) of Duchi et al. (2013). It is consistent for pairwise disagreement if the
+    expected preferences are acyclic and y holds the expected preferences of the query. Therefore
+    aggregate the judgements of a query first: the mean of the surrogate over single judgements is
     `WeightedComparisons`.
 
     Examples
@@ -162,7 +162,7 @@ class DifferenceGraph(WeightedComparisons):
         self.margin = margin
 
     def warn_of_unused(self, preferences: Preferences) -> None:
-        """Warn of pairs that have the same weight in both directions."""
+        """Warn about pairs with the same weight in both directions."""
         low = np.minimum(preferences.winner, preferences.loser)
         high = np.maximum(preferences.winner, preferences.loser)
         n_pairs = len(np.unique(low * preferences.n_rows + high))
@@ -180,7 +180,7 @@ class DifferenceGraph(WeightedComparisons):
         low, high = np.minimum(winner, loser), np.maximum(winner, loser)
         pairs, number = np.unique(low * n_rows + high, return_inverse=True)
         net = np.bincount(number, np.where(winner == low, weight, -weight), len(pairs))
-        # Sums of weights of both directions that are equal can differ by rounding.
+        # Treat sums of weights that differ only by rounding as equal.
         net[~exceeds(np.abs(net), 0.0, np.bincount(number, weight, len(pairs)))] = 0.0
         low, high = pairs // n_rows, pairs % n_rows
         forward = net > 0
@@ -201,7 +201,7 @@ def _add_pairs(
     weight: Function,
     required: Function | None,
 ) -> Evaluation:
-    """Add up the margins of given pairs, in time linear in their number."""
+    """Sum the margins of given pairs, in time linear in the number of pairs."""
     positive = preferences.weight > 0
     winner, loser = preferences.winner[positive], preferences.loser[positive]
     y = preferences.weight[positive]
@@ -222,14 +222,14 @@ def _add_pairs(
 
 
 def _rank_boost(v: Floats, s: Floats, queries: Queries) -> Evaluation:
-    """Add e^-(s_i - s_j) over the pairs with v_i > v_j, by sorting each query by v."""
+    """Sum e^-(s_i - s_j) over the pairs with v_i > v_j, by sorting each query by v."""
     order = queries.sort(v)
     won, lost = np.full(len(s), -np.inf), np.full(len(s), -np.inf)
     for inside, valid in queries.buckets():
         rows = order[inside]
         levels = np.where(valid, v[rows], -np.inf)
         score = np.where(valid, s[rows], -np.inf)
-        # Exponents of the sums of e^s over all documents from a place on, and of e^-s up to it.
+        # Logarithms of the sums of e^s over all documents from a place on, and of e^-s up to it.
         below = np.logaddexp.accumulate(score[:, ::-1], axis=1)[:, ::-1]
         above = np.logaddexp.accumulate(np.where(valid, -s[rows], -np.inf), axis=1)
         place = np.broadcast_to(np.arange(levels.shape[1]), levels.shape)

@@ -1,7 +1,7 @@
-"""Sums over the pairs of a large query that has few levels of utility, without forming the pairs.
+"""Sums over the pairs of a large query with few levels of utility, without forming the pairs.
 
 All documents of a level have the same weight for a document below the level. Sums over such pairs
-are taken from sorted scores, or are products of sums. `_pair_sums` has the other queries.
+are computed from sorted scores or as products of sums. `_pair_sums` handles all remaining queries.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from sklearn_rankcal.surrogates._margins import Margin
 from sklearn_rankcal.utils._typing import Floats
 
-#: In shorter queries, the pairs are added one by one.
+#: In shorter queries, pairs are summed one by one.
 SHORTEST = 1000
-#: Sums for a level take the time of this number of pairs for each document (measured).
+#: Time of the sums for one level, measured in pairs per document.
 _SORTED_COST = 100
-_NODE_COST = 10  # for each node of the integral of logistic margins, and document
+_NODE_COST = 10  # for each node of the integral of logistic margins and each document
 _LOOP_COST = 10_000  # for each node
-#: The step of the integral. The trapezoidal rule is then exact up to rounding, see `_logistic`.
+#: Step of the integral. The trapezoidal rule is then exact up to rounding; see `_logistic`.
 _STEP = 0.25
-#: The integrand is negligible below and above these, for a score of 0: e^-37 is the rounding of a
-#: double, and e^-e^3.7 is e^-40.
+#: Below and above these limits, the integrand for a score of 0 is negligible: e^-37 is the rounding
+#: error of a double, and e^-e^3.7 is e^-40.
 _LOWEST, _HIGHEST = 37.0, 3.7
-_DEPTH = 60.0  # a margin above it is counted as infinite: its value is below e^-60
-_WIDEST = 300.0  # scores that differ by less have finite products of exponentials
-#: The squares of larger scores cancel, or overflow, where their differences have all digits.
+_DEPTH = 60.0  # a larger margin is treated as infinite: its value is below e^-60
+_WIDEST = 300.0  # scores that differ by less than this have finite products of exponentials
+#: The squares of larger scores cancel or overflow, even where differences are exact.
 _LARGEST = 1e5
 
 
@@ -48,7 +48,7 @@ Function = Callable[[Floats], Floats] | None
 def has_level_sums(
     v: Floats, s: Floats, margin: Margin, weight: Function, required: Function
 ) -> bool:
-    """Return whether `level_sums` of a query is faster than a sum over its pairs."""
+    """Return whether `level_sums` of a query is faster than summing over its pairs."""
     if len(v) < SHORTEST:
         return False
     levels = np.zeros(1) if weight is None else np.unique(v)
@@ -73,9 +73,9 @@ def has_level_sums(
 def level_sums(
     v: Floats, s: Floats, margin: Margin, weight: Function, required: Function
 ) -> tuple[float, Floats, Floats]:
-    """Compute what `pair_sums` does for one query, in O(r log r) time for each level of v."""
+    """Compute the result of `pair_sums` for one query, in O(r log r) time for each level of v."""
     add = _SUMS[margin.name]
-    if weight is None:  # w_ij = v_i; the sum has i = j too, where the margin is 0
+    if weight is None:  # w_ij = v_i; the sum includes i = j, where the margin is 0
         all_pairs = add(s, s, v, np.ones(len(s)))
         at_zero, _, bend = margin.at(np.zeros(1))
         return (
@@ -102,11 +102,14 @@ def level_sums(
 def _logistic(x: Floats, y: Floats, a: Floats, b: Floats) -> Sides:
     """Integrate products of a function of x_i and a function of y_j.
 
-    With p = e^x and q = e^y, phi = log(1 + q / p) is the integral over all numbers u of
-    exp(-p e^u) (1 - exp(-q e^u)). -phi' = q / (p + q) is that of exp(-p e^u) q e^u exp(-q e^u), and
-    phi'' = p q / (p + q)^2 that of p e^u exp(-p e^u) q e^u exp(-q e^u). For a fixed u, the sum over
-    pairs is a product of two sums. No term is negative, so nothing cancels. The error of the
-    trapezoidal rule is of the order e^(-pi^2 / step), which is 1e-17.
+    With p = e^x and q = e^y, integrate over all real u:
+
+    - phi = log(1 + q / p) is the integral of exp(-p e^u) (1 - exp(-q e^u)).
+    - -phi' = q / (p + q) is the integral of exp(-p e^u) q e^u exp(-q e^u).
+    - phi'' = p q / (p + q)^2 is the integral of p e^u exp(-p e^u) q e^u exp(-q e^u).
+
+    For a fixed u, the sum over pairs is a product of two sums. No term is negative, so nothing
+    cancels. The error of the trapezoidal rule is of the order e^(-pi^2 / step) = 1e-17.
     """
     x_order, y_order = np.argsort(x), np.argsort(y)
     x, y, a, b = x[x_order], y[y_order], a[x_order], b[y_order]
@@ -114,8 +117,8 @@ def _logistic(x: Floats, y: Floats, a: Floats, b: Floats) -> Sides:
     value, x_slope, y_slope = 0.0, np.zeros(len(x)), np.zeros(len(y))
     x_bend, y_bend = np.zeros(len(x)), np.zeros(len(y))
     low, high = min(x[0], y[0]), max(x[-1], y[-1])
-    # A loop over about 160 numbers u, and 4 for each unit of the range of the scores. Each takes
-    # the documents with e^-60 < p e^u < 40. For lower scores, exp(-p e^u) is 1; for higher ones 0.
+    # Loop over about 160 values of u, plus 4 per unit of the range of the scores. Each iteration
+    # reads the documents with e^-60 < p e^u < 40. For lower scores, exp(-p e^u) is 1; for higher 0.
     for u in np.arange(-high - _LOWEST, -low + _HIGHEST, _STEP):
         first, last = np.searchsorted(x, [-_DEPTH - u, _HIGHEST - u])
         some = slice(first, last)
@@ -147,7 +150,7 @@ def _logistic(x: Floats, y: Floats, a: Floats, b: Floats) -> Sides:
 
 
 def _dot(one: Floats, other: Floats) -> float:
-    # `@` takes the threads of BLAS, which wait for each other for longer than the sum takes.
+    # `@` would use BLAS threads, which wait for each other longer than the sum takes.
     return float(np.einsum("i,i->", one, other))
 
 
@@ -161,18 +164,18 @@ def _exponential(x: Floats, y: Floats, a: Floats, b: Floats) -> Sides:
 def _powers(
     x: Floats, y: Floats, a: Floats, b: Floats, corner: float, power: int, closed: bool = False
 ) -> Sides:
-    """Add up a_i b_j times the power 1 or 2 of max(0, corner + y_j - x_i).
+    """Sum a_i b_j times the power 1 or 2 of max(0, corner + y_j - x_i).
 
-    `closed` determines whether the second derivative at the corner is that to the left of it.
+    `closed` determines whether the second derivative at the corner is the left-hand one.
     """
     y = y + corner
     up, down = np.argsort(y), np.argsort(-x)
-    # Compare before anything is subtracted: where x_i = y_j, rounding must not make a difference.
+    # Compare before subtracting: where x_i = y_j, rounding must not make a difference.
     above = np.searchsorted(y[up], x, side="left" if closed else "right")
     below = len(x) - np.searchsorted(x[down[::-1]], y, side="right" if closed else "left")
     center = float(y.mean())
     x, y = x - center, y - center
-    # For each x_i, the sums of b_j and b_j y_j over y_j > x_i; for each y_j, those over x_i < y_j.
+    # For each x_i, sum b_j and b_j y_j over y_j > x_i. For each y_j, sum over x_i < y_j.
     x_count, y_count = _sums_from(b[up], above), _sums_from(a[down], below)
     x_reach = _sums_from((b * y)[up], above) - x * x_count
     y_reach = y * y_count - _sums_from((a * x)[down], below)
@@ -193,7 +196,7 @@ def _sums_from(terms: Floats, place: np.ndarray) -> Floats:
 
 
 def _smooth_hinge(x: Floats, y: Floats, a: Floats, b: Floats) -> Sides:
-    # e^2 / 2 for e = 1 - d > 0, less (e - 1)^2 / 2 where e > 1, is e - 1/2 there.
+    # With e = 1 - d: e^2 / 2 for e > 0, minus (e - 1)^2 / 2 for e > 1, equals e - 1/2 for e > 1.
     near, far = _powers(x, y, a, b, 1.0, 2), _powers(x, y, a, b, 0.0, 2, closed=True)
     return Sides(
         (near.value - far.value) / 2,

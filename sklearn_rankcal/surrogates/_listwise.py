@@ -27,14 +27,14 @@ class Softmax(ListwiseSurrogate):
     Parameters
     ----------
     normalization : {"loss", "own"}, default="loss"
-        "loss" uses the utilities of the loss as they are: v need not sum to 1. "own" is ListNet
-        (Cao et al., 2007): v is the softmax of the labels, which is not calibrated for NDCG.
+        "loss" uses the utilities of the loss unchanged: v need not sum to 1. "own" is ListNet (Cao
+        et al., 2007): v is the softmax of the labels. It is not calibrated for NDCG.
 
     Notes
     -----
-    The minimiser is log E[v]. The constant of the regret bound is sqrt(2 sum_i E[v_i]): between
-    documents with utilities u and w in the wrong order, the least surrogate regret is that of equal
-    scores, at least (u - w)^2 / (2 (u + w)).
+    The minimiser is log E[v]. The constant of the regret bound is sqrt(2 sum_i E[v_i]). Proof step:
+    if documents with utilities u and w are in the wrong order, the surrogate regret is smallest for
+    equal scores, where it is at least (u - w)^2 / (2 (u + w)).
 
     References
     ----------
@@ -75,20 +75,20 @@ class Softmax(ListwiseSurrogate):
 
 
 class Cosine(ListwiseSurrogate):
-    """Cosine distance: (1 - <v, s> / ||s||) / 2, which is not convex.
+    """Cosine distance: (1 - <v, s> / ||s||) / 2. It is not convex.
 
     Parameters
     ----------
     normalization : {"loss", "own"}, default="loss"
         "loss" uses the utilities of the loss. "own" is RankCosine (Qin et al., 2008): v are the
-        gains divided by their Euclidean norm, which is not calibrated for NDCG.
+        gains divided by their Euclidean norm. It is not calibrated for NDCG.
 
     Notes
     -----
-    Every positive multiple of E[v] is a minimiser. At s = 0, where the value has no gradient,
-    -v / 2 is returned. The constant of the regret bound is sqrt(8 ||E[v]||): documents in the wrong
-    order shorten the projection of E[v] on s at least as much as if their utilities were replaced
-    by the mean of the two.
+    Every positive multiple of E[v] is a minimiser. At s = 0, where the gradient does not exist,
+    -v / 2 is returned. The constant of the regret bound is sqrt(8 ||E[v]||). Proof step: two
+    documents in the wrong order shorten the projection of E[v] on s at least as much as replacing
+    both of their utilities by the mean of the two.
 
     References
     ----------
@@ -110,7 +110,7 @@ class Cosine(ListwiseSurrogate):
     def _evaluate(
         self, v: Floats, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
     ) -> Evaluation:
-        # The largest score of each query is made 1, so that squares neither overflow nor vanish.
+        # Scale the largest score of each query to 1: squares then neither overflow nor vanish.
         unit = queries.repeat(queries.reduce(np.maximum, np.abs(s)))
         somewhere = unit > 0
         unit = np.where(somewhere, unit, 1.0)
@@ -132,7 +132,7 @@ class Cosine(ListwiseSurrogate):
         return expected.copy()
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(8 ||E[v]||), of which `largest` and `total` bound the norm."""
+        """Return sqrt(8 ||E[v]||), with a bound on the norm from `largest` and `total`."""
         norm = np.sqrt(n_documents) * largest
         if total is not None:
             norm = min(norm, np.sqrt(largest * total))
@@ -145,7 +145,7 @@ class Cosine(ListwiseSurrogate):
 
 
 class Bregman(PointwiseSurrogate):
-    """Bregman divergence B_psi(v || g(s)), added over documents, with an increasing link g.
+    """Bregman divergence B_psi(v || g(s)), summed over documents, with an increasing link g.
 
     B_psi(v || x) = psi(v) - psi(x) - psi'(x) (v - x). If all functions are None, psi(x) = x^2 and
     g(s) = s.
@@ -153,24 +153,24 @@ class Bregman(PointwiseSurrogate):
     Parameters
     ----------
     potential : callable, default=None
-        psi, a strictly convex function of an array of utilities, applied to each entry.
+        psi, a strictly convex function. It takes and returns an array, elementwise.
     potential_slope, potential_curvature : callable, default=None
-        The derivatives psi' and psi'', the second of which is positive.
+        The derivatives psi' and psi''. psi'' must be positive.
     link, link_slope : callable, default=None
-        g, which increases strictly from the scores onto the domain of psi, and its derivative.
+        g and its derivative. g must increase strictly and map the scores onto the domain of psi.
     strong_convexity : float, default=None
-        A positive number mu with psi''(x) >= mu for all x, if there is one. The constant of the
+        A positive number mu with psi''(x) >= mu for all x, if one exists. The constant of the
         regret bound is then 2 / sqrt(mu).
 
     Notes
     -----
-    The expected value is least where g(s) = E[v], whatever psi is (Calauzènes et al., 2013, section
-    3.1 and theorem 5.3). `convex` is False unless psi is None, since it is not known. The curvature
-    leaves out the term with v - g(s), so that it is never negative (Gauss and Newton).
+    For any psi, the expected value is minimised where g(s) = E[v] (Calauzènes et al., 2013, section
+    3.1 and theorem 5.3). `convex` is False unless psi is None, because convexity is not known. The
+    curvature omits the term with v - g(s), which keeps it non-negative (Gauss-Newton).
 
     Examples
     --------
-    The divergence of Itakura and Saito, with the link e^s:
+    The Itakura-Saito divergence with the link e^s:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.queries import Queries
@@ -180,7 +180,7 @@ class Bregman(PointwiseSurrogate):
     [0.0]
     """
 
-    takes_negative = True  # the domain of psi decides
+    takes_negative = True  # the domain of psi may include negative numbers
     theorem = (
         "order preserving (Ravikumar et al., 2011, theorem 6; Calauzènes et al., 2013, theorem "
         "5.3): the expected value is least where g(s) = E[v]"
@@ -232,7 +232,7 @@ class Bregman(PointwiseSurrogate):
         return value, bend * rate * (x - v), bend * np.square(rate)
 
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
-        # g(s) = E[v]; the inverse of a function of the user is unknown.
+        # The minimiser has g(s) = E[v], and the inverse of a user's g is unknown.
         return expected.copy() if self.potential is None else None
 
     def constant(
@@ -251,8 +251,15 @@ class GeneralizedKullbackLeibler(PointwiseSurrogate):
 
     Notes
     -----
-    It is the loss of Poisson regression. The minimiser is log E[v], and the constant of the regret
+    This is the loss of Poisson regression. The minimiser is log E[v]. The constant of the regret
     bound is 2 sqrt(max_i E[v_i]), by the argument of `Softmax`.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import GeneralizedKullbackLeibler
+    >>> GeneralizedKullbackLeibler().minimizer([1.0, 2.0], Queries.single(2)).round(3).tolist()
+    [0.0, 0.693]
     """
 
     theorem = (
@@ -273,8 +280,8 @@ class GeneralizedKullbackLeibler(PointwiseSurrogate):
         return float(2 * np.sqrt(largest))
 
 
-#: Value, first and second derivative of the penalties of `DuchiMackeyJordan`, and the inverse of
-#: the first derivative.
+#: The penalties of `DuchiMackeyJordan`: value, first and second derivative, and the inverse of the
+#: first derivative.
 _PENALTIES: dict[str, tuple[Function, Function, Function, Function]] = {
     "squared": (np.square, lambda z: 2 * z, lambda z: np.full(len(z), 2.0), lambda g: g / 2),
     "quartic": (
@@ -293,15 +300,16 @@ class DuchiMackeyJordan(PointwiseSurrogate):
     Parameters
     ----------
     penalty : {"squared", "quartic", "cosh"}, default="squared"
-        lambda(z): z^2, z^4 or cosh(z), which are strictly convex and grow faster than linearly.
+        The function lambda(z): z^2, z^4 or cosh(z). All are strictly convex and grow faster than
+        linearly.
     nu : float, default=0.5
-        The weight of the penalty, a positive number.
+        Weight of the penalty. Must be positive.
 
     Notes
     -----
-    With v_i = sum_j (y_ij - y_ji), as of ``loss="pd_by_scores"``, this is the surrogate of Duchi,
-    Mackey and Jordan (2010), in the notation of Ramaswamy et al. (2013), section 7.1. With
-    lambda(z) = z^2 and nu = 1/2 it is least squares on v up to a constant and a factor (their
+    With v_i = sum_j (y_ij - y_ji), which ``loss="pd_by_scores"`` computes, this is the surrogate of
+    Duchi, Mackey and Jordan (2010), in the notation of Ramaswamy et al. (2013), section 7.1. With
+    lambda(z) = z^2 and nu = 1/2, it is least squares on v up to a constant and a factor (their
     theorem 6). The minimiser solves nu lambda'(s_i) = E[v_i].
 
     References
@@ -342,6 +350,6 @@ class DuchiMackeyJordan(PointwiseSurrogate):
         self, n_documents: int, largest: float, total: float | None = None
     ) -> float | None:
         """Return 2 sqrt(2 nu) for the squared penalty, None for others."""
-        # nu s^2 - v s is (2 nu s - v)^2 / (4 nu) up to a constant, and the constant of the squared
+        # Up to a constant, nu s^2 - v s is (2 nu s - v)^2 / (4 nu). The constant of the squared
         # error is sqrt(2).
         return float(np.sqrt(8 * self.nu)) if self.penalty == "squared" else None

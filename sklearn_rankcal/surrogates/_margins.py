@@ -1,4 +1,4 @@
-"""Convex functions of a margin, by how much the score of the better document is larger."""
+"""Convex functions of a margin: the score of the better document minus the score of the worse."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sklearn_rankcal.utils._typing import Floats
 class Margin:
     """A function phi of the margin d, with its first two derivatives: phi(d) = f(end - d).
 
-    `code` is the number by which the compiled kernels know phi. f increases and is convex, and
-    ``f(x)`` returns it with its two derivatives. A hinge is 0 from the margin `end` on. At the
-    corner of "hinge", the slope of phi is that to the right of it, and the curvature is 0.
+    `code` identifies phi in the compiled kernels. f is increasing and convex, and ``f(x)`` returns
+    its value and two derivatives. A hinge is 0 for margins of at least `end`. At the corner of
+    "hinge", the slope of phi is the right-hand slope, and the curvature is 0.
     """
 
     name: str
@@ -39,7 +39,7 @@ def capped_exp(x: Floats) -> Floats:
 
 
 def straightened_exp(x: Floats) -> Floats:
-    """Compute e^x up to x = 400, and its tangent above, so that sums and products stay finite."""
+    """Compute e^x up to x = 400 and its tangent above, which keeps sums and products finite."""
     return capped_exp(x) * (1.0 + np.maximum(x - _LARGEST_EXPONENT, 0.0))
 
 
@@ -70,8 +70,8 @@ def _smooth_hinge(x: Floats) -> tuple[Floats, Floats, Floats]:
     return slope * (short - slope / 2), slope, ((x > 0) & (x < 1)).astype(np.float64)
 
 
-#: "logistic" is log(1 + e^-d), "exponential" e^-d (a straight line below d = -400), "hinge"
-#: max(0, 1 - d), "squared_hinge" its square, and "smooth_hinge" is x^2 / 2 for
+#: "logistic" is log(1 + e^-d). "exponential" is e^-d, continued as a straight line below d = -400.
+#: "hinge" is max(0, 1 - d), and "squared_hinge" is its square. "smooth_hinge" is x^2 / 2 for
 #: x = max(0, 1 - d) <= 1, and x - 1/2 above.
 MARGINS = {
     margin.name: margin

@@ -17,11 +17,11 @@ from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Function = str | Callable[[Floats], Floats]
-#: With fewer pairs, starting threads takes longer than adding the pairs.
+#: With fewer pairs, starting threads takes longer than summing the pairs.
 _PAIRS_PER_THREAD = 1 << 20
-#: About how long an ordered pair takes, in NumPy and in the compiled kernel.
+#: Approximate time per ordered pair, in seconds, in NumPy and in the compiled kernel.
 _SECONDS = {False: 1e-7, True: 6e-9}
-_LONG = 1.0  # seconds of one evaluation that the user is told of
+_LONG = 1.0  # warn if one evaluation takes longer than this number of seconds
 _N_TEMPORARIES = 8  # arrays of the size of a block of pairs that exist at the same time
 
 #: Functions of a difference of utilities, by name.
@@ -29,7 +29,7 @@ FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
     "binary": np.ones_like,
     "difference": np.positive,
 }
-_CODES: dict[Any, int] = {"binary": 1, "difference": 2}  # what the kernel calls them
+_CODES: dict[Any, int] = {"binary": 1, "difference": 2}  # their codes in the kernel
 
 
 def pair_sums(
@@ -44,19 +44,18 @@ def pair_sums(
 ) -> tuple[Floats, Floats, Floats]:
     """Compute sum_ij w_ij phi(s_i - s_j - h_ij) of each query, its gradient and its curvature.
 
-    `weight` is the function w of v_i - v_j for the pairs with v_i > v_j; other pairs have weight 0.
-    None means w_ij = v_i for all i and j with i != j. `required` is the function h of the same
+    `weight` is the function w of v_i - v_j for the pairs with v_i > v_j; all other pairs have
+    weight 0. If None, w_ij = v_i for all i != j. `required` is the function h of the same
     difference; None means 0. The rows of each query are contiguous.
 
-    A large query whose utilities have few levels takes O(r log r) time for each level, see
-    `level_sums`. Otherwise the time is O(r^2) for a query of r documents. The compiled kernel needs
-    O(r) memory, and its logistic margins one exponential for each document. NumPy needs the memory
-    of a block of pairs.
+    A large query with few levels of utility takes O(r log r) time per level (see `level_sums`). All
+    other queries of r documents take O(r^2) time. The compiled kernel needs O(r) memory and, for
+    logistic margins, one exponential per document. NumPy needs the memory of a block of pairs.
     """
     functions = function_of(weight), function_of(required)
     value, gradient, curvature = np.empty(queries.n_queries), np.empty_like(s), np.empty_like(s)
-    alone = np.ones(queries.n_queries, dtype=bool)  # whether pairs are added one at a time
-    for q in np.flatnonzero(queries.sizes >= SHORTEST):  # few, and each takes long
+    alone = np.ones(queries.n_queries, dtype=bool)  # whether pairs are summed one at a time
+    for q in np.flatnonzero(queries.sizes >= SHORTEST):  # a loop over few, slow queries
         rows = slice(*queries.offsets[q : q + 2])
         if has_level_sums(v[rows], s[rows], margin, *functions):
             value[q], gradient[rows], curvature[rows] = level_sums(
@@ -80,7 +79,7 @@ def _add_pairs(
     required: Function | None,
     n_jobs: int | None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Add up pairs one at a time, in the compiled kernel or in NumPy."""
+    """Sum pairs one at a time, in the compiled kernel or in NumPy."""
     largest, n_all = int(queries.sizes.max()), int(np.square(queries.sizes).sum())
     compiled = kernels.pair_sums is not None and not callable(weight) and not callable(required)
     seconds = n_all * _SECONDS[compiled] / effective_n_jobs(n_jobs)
@@ -116,7 +115,7 @@ def _add_pairs(
 
 
 def function_of(given: Function | None) -> Callable[[Floats], Floats] | None:
-    """Return a function that is given by name or as it is."""
+    """Return a function given by name or as a callable."""
     return FUNCTIONS[given] if isinstance(given, str) else given
 
 
@@ -143,7 +142,7 @@ def _numpy_sums(
         d = s[upper][:, :, None] - s[lower][:, None, :]
         if required is not None:
             d[pairs] -= required(difference[pairs])
-        # The margin of a pair that does not count can be infinite, and 0 times that is no number.
+        # The margin of an excluded pair can be infinite, and 0 times infinity is NaN.
         counted = w != 0
         terms, slope, bend = (_product(w, term, counted) for term in margin.at(d))
         np.add.at(value, query[upper[:, 0]], terms.sum(axis=(1, 2)))
@@ -155,7 +154,7 @@ def _numpy_sums(
 
 
 def _product(w: Floats, values: Floats, counted: Bools) -> Floats:
-    """Return the product where it is counted, and 0 elsewhere."""
+    """Return the product where `counted` is True, and 0 elsewhere."""
     return np.multiply(w, values, out=np.zeros(w.shape), where=counted)
 
 

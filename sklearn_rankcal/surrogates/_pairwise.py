@@ -1,4 +1,4 @@
-"""Pairwise surrogates: sums over pairs of documents, each with the weight of its utilities."""
+"""Pairwise surrogates: sums over pairs of documents, weighted by utilities."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class PairwiseSquared(Surrogate):
 
     Notes
     -----
-    This is r times the squared error of scores and utilities that are both centred in the query of
-    r documents. The minimiser is E[v], and the constant of the regret bound is sqrt(2 / r), where
-    Calauzènes et al. (2013), table 2, state 1.
+    For a query of r documents, this is r times the squared error between the scores and the
+    utilities, both centred in the query. The minimiser is E[v]. The constant of the regret bound is
+    sqrt(2 / r); Calauzènes et al. (2013), table 2, state 1.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class PairwiseSquared(Surrogate):
         return queries.center(expected)
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return sqrt(2 / r), which the regret attains."""
+        """Return sqrt(2 / r), which is attained."""
         return float(np.sqrt(2.0 / n_documents))
 
 
@@ -63,18 +63,21 @@ class PairwiseMargin(Surrogate):
     margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
             default="squared_hinge"
         The function phi of the margin d = s_i - s_j: log(1 + e^-d), e^-d, max(0, 1 - d), its
-        square, or a hinge whose corner is rounded off (half the square up to 1, then a line).
+        square, or a hinge with a rounded corner (half the square up to 1, then a line).
 
     Notes
     -----
-    This is the template of Zhang (2004, theorem 5), which Duchi et al. (2013), section 3.3, use for
-    NDCG and ERR: it is order preserving if phi decreases, is convex and differentiable, and
-    phi'(0) < 0. Other than in `WeightedComparisons`, every pair counts in both directions, each
-    with the utility of one document. The time is O(r^2) for a query of r documents, O(r log r) for
-    a large query, and O(r) with exponential margins, which are (sum_i v_i e^-s_i) (sum_j e^s_j) -
-    sum_i v_i. The minimiser is log E[v] for logistic margins, and half of it for exponential ones;
-    the constant of the regret bound is 2 sqrt(max_i E[v_i]) for both (Calauzènes et al., 2013,
-    table 2).
+    This is the template of Zhang (2004, theorem 5), used for NDCG and ERR by Duchi et al. (2013),
+    section 3.3. It is order preserving if phi is decreasing, convex and differentiable, with
+    phi'(0) < 0. Unlike in `WeightedComparisons`, every pair counts in both directions, each time
+    weighted by the utility of one document.
+
+    The minimiser is log E[v] for logistic margins, and half of it for exponential ones. The
+    constant of the regret bound is 2 sqrt(max_i E[v_i]) for both (Calauzènes et al., 2013, table
+    2).
+
+    The time for a query of r documents is O(r^2), or O(r log r) for a large query. It is O(r) for
+    exponential margins: their sum is (sum_i v_i e^-s_i) (sum_j e^s_j) - sum_i v_i.
 
     References
     ----------
@@ -100,7 +103,7 @@ class PairwiseMargin(Surrogate):
     @property
     def order_preserving(self) -> bool:  # type: ignore[override]
         self._check_parameters()
-        return self.margin != "hinge"  # it alone has a corner, where phi'(d) jumps
+        return self.margin != "hinge"  # the only margin with a corner, where phi' jumps
 
     @property
     def theorem(self) -> str:  # type: ignore[override]
@@ -134,15 +137,15 @@ class PairwiseMargin(Surrogate):
 
 
 def _exponential(v: Floats, s: Floats, queries: Queries) -> Evaluation:
-    """Evaluate exponential margins by logarithms of sums of exponentials.
+    """Evaluate exponential margins by log-sum-exp.
 
-    The terms of i = k and j = k cancel in the derivative by s_k.
+    The terms with i = k and with j = k cancel in the derivative by s_k.
     """
     with np.errstate(divide="ignore"):
         log_v = np.log(v)
     lost = queries.repeat(log_sum_exp(log_v - s, queries)) + s
     won = log_v - s + queries.repeat(log_sum_exp(s, queries))
-    # Each document also adds v_k for the pair with itself, which is not in the sum.
+    # Remove the pair of each document with itself, which adds v_k.
     rise, fall = capped_exp(lost), capped_exp(won)
     return Evaluation(
         np.maximum(queries.reduce(np.add, straightened_exp(won) - v), 0.0),

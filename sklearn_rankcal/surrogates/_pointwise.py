@@ -1,4 +1,4 @@
-"""Pointwise surrogates: sums over documents of a function of the document's utility and score."""
+"""Pointwise surrogates: sums over documents of a function of utility and score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn_rankcal.utils._typing import Floats
 
 
 class PointwiseSurrogate(Surrogate):
-    """Base class of sums over documents. A subclass implements `_terms`."""
+    """Base class of sums over documents. Subclasses implement `_terms`."""
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
         """Return value, first and second derivative of the term of each document."""
@@ -32,13 +32,20 @@ class PointwiseSurrogate(Surrogate):
 
 
 class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
-    """Squared error: psi(v, s) = sum_i (v_i - s_i)^2, which `CalibratedRanker` minimises.
+    """Squared error: psi(v, s) = sum_i (v_i - s_i)^2. `CalibratedRanker` minimises it.
 
     Parameters
     ----------
     normalization : {"loss", "own"}, default="loss"
         "loss" uses the utilities of the loss. "own" uses its gains without any normalization, as
         regression did before Ravikumar et al. (2011).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import PointwiseSquared
+    >>> PointwiseSquared().value([1.0, 0.0], [0.5, 0.5], Queries.single(2)).tolist()
+    [0.5]
     """
 
     takes_negative = True
@@ -63,25 +70,25 @@ class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
 
 
 def _smooth_hinge_minimizer(u: Floats, eta: float, t: float) -> Floats:
-    # The least of the expected value lies between 0 and t, and documents with utilities u and
-    # eta - u have scores s and t - s. With a utility of at most eta / 2, the upper hinge has
-    # slope 1 if s <= t - 1; otherwise both hinges are in their quadratic part.
+    # The minimiser s lies between 0 and t. By symmetry, utilities u and eta - u have minimisers s
+    # and t - s. For u <= eta / 2, the upper hinge has slope 1 if s <= t - 1; otherwise both hinges
+    # are in their quadratic part.
     low = np.minimum(u, eta - u)
     linear = low / (eta - low)
     score = np.where(linear <= t - 1.0, linear, t * low / eta)
-    if t > 2:  # every score from 1 to t - 1 is a minimiser of utility eta / 2
+    if t > 2:  # for a utility of eta / 2, every score from 1 to t - 1 is a minimiser
         score = np.where(exceeds(eta, 2 * low, eta), score, t / 2)
     return np.where(exceeds(2 * u, eta, eta), t - score, score)
 
 
-#: The scores with the least expected value, from the expected utilities, eta and t.
+#: The minimising scores, as functions of the expected utilities, eta and t.
 _MINIMIZERS: dict[str, Callable[[Floats, float, float], Floats]] = {
     "logistic": lambda u, eta, t: np.log(u) - np.log(eta - u),
     "exponential": lambda u, eta, t: (np.log(u) - np.log(eta - u)) / 2,
     "squared_hinge": lambda u, eta, t: t * u / eta,
     "smooth_hinge": _smooth_hinge_minimizer,
 }
-#: The constant of the regret bound, from eta and t.
+#: The constant of the regret bound, as a function of eta and t.
 _CONSTANTS: dict[str, Callable[[float, float], Any]] = {
     "logistic": lambda eta, t: np.sqrt(eta),
     "exponential": lambda eta, t: np.sqrt(eta),
@@ -91,10 +98,10 @@ _CONSTANTS: dict[str, Callable[[float, float], Any]] = {
 
 
 class PointwiseMargin(PointwiseSurrogate):
-    """Convex margins of documents: a document is relevant with weight v_i, or not with eta - v_i.
+    """Convex margins of documents, each relevant with weight v_i and irrelevant with eta - v_i.
 
-    For logistic and exponential margins, it is sum_i v_i phi(s_i) + (eta - v_i) phi(-s_i). Hinges
-    are 0 from t on and for negative scores: sum_i v_i h(t - s_i) + (eta - v_i) h(s_i).
+    For logistic and exponential margins, it is sum_i v_i phi(s_i) + (eta - v_i) phi(-s_i). For
+    hinges, it is sum_i v_i h(t - s_i) + (eta - v_i) h(s_i).
 
     Parameters
     ----------
@@ -102,20 +109,22 @@ class PointwiseMargin(PointwiseSurrogate):
         phi(d) is log(1 + e^-d) or e^-d. h(x) is max(0, x)^2 or, for ``"smooth_hinge"``, 0 for
         x <= 0, x^2 / 2 up to x = 1, and x - 1/2 above.
     eta : float, default=None
-        A number that no utility exceeds. It must be larger than every expected utility, or the best
-        score of logistic and exponential margins is infinite. None means twice the largest utility
-        of the data.
+        Upper bound on the utilities. It must be larger than every expected utility; otherwise the
+        best score of logistic and exponential margins is infinite. None means twice the largest
+        utility in the data.
     t : float, default=1.0
-        For hinges, the largest score that is worth something, a positive number.
+        For hinges, the score above which a relevant document has no loss. Must be positive.
 
     Notes
     -----
-    ``CalibratedRanker(LogisticRegression(), loss="ndcg")`` minimises logistic margins, and
-    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` the squared hinge, with the decision function
-    2 s / t - 1, both with the largest utility as eta (`models.DocumentModel`). The constants of the
-    regret bound (Calauzènes et al., 2013, table 2) are sqrt(eta), sqrt(eta), sqrt(2 eta) / t and
-    2 sqrt(eta) / min(t, 1). The paper's smooth hinge of width a is that with t = 1 / a, of s / a
-    and times a; for a above 2, the regret can exceed the constant 4 sqrt(eta / a) that it states.
+    ``CalibratedRanker(LogisticRegression(), loss="ndcg")`` minimises logistic margins.
+    ``CalibratedRanker(LinearSVC(), loss="ndcg")`` minimises the squared hinge, with the decision
+    function 2 s / t - 1. Both use the largest utility as eta (`models.DocumentModel`).
+
+    The constants of the regret bound, in the order of `margin`, are sqrt(eta), sqrt(eta),
+    sqrt(2 eta) / t and 2 sqrt(eta) / min(t, 1) (Calauzènes et al., 2013, table 2). The paper's
+    smooth hinge of width a is a times the smooth hinge with t = 1 / a, evaluated at s / a. For
+    a > 2, the regret can exceed the constant 4 sqrt(eta / a) stated there.
 
     Examples
     --------
@@ -145,7 +154,13 @@ class PointwiseMargin(PointwiseSurrogate):
             check_number(self.eta, "eta")
 
     def check(self, targets: Any) -> None:
-        """Check the parameters, and that 0 <= v <= eta; see `Surrogate.check`."""
+        """Check the parameters, and that 0 <= v <= eta.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_documents,) or Preferences
+            The utilities, see `Surrogate.targets`.
+        """
         super().check(targets)
         if self.eta is not None and targets.max() > self.eta:
             raise ValueError(
@@ -161,7 +176,7 @@ class PointwiseMargin(PointwiseSurrogate):
 
     @property
     def _eta(self) -> float:
-        assert self.eta is not None  # `_with_defaults` came before
+        assert self.eta is not None  # `_with_defaults` has set it
         return float(self.eta)
 
     def _terms(self, v: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
@@ -178,6 +193,6 @@ class PointwiseMargin(PointwiseSurrogate):
         return _MINIMIZERS[self.margin](expected, self._eta, self.t)
 
     def constant(self, n_documents: int, largest: float, total: float | None = None) -> float:
-        """Return the constant that the notes of the class state."""
+        """Return the constant stated in the Notes of the class."""
         eta = 2 * largest if self.eta is None else self.eta
         return float(_CONSTANTS[self.margin](eta, self.t))

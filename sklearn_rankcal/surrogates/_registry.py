@@ -1,4 +1,4 @@
-"""The registry of surrogates. A name comes in; a surrogate comes out."""
+"""The registry of surrogates, which makes a surrogate from its name."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sklearn_rankcal.surrogates._pairwise import PairwiseMargin, PairwiseSquared
 from sklearn_rankcal.surrogates._pointwise import PointwiseMargin, PointwiseSquared
 from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
-#: What makes a surrogate, by its name. Parameters that are set by position belong to the name;
-#: those that are set by keyword are defaults.
+#: How to make a surrogate from its name. Parameters bound by position belong to the name;
+#: parameters bound by keyword are defaults.
 SURROGATES: dict[str, Callable[..., Surrogate]] = {
     "pointwise_squared": PointwiseSquared,
     "pointwise_logistic": partial(PointwiseMargin, "logistic"),
@@ -47,7 +47,7 @@ SURROGATES: dict[str, Callable[..., Surrogate]] = {
     "rankboost": partial(WeightedComparisons, "exponential", "binary", None),
 }
 
-#: Names that others use, and the nearest name in `SURROGATES`.
+#: Common names of other packages, and the nearest name in `SURROGATES`.
 _OTHER_NAMES = {
     "cross_entropy": "softmax",
     "hinge": "ranksvm",
@@ -67,18 +67,19 @@ _OTHER_NAMES = {
 
 
 def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
-    """Make a surrogate from a name. A surrogate object is returned unchanged.
+    """Make a surrogate from a name, or return a surrogate object unchanged.
 
     Parameters
     ----------
     surrogate : str or Surrogate
         A key of `SURROGATES`, or an object.
     **parameters
-        Parameters of the surrogate, such as ``eta``, with a name only.
+        Parameters of the surrogate, such as ``eta``. Only allowed with a name.
 
     Returns
     -------
     surrogate : Surrogate
+        The surrogate.
 
     Raises
     ------
