@@ -21,7 +21,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._typing import Floats
 
-#: The libraries by name, the first installed one is the default, and the class of its regressor.
+#: The libraries in order of preference, with the class of the regressor of each.
 LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}
 
 _NO_COLUMNS = "(train_data->num_features()) > (0)"  # in an error of LightGBM
@@ -60,10 +60,10 @@ class BoostedModel(ContextTableModel):
     Parameters
     ----------
     surrogate : str or Surrogate, default="softmax"
-        A key of `surrogates.SURROGATES`, or an object.
+        A name in `surrogates.SURROGATES`, or an object.
     regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
-        The regressor, which is cloned; its objective is replaced by the surrogate. None and the
-        names of the libraries are described in `BoostedRanker`.
+        The regressor. It is cloned, and the surrogate replaces its objective. `BoostedRanker`
+        describes None and the names of the libraries.
     context : None, str or list of str, default=None
         As in `DocumentModel`.
 
@@ -72,12 +72,21 @@ class BoostedModel(ContextTableModel):
     regressor_ : LGBMRegressor or XGBRegressor
         The fitted regressor.
     surrogate_ : Surrogate
-        The surrogate, with parameters left to the data filled in.
+        The surrogate, with data-dependent parameters filled in.
     start_ : float
-        The constant score at which boosting starts. `predict` adds it
-        to what the regressor predicts.
+        The constant score at which boosting starts. `predict` adds it to the prediction of the
+        regressor.
     context_ : dict of str to list
         As in `DocumentModel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import BoostedModel
+    >>> from sklearn_rankcal.queries import Queries
+    >>> X, targets, queries = np.arange(100.0)[:, None], np.arange(100.0), Queries.single(100)
+    >>> model = BoostedModel("pairwise_squared").fit(X, targets, queries)  # doctest: +SKIP
+    >>> scores = model.predict(X, queries)  # doctest: +SKIP
     """
 
     stops_early = True
@@ -105,14 +114,17 @@ class BoostedModel(ContextTableModel):
         Returns
         -------
         self : BoostedModel
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If the surrogate does not take the targets, if the regressor has an objective of its
-            own, or if `context` is given for a table without columns that it describes.
-        TypeError, ImportError
-            If the regressor is not one of LightGBM or XGBoost, or if the library is not installed.
+            If the surrogate does not accept the targets, if the regressor has its own objective,
+            or if `context` is given for a table without suitable columns.
+        TypeError
+            If the regressor is not one of LightGBM or XGBoost.
+        ImportError
+            If the library is not installed.
         """
         surrogate = get_surrogate(self.surrogate)
         X, targets, queries = training.X, training.targets, training.queries
@@ -136,7 +148,7 @@ class BoostedModel(ContextTableModel):
         self.match_parameters(regressor, X)
         regressor.set_params(objective=objective)
         try:
-            # The objective holds the targets. The library only counts the labels that it receives.
+            # The objective holds the targets. The library only needs the number of labels.
             labels = np.zeros(queries.n_rows)
             regressor = self._fit_to_table(
                 regressor, table, labels, {}, validation, self._as_scores
@@ -144,19 +156,19 @@ class BoostedModel(ContextTableModel):
         except Exception as error:
             if _NO_COLUMNS not in str(error):
                 raise
-            # LightGBM leaves out columns that it cannot split. If none remains, it takes an
-            # objective by name only, and predicts the same number for all rows.
+            # LightGBM drops columns that it cannot split. If no column is left, it only accepts an
+            # objective by name, and predicts the same number for all rows.
             regressor = clone(regressor).set_params(objective=given)
             regressor.fit(table, np.zeros(queries.n_rows))
             if validation is not None:
                 validation.record(np.zeros(validation.held_out.queries.n_rows))
-        # Fitted regressors keep their objective, which must not keep the data.
+        # A fitted regressor keeps its objective: remove the data from it.
         objective.derivatives = None
         self.regressor_ = regressor.set_params(objective=given)
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document, as `DocumentModel.predict`."""
+        """Predict the score of each document, like `DocumentModel.predict`."""
         return self._predict_blocks(
             X, queries, lambda table: self._as_scores(self.regressor_.predict(table))
         )
@@ -166,13 +178,13 @@ class BoostedModel(ContextTableModel):
         return scores + self.start_
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
-        # LightGBM takes sparse matrices, but not sparse arrays.
+        # LightGBM accepts sparse matrices, but not sparse arrays.
         return super()._table(sparse.csr_matrix(X) if sparse.issparse(X) else X, queries)
 
 
 @dataclass
 class _HeldDerivatives:
-    """An objective of both libraries that can let go of its data."""
+    """An objective for both libraries that can release its data."""
 
     derivatives: Derivatives | None
 
@@ -184,8 +196,8 @@ class _HeldDerivatives:
 def check_boosted_regressor(regressor: Any) -> str:
     """Return the library of a regressor, "lightgbm" or "xgboost".
 
-    Any other regressor is a TypeError, and one with an objective of its own, which the surrogate
-    would replace, a ValueError.
+    Raises TypeError for any other regressor, and ValueError if the regressor has its own objective,
+    which the surrogate would replace.
     """
     library = ""
     for kind in type(regressor).__mro__:

@@ -34,42 +34,43 @@ from sklearn_rankcal.utils._typing import Floats
 class BoostedRanker(QueryRanker):
     """Rank the documents of each query by trees of LightGBM or XGBoost that minimise a surrogate.
 
-    The ranker computes the utilities of the documents from the labels, grows trees on the gradients
-    and curvatures of the surrogate, and sorts documents by the scores of the trees. If the
-    surrogate is order preserving, the scores that minimise its expected value sort documents by
-    their expected utilities, which is the best ranking for the loss. A `CalibratedRanker` with a
-    boosted regressor does the same for the squared error.
+    The ranker computes utilities from the labels, grows trees on the gradients and curvatures of
+    the surrogate, and sorts documents by the scores of the trees. If the surrogate is order
+    preserving, minimising its expected value sorts the documents by their expected utilities
+    [1]_. This is the best ranking for the loss. With the squared error as surrogate, a
+    `CalibratedRanker` with a boosted regressor does the same.
 
     Parameters
     ----------
     surrogate : str or Surrogate, default="softmax"
-        What is minimised: a key of `surrogates.SURROGATES` or an object, such as
+        What to minimise: a name in `surrogates.SURROGATES`, or an object such as
         ``PointwiseMargin(eta=2.0)``. :ref:`bench-boosted` compares them.
     loss : str or Loss, default="ndcg"
-        The loss, whose utilities the surrogate is a function of. On validation queries, training
-        stops when neither its measure nor the surrogate improves. It must be a loss on scores, as
-        ``"ndcg@10"``, ``"dcg"``, ``"map_by_scores"``, ``"err"`` or ``"pd_by_scores"``.
+        The loss that defines the utilities. Must be a loss on scores, such as ``"ndcg@10"``,
+        ``"dcg"``, ``"map_by_scores"``, ``"err"`` or ``"pd_by_scores"``. With validation queries,
+        training stops when neither its measure nor the surrogate improves on them.
     regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
-        The regressor, not fitted; the surrogate takes the place of its objective. The names of
-        libraries stand for 100 trees (with validation queries at most 1,000) of learning rate 0.05
-        with ``reg_lambda=10``, which have 7 leaves up to 10,000 rows, 15 up to 100,000 and 31
-        above. None means LightGBM if it is installed, otherwise XGBoost.
+        An unfitted regressor; the surrogate replaces its objective. A name means 100 trees (at most
+        1,000 with validation queries) with learning rate 0.05 and ``reg_lambda=10``. A tree has 7
+        leaves up to 10,000 rows, 15 up to 100,000 and 31 above. None means LightGBM if it is
+        installed, otherwise XGBoost.
     context, group_column, validation_queries, n_iter_no_change, random_state, verbose
-        As in `CalibratedRanker`. :ref:`column-parameters` says what monotone constraints promise.
+        As in `CalibratedRanker`. :ref:`column-parameters` explains the effect of monotone
+        constraints.
 
     Attributes
     ----------
     model_ : BoostedModel
         The fitted model; ``model_.regressor_`` is the fitted regressor.
     surrogate_ : Surrogate
-        The surrogate, with parameters left to the data filled in.
+        The surrogate, with data-dependent parameters filled in.
     calibrated_over_ : str
-        The distributions of the labels over which the surrogate is calibrated for the loss. If the
-        surrogate is not order preserving, it says so, with the theorem.
+        The distributions of the labels for which the surrogate is calibrated for the loss. If the
+        surrogate is not order preserving, the text says so and cites the theorem.
     loss_, decoder_, grouped_, n_queries_, n_queries_dropped_, n_features_in_, feature_names_in_
         As in `CalibratedRanker`.
     n_iter_, validation_scores_, validation_queries_
-        As in `CalibratedRanker`, if there were validation queries.
+        As in `CalibratedRanker`. Only set if there were validation queries.
 
     See Also
     --------
@@ -78,14 +79,14 @@ class BoostedRanker(QueryRanker):
 
     Notes
     -----
-    Missing values, categories of pandas, monotone constraints and sampling are those of the
-    library. A sparse X stays sparse, and then has no context columns. Gradients and curvatures are
-    scaled to a mean curvature of 1 at the start, so that ``reg_lambda`` and ``min_child_weight``
-    count documents for every surrogate.
+    The library handles missing values, pandas categories, monotone constraints and sampling. A
+    sparse X stays sparse, and then gets no context columns. Gradients and curvatures are scaled to
+    a mean curvature of 1 at the start: ``reg_lambda`` and ``min_child_weight`` count documents for
+    every surrogate.
 
-    Gradients take O(r) or O(r log r) time for a query of r documents with pointwise surrogates,
-    softmax, cosine, pairwise squared and pairwise exponential, and O(r^2) with the others, where
-    queries of thousands of documents with few grades take O(r log r) too.
+    Computing gradients for a query of r documents takes O(r) or O(r log r) time with pointwise
+    surrogates, softmax, cosine, pairwise squared and pairwise exponential. The remaining surrogates
+    take O(r^2), or O(r log r) for queries with thousands of documents and few grades.
 
     References
     ----------
@@ -162,15 +163,20 @@ class BoostedRanker(QueryRanker):
         groups_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> Self:
-        """Grow the trees.
+        """Grow the trees on the labels.
 
         Parameters
         ----------
-        X, y, groups
-            As in `CalibratedRanker`.
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Relevance grade of each document, larger is better, or the array returned by
+            `relevance_labels` or `preference_labels`.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, in any order. If None, all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
-            Non-negative weight of each row. The weight of a query is the mean of the weights of its
-            rows, and only ratios of weights count. A row of weight 0 is left out.
+            Non-negative weight of each row. The weight of a query is the mean weight of its rows.
+            Only the ratios of weights matter. Rows of weight 0 are left out.
         X_val, y_val, groups_val, sample_weight_val
             Validation queries, as in `CalibratedRanker`.
 
@@ -182,8 +188,8 @@ class BoostedRanker(QueryRanker):
         Raises
         ------
         ValueError
-            If data are not as described, if the loss or the surrogate does not take the labels, or
-            if the regressor has an objective of its own.
+            If the data are not as described, if the loss or the surrogate does not accept the
+            labels, or if the regressor has its own objective.
         TypeError
             If the regressor is not one of LightGBM or XGBoost.
         ImportError
@@ -212,8 +218,8 @@ class BoostedRanker(QueryRanker):
         return self
 
     def _steady_value(self, known: Training) -> Callable[[Floats], float]:
-        """Return minus the mean of the surrogate, as a function of scores."""
-        # the parameters of `surrogate_` that follow the training labels would refuse larger ones
+        """Return minus the mean of the surrogate as a function of scores."""
+        # eta of `surrogate_` follows the training labels and would reject larger utilities
         unresolved, queries = get_surrogate(self.surrogate), known.queries
         utilities = unresolved.targets(self.loss_, known.labels, queries)
         surrogate = self.surrogate_

@@ -1,6 +1,6 @@
 """Gradients and curvatures of a surrogate, on the scale that boosting libraries expect.
 
-Objectives and metrics of the libraries keep what they computed once for each data set.
+Objectives and metrics of the libraries cache what they computed for each data set.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import all_of, counted
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-# A curvature is at least this share of the mean curvature of its query at the start.
+# Minimum curvature, as a fraction of the mean curvature of the query at the start.
 _LEAST_CURVATURE = 0.01
-# Gradients and curvatures are at most this, where the mean curvature is 1. Libraries store them as
+# Maximum of gradients and curvatures, where the mean curvature is 1. Libraries store them as
 # float32, and the square of the sum over 10^7 rows, 1e38, stays finite.
 _LARGEST = 1e12
-_LARGEST_START = 50.0  # a constant score at which no exponential overflows
+_LARGEST_START = 50.0  # maximum constant score; its exponential does not overflow
 _N_KEPT = 4  # data sets; a metric is called for the training set and some validation sets in turn
 
 
 class Derivatives:
     """Gradients and curvatures of a surrogate for the documents of one data set.
 
-    Both are multiplied by a number for which the mean curvature is 1 at the start, as for half the
-    squared error: the defaults of the libraries then mean the same for every surrogate and unit. A
-    curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is 0,
-    as for the hinge, it is at least the mean absolute gradient of the query, so that steps have a
-    length of about 1. `weight` (n_queries,) is larger than 0. Boosting starts at the constant score
-    `start` that minimises the surrogate: 0 if none does, and 1 for surrogates of the direction of
-    the scores, which have no derivatives at 0.
+    Both are scaled to a mean curvature of 1 at the start, as for half the squared error. The
+    defaults of the libraries then mean the same for every surrogate and unit.
+
+    A curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is
+    0, as for the hinge, it is at least the mean absolute gradient of the query, which gives steps
+    of a length of about 1. `weight` (n_queries,) must be positive.
+
+    Boosting starts at the constant score `start` that minimises the surrogate. It is 0 if no
+    constant minimises it, and 1 for scale-invariant surrogates, which have no derivatives at 0.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Derivatives:
         return gradient, curvature
 
     def __call__(self, scores: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Compute gradient and curvature where predictions are relative to `start`."""
+        """Compute gradient and curvature at predictions relative to `start`."""
         gradient, curvature = self._evaluate(np.asarray(scores, dtype=np.float64))
         gradient = np.clip(gradient * self._factor, -_LARGEST, _LARGEST)
         curvature = np.clip(curvature * self._factor, self._least, _LARGEST)
@@ -73,8 +75,8 @@ class Derivatives:
 def _constant_score(surrogate: Surrogate, targets: Any, mass: Floats) -> float:
     """Return the score that minimises the surrogate if all documents have the same score.
 
-    Gradients that are sums over documents are affine in the utility, so that it is that of a single
-    document with the mean utility.
+    A gradient that is a sum over documents is affine in the utility. The best score is therefore
+    the one of a single document with the mean utility.
     """
     if surrogate.scale_invariant:
         return 1.0
@@ -99,7 +101,7 @@ def _constant_score(surrogate: Surrogate, targets: Any, mass: Floats) -> float:
 
 
 class KeepingFunction:
-    """Base class of objectives and metrics, which keep what they made of the last few data sets.
+    """Base class of objectives and metrics, with a cache for the last few data sets.
 
     Data sets are compared by their entries. Copies and pickles do not contain data.
     """
@@ -107,14 +109,14 @@ class KeepingFunction:
     _entries: tuple[tuple[tuple[Any, ...], Any], ...] = ()
 
     def __init__(self, groups: ArrayLike | None = None) -> None:
-        #: The query of each row of the one data set, for a library that does not pass queries.
+        #: The query of each row of the only data set, if the library does not pass queries.
         self._codes = None if groups is None else Queries.from_groups(groups).codes
 
     def _prepare(self, *arrays: Any) -> Any:
         raise NotImplementedError
 
     def _kept(self, *arrays: Any) -> Any:
-        """Return what `_prepare` returns, which is called if the arrays are new."""
+        """Return the result of `_prepare`, which is called only for new arrays."""
         entries = self._entries  # threads may share this object
         for known, value in entries:
             if all(map(np.array_equal, known, arrays)):
@@ -135,14 +137,14 @@ class LibraryObjective(KeepingFunction):
         self, surrogate: str | Surrogate, loss: str | Loss, groups: ArrayLike | None = None
     ) -> None:
         super().__init__(groups)
-        get_surrogate(surrogate), get_loss(loss)  # unknown names are errors
+        get_surrogate(surrogate), get_loss(loss)  # raise an error for unknown names
         self.surrogate = surrogate
         self.loss = loss
 
     def _prepare(
         self, labels: NDArray[Any], query_codes: Ints, weight: NDArray[Any] | None
     ) -> tuple[Derivatives, Any]:
-        """Return the derivatives, and the rows to which they apply: None if they are all rows."""
+        """Return the derivatives and the rows they apply to, where None means all rows."""
         queries = Queries.from_groups(query_codes, len(labels))
         labels = labels.astype(np.float64)
         loss = get_loss(self.loss).resolve(labels)
@@ -182,13 +184,13 @@ class LibraryObjective(KeepingFunction):
 
 
 class LibraryMetric(KeepingFunction):
-    """Base class of the metrics of a library: the mean that `score` of a ranker reports."""
+    """Base class of the metrics of a library, equal to the mean reported by `score` of a ranker."""
 
     def __init__(self, loss: str | Loss, groups: ArrayLike | None = None) -> None:
         super().__init__(groups)
         self.loss = loss
         self.greater_is_better = get_loss(loss).greater_is_better
-        # XGBoost reads the name of a function
+        # XGBoost reads the name of a function.
         self.__name__ = loss if isinstance(loss, str) else type(loss).__name__.lower()
 
     def _prepare(
@@ -215,7 +217,7 @@ class LibraryMetric(KeepingFunction):
 
 
 def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats | None:
-    """Return one weight for each query, from one for each row or one for each query."""
+    """Return one weight for each query, given one weight per row or one per query."""
     if weight is None or len(weight) == 0:
         return None
     if len(weight) == queries.n_rows:
@@ -229,7 +231,7 @@ def weight_of_queries(weight: NDArray[Any] | None, queries: Queries) -> Floats |
 
 
 def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> Ints:
-    """Return the number of the query of each row, from the numbers of rows of the queries."""
+    """Return the query number of each row, given the number of rows of each query."""
     if sizes is None or not np.size(sizes):
         raise ValueError(
             "There are no query sizes. Use LGBMRanker, whose fit takes group=<sizes of the "

@@ -39,22 +39,22 @@ def lightgbm_objective(
 ) -> _LightGBMObjective:
     """Make an objective for ``LGBMRanker(objective=...)`` that minimises a surrogate.
 
-    `BoostedRanker` does the same as an estimator of this package, with context columns and ids.
+    `BoostedRanker` wraps this in an estimator, with context columns and query ids.
 
     Parameters
     ----------
     surrogate : str or Surrogate, default="softmax"
-        A key of `surrogates.SURROGATES`, or an object.
+        A name in `surrogates.SURROGATES`, or an object.
     loss : str or Loss, default="ndcg"
-        The loss, whose utilities the surrogate is a function of.
+        The loss that defines the utilities, such as ``"ndcg@10"`` or ``"map_by_scores"``.
 
     Returns
     -------
     objective : callable
         ``objective(y_true, y_pred, weight, group)`` returns the gradient and the curvature, two
-        arrays of shape (n_documents,). The weight of a query is the mean of the weights of its
-        rows. Copies and pickles contain no data. ValueError is raised for wrong query sizes, or if
-        the surrogate does not take the labels.
+        arrays of shape (n_documents,). The weight of a query is the mean weight of its rows. The
+        function raises ValueError for wrong query sizes, or if the surrogate does not accept the
+        labels. Copies and pickles contain no data.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def lightgbm_objective(
 
     Notes
     -----
-    Gradients and curvatures are multiplied by a number for which the mean curvature is 1 at the
-    start, so that ``min_child_weight`` and ``reg_lambda`` mean what they mean for regression.
-    Predicted scores are relative to the best constant score. LightGBM's own metric NDCG refuses
-    labels other than whole numbers up to 30: pass ``metric="None"`` then.
+    Gradients and curvatures are scaled to a mean curvature of 1 at the start. This gives
+    ``min_child_weight`` and ``reg_lambda`` the same meaning as in regression. Predicted scores are
+    relative to the best constant score. LightGBM's own NDCG metric only accepts whole numbers up to
+    30 as labels; for other labels, pass ``metric="None"``.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def lightgbm_objective(
     >>> validation["eval_metric"] = lightgbm_metric("ndcg@10")  # doctest: +SKIP
     >>> ranker.fit(X, y, group=sizes, **validation)  # doctest: +SKIP
 
-    Two documents of one query, the first of which is relevant:
+    One query with a relevant and an irrelevant document:
 
     >>> import numpy as np
     >>> gradient, curvature = objective(np.array([1, 0]), np.zeros(2), None, np.array([2]))
@@ -91,8 +91,8 @@ def lightgbm_objective(
 def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
     """Make a metric for ``LGBMRanker.fit(eval_metric=...)``: the mean of the measure of a loss.
 
-    Without ``metric="None"``, `LGBMRanker` also computes its own NDCG, and early stopping takes the
-    first metric that stops improving.
+    Pass ``metric="None"`` to the ranker. Otherwise `LGBMRanker` also computes its own NDCG, and
+    early stopping follows whichever metric stops improving first.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
     Returns
     -------
     metric : callable
-        ``metric(y_true, y_pred, weight, group)`` returns the name, the value and whether larger is
-        better. Ties and weights count as in the metric functions.
+        ``metric(y_true, y_pred, weight, group)`` returns the name, the value, and whether larger is
+        better. Ties and weights are treated like in the metric functions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Objectives and metrics of XGBoost, which knows labels and scores; the queries are bound."""
+"""Objectives and metrics of XGBoost, which passes labels and scores but no queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _codes_of(function: KeepingFunction, n_rows: int, matrix: Any) -> Ints:
 
 
 def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
-    """Return labels, scores, weights and the `DMatrix`, if there is one.
+    """Return labels, scores, weights and the `DMatrix` (None if there is none).
 
     `xgboost.train` passes (scores, matrix), and estimators pass (labels, scores).
     """
@@ -74,22 +74,26 @@ def xgboost_objective(
 ) -> _XGBoostObjective:
     """Make an objective for `xgboost.train` and ``XGBRegressor(objective=...)``.
 
-    `XGBRanker` does not take functions. `BoostedRanker` with ``regressor="xgboost"`` is a ranker.
+    `XGBRanker` does not accept functions as objectives. `BoostedRanker` with
+    ``regressor="xgboost"`` wraps it in a ranker.
 
     Parameters
     ----------
-    surrogate, loss
-        As in `lightgbm_objective`.
+    surrogate : str or Surrogate, default="softmax"
+        A name in `surrogates.SURROGATES`, or an object.
+    loss : str or Loss, default="ndcg"
+        The loss that defines the utilities.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each training row, in any order. None takes the queries from
-        ``DMatrix(..., qid=...)``, which only `xgboost.train` passes on.
+        Query id of each training row, in any order. If None, read the queries from
+        ``DMatrix(..., qid=...)``, which works only with `xgboost.train`.
 
     Returns
     -------
     objective : callable
-        ``objective(y_true, y_pred, sample_weight=None)``, or ``objective(y_pred, matrix)`` with a
-        `DMatrix`, returns the gradient and the curvature, as `lightgbm_objective` describes them.
-        Weights are those of queries, or of rows. Pass ``base_score=0`` to XGBoost.
+        ``objective(y_true, y_pred, sample_weight=None)`` or, with a `DMatrix`,
+        ``objective(y_pred, matrix)``. It returns the gradient and the curvature, like
+        `lightgbm_objective`. There may be one weight per query or one per row. Pass
+        ``base_score=0`` to XGBoost.
 
     Examples
     --------
@@ -108,21 +112,21 @@ def xgboost_objective(
 def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -> _XGBoostMetric:
     """Make a metric for `xgboost.train` and ``XGBRegressor(eval_metric=...)``.
 
-    XGBoost minimises unknown metrics. For early stopping pass
-    ``xgboost.callback.EarlyStopping(rounds=50, maximize=True)`` as a callback.
+    XGBoost minimises unknown metrics. For early stopping, pass the callback
+    ``xgboost.callback.EarlyStopping(rounds=50, maximize=True)``.
 
     Parameters
     ----------
     loss : str or Loss, default="ndcg"
-        The loss, as in `lightgbm_metric`.
+        The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row of the one validation set, or None as in `xgboost_objective`.
+        Query id of each row of the only validation set. None as in `xgboost_objective`.
 
     Returns
     -------
     metric : callable
         ``metric(y_true, y_pred, sample_weight=None)`` returns the mean over queries of the measure
-        of the loss; ``metric(y_pred, matrix)`` with a `DMatrix` returns its name and this mean.
+        of the loss. With a `DMatrix`, ``metric(y_pred, matrix)`` returns its name and this mean.
 
     Examples
     --------

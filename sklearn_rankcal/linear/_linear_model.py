@@ -34,13 +34,8 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 SOLVERS = {"lbfgs": 1000, "sgd": 10}
 
 
-<<<<<<< HEAD
 class LinearModel(Model):
-    """Scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
-=======
-class LinearModel(BaseEstimator):
     """Fit scores X w + b that minimise a surrogate of the targets, with an L2 penalty on w.
->>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
 
     The objective is the sum over queries of w_q psi(v_q, X_q w + b), plus alpha / 2 ||w||^2. Here
     psi is the surrogate, v_q are the targets of query q, and w_q is the mean weight of its rows.
@@ -123,22 +118,10 @@ class LinearModel(BaseEstimator):
 
         Parameters
         ----------
-<<<<<<< HEAD
         training : Training
-            X, which can be sparse, has finite numbers. The targets are an array, Preferences or
-            RedrawnTargets: what `Surrogate.targets` returned, or others that the surrogate takes.
-            Of `RedrawnTargets`, ``solver="sgd"`` draws new ones for each step.
-=======
-        X : {array-like, sparse matrix} of shape (n_documents, n_features)
-            Feature values, all finite.
-        targets : ndarray of shape (n_documents,), Preferences or RedrawnTargets
-            The output of `Surrogate.targets`, or other targets accepted by the surrogate. With
-            `RedrawnTargets`, ``solver="sgd"`` draws new targets for each step.
-        queries : Queries
-            The query of each row.
-        sample_weight : ndarray of shape (n_documents,), default=None
-            Positive weight of each row.
->>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
+            X, which can be sparse, contains finite numbers. The targets are an array, Preferences
+            or RedrawnTargets: the output of `Surrogate.targets`, or other targets accepted by the
+            surrogate. With `RedrawnTargets`, ``solver="sgd"`` draws new targets for each step.
 
         Returns
         -------
@@ -155,18 +138,12 @@ class LinearModel(BaseEstimator):
         _SOLVE[self.solver](self, data, surrogate, self._last_fit(data))
         return self
 
-<<<<<<< HEAD
     def partial_fit(self, training: Training) -> Self:
-        """Make one pass of the stochastic gradient method over some queries."""
-=======
-    def partial_fit(
-        self, X: Any, targets: Any, queries: Queries, sample_weight: Floats | None = None
-    ) -> Self:
         """Make one pass of the stochastic gradient method over some queries.
 
         Parameters
         ----------
-        X, targets, queries, sample_weight
+        training : Training
             As in `fit`.
 
         Returns
@@ -179,7 +156,6 @@ class LinearModel(BaseEstimator):
         ValueError
             As in `fit`, or if `solver` is not ``"sgd"``.
         """
->>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
         if self.solver != "sgd":
             raise ValueError(f"partial_fit needs solver='sgd'; got {self.solver!r}.")
         surrogate, data = self._read(training)
@@ -195,15 +171,8 @@ class LinearModel(BaseEstimator):
                 f"{len(state.coordinates.squares)}."
             )
         else:
-<<<<<<< HEAD
             # Parameters that depend on data, such as eta, are those of the first call.
             state.surrogate.check(_values(training.targets))
-=======
-            # Data-dependent parameters, such as eta, are kept from the first call.
-            state.surrogate.check(
-                targets.values if isinstance(targets, RedrawnTargets) else targets
-            )
->>>>>>> 70babab (Rewrite the docstrings and comments of linear rankers in plain English)
         self._pass(state, data, order)
         self._keep_state(state)
         return self
