@@ -1,6 +1,6 @@
-"""Ranking of data that do not fit in memory, or that are on several machines, with Dask.
+"""Ranking of data that do not fit in memory or are spread over several machines, with Dask.
 
-`DaskCalibratedRanker` takes dask data frames and arrays. It needs
+`DaskCalibratedRanker` accepts dask data frames and arrays. Install it with
 ``pip install "sklearn_rankcal[dask]"``.
 """
 

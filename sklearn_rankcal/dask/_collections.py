@@ -1,7 +1,7 @@
-"""Dask collections of documents: whether they fit together, and the checked rows of partitions.
+"""Check that dask collections of documents match, and read the rows of their partitions.
 
-Nothing here moves a row. Every query must have all of its rows in one partition, as
-`group_queries` makes them, so that each partition is read and computed without the others.
+Nothing here moves rows. All rows of a query must be in one partition (see `group_queries`).
+Partitions can then be read and computed independently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sklearn_rankcal.utils._row_hashes import hash_values
 
 @dataclass(frozen=True)
 class Table:
-    """What X is: `meta` is X without rows, and `group_column` its column of query ids, if any."""
+    """The type of X: `meta` is X without rows, `group_column` its column of query ids or None."""
 
     meta: Any
     group_column: str | None = None
@@ -40,13 +40,13 @@ class Table:
         return isinstance(self.meta, np.ndarray)
 
     def features(self, X: Any) -> Any:
-        """Return the columns of X without that of the query ids."""
+        """Return the columns of X without the query ids."""
         if self.is_array:
             return X
         return X[[name for name in self.meta.columns if name != self.group_column]]
 
     def check(self, X: Any, number: int) -> None:
-        """Raise an error if X, of partition `number`, is not what all partitions are."""
+        """Raise an error if partition `number` of X does not have the type of X."""
         if self.is_array:
             if not isinstance(X, np.ndarray):
                 raise TypeError(f"Block {number} of X is of type {type(X).__name__}. {_DENSE}")
@@ -62,16 +62,16 @@ class Table:
 
 
 _DENSE = (
-    "Only dense blocks are taken: X.map_blocks(lambda block: block.toarray()) makes them dense."
+    "Only dense blocks are supported. X.map_blocks(lambda block: block.toarray()) makes them dense."
 )
 
 
 class Rows(NamedTuple):
     """The checked rows of a partition.
 
-    `given` has X, unless it was not read, and the query ids under the name ``groups``, unless X
-    contains them: what the methods of `CalibratedRanker` take. `numbers` has the labels, weights,
-    scores or positions by the user's names of them.
+    `given` holds arguments for the methods of `CalibratedRanker`: X, unless it was not read, and
+    ``groups``, unless X contains the query ids. `numbers` maps the user's names to the labels,
+    weights, scores or positions.
     """
 
     given: dict[str, Any]
@@ -80,18 +80,18 @@ class Rows(NamedTuple):
 
     @property
     def query_weight(self) -> NDArray[np.float64]:
-        """The weight of each query: the mean of those of its rows, or 1 if there are none."""
+        """The weight of each query: the mean weight of its rows, or 1 without weights."""
         weight = self.numbers.get("sample_weight")
         return np.ones(self.queries.n_queries) if weight is None else self.queries.mean(weight)
 
 
 class Collections:
-    """Dask collections with the same partitions, which are read by `map`.
+    """Dask collections with the same partitions, to be read by `map`.
 
-    `parts` and `dtypes` have the delayed partitions and the dtype of each collection by the user's
-    name of it, and `table` says what X is, if there is one. `chunks` are the numbers of rows, or
-    None if they are not known. `whole` is what `check_whole` returns, as a delayed object, as soon
-    as the query ids have been compared.
+    `parts` and `dtypes` map the user's name of each collection to its delayed partitions and its
+    dtype. `table` is the type of X, or None if there is no X. `chunks` are the numbers of rows, or
+    None if unknown. `whole` is the delayed result of `check_whole`; it is None until the query ids
+    have been compared.
     """
 
     def __init__(self, table: Table | None = None, chunks: tuple[int, ...] | None = None) -> None:
@@ -107,7 +107,7 @@ class Collections:
         return len(next(iter(self.parts.values())))
 
     def add(self, name: str, values: Any, check: Callable[[Any], Any] | None = None) -> None:
-        """Add query ids, or numbers of rows with their check, that have the same partitions."""
+        """Add query ids, or row values with a function that checks them, in the same partitions."""
         if isinstance(values, dd.DataFrame) and len(values.columns) == 1:
             values = values[values.columns[0]]
         if not isinstance(values, dd.Series | da.Array):
@@ -143,9 +143,10 @@ class Collections:
     def map(
         self, function: Callable[..., Any], *more: Any, table: bool = True, empty: Any = None
     ) -> list[Any]:
-        """Return delayed ``function(rows, *more)`` for each partition; `more` are as in `for_each`.
+        """Return delayed ``function(rows, *more)`` for each partition.
 
-        A partition without rows has the value `empty`. If `table` is False, X is not read.
+        `more` are as in `for_each`. A partition without rows gives `empty`. If `table` is False, X
+        is not read.
         """
         column = None if self.table is None else self.table.group_column
         unread = "X" if not table else "groups" if column is not None else None
@@ -165,7 +166,7 @@ class Collections:
         return for_each(call, range(self.n_partitions), repeat(self.whole), *parts, *more)
 
     def check_queries(self) -> None:
-        """Let no partition be read before the ids of all of them say that queries are whole."""
+        """Make every read wait until the ids show that no query is in two partitions."""
         ids = self.map(ids_of, table=False)
         self.whole = in_one_layer(delayed(check_whole)(ids))
 
@@ -173,12 +174,12 @@ class Collections:
 def _read_rows(
     number: int, parts: dict[str, Any], checks: dict[str, Callable[[Any], Any]], table: Any
 ) -> Rows | None:
-    """Check the parts of partition `number`; the result is None if it has no rows."""
+    """Check the parts of partition `number`; return None if it has no rows."""
     given: dict[str, Any] = {name: parts[name] for name in ("X", "groups") if name in parts}
     if "X" in given:
         table.check(given["X"], number)
     first = next(iter(parts))
-    # the ids that are read without X are a column of X
+    # ids that are read without X come from a column of X
     shown = "X" if first == "groups" and table is not None else first
     n_rows, index = len(parts[first]), getattr(parts[first], "index", None)
     for name, values in parts.items():
@@ -206,19 +207,19 @@ def _read_rows(
 
 
 def ids_of(rows: Any) -> NDArray[Any] | None:
-    """Return the query ids of a partition, each once, or None if it has no rows."""
+    """Return the unique query ids of a partition, or None if it has no rows."""
     return None if rows is None else rows.queries.ids
 
 
 def check_whole(ids: list[Any]) -> list[int | None]:
-    """Raise an error if a query is in two partitions, given the ids of each, each once, or None.
+    """Raise an error if a query is in two partitions, given the unique ids of each or None.
 
     Returns
     -------
     fingerprints : list
-        A number for each partition, by which its ids are known again. Partitions are compared by
-        their query ids alone, which are cheap to read. If X was joined with another collection,
-        dask can move its rows when it computes X, but not when it computes the ids.
+        A number that identifies the ids of each partition. The check above reads only the query
+        ids, which is cheap. However, if X was joined with another collection, dask can move rows
+        when it computes X but not when it computes the ids. The fingerprints reveal this.
     """
     parts = {number: pd.Series(part) for number, part in enumerate(ids) if part is not None}
     every = pd.concat(parts.values(), ignore_index=True) if parts else pd.Series([])
@@ -239,7 +240,7 @@ def _fingerprint(ids: NDArray[Any]) -> int:
 
 
 _OTHER_QUERIES = (
-    "A partition of X has other queries than its query ids say, because X was joined with a "
+    "The queries in a partition of X differ from its query ids, because X was joined with a "
     "collection that dask aligns by the index. Pass X.persist()."
 )
 
@@ -248,16 +249,16 @@ _OTHER_QUERIES = (
 
 
 def partitions_of(collection: Any) -> list[Any]:
-    """Return the partitions of a data frame or series, as many as it says that it has.
+    """Return the partitions of a data frame or series, as many as its `npartitions`.
 
-    The default of `to_delayed` merges partitions of a parquet data set of which few columns are
-    read, so that those of X and of a column of X would differ.
+    By default, `to_delayed` merges the partitions of a parquet data set if only a few columns are
+    read. The partitions of X and of one column of X would then differ.
     """
     return list(collection.simplify().to_delayed(optimize_graph=False))
 
 
 def read_weight(values: Any) -> NDArray[np.float64]:
-    """Check the weights of a partition, which can all be 0."""
+    """Check the weights of a partition. All of them may be 0."""
     weight = read_numbers(values, "sample_weight")
     if weight.any():
         check_weight(weight, len(weight))
@@ -265,7 +266,7 @@ def read_weight(values: Any) -> NDArray[np.float64]:
 
 
 def read_collections(X: Any, group_column: str | None, groups: Any = None) -> Collections:
-    """Check X and the query ids, without computing anything."""
+    """Check X and the query ids without computing anything."""
     if isinstance(X, dd.DataFrame):
         data = _read_frame(X, group_column)
     elif isinstance(X, da.Array):
@@ -273,7 +274,7 @@ def read_collections(X: Any, group_column: str | None, groups: Any = None) -> Co
     else:
         raise TypeError(
             f"X must be a dask data frame or a dask array; got {type(X).__name__}. Make one, for "
-            "example by dask.dataframe.from_pandas, or use CalibratedRanker for data in memory."
+            "example with dask.dataframe.from_pandas, or use CalibratedRanker for data in memory."
         )
     if group_column is None and groups is None:
         raise ValueError(
@@ -283,7 +284,7 @@ def read_collections(X: Any, group_column: str | None, groups: Any = None) -> Co
     if groups is not None:
         if group_column is not None:
             raise ValueError(
-                f"The query ids are in the column {group_column!r} already (group_column). Leave "
+                f"The query ids are already in the column {group_column!r} (group_column). Leave "
                 "out groups."
             )
         data.add("groups", groups)
@@ -291,7 +292,7 @@ def read_collections(X: Any, group_column: str | None, groups: Any = None) -> Co
 
 
 def add_labels(data: Collections, y: Any, sample_weight: Any) -> None:
-    """Add the relevance of rows and their weights, if any."""
+    """Add the labels of the rows, and the weights if there are any."""
     data.add("y", y, check_relevance)
     if sample_weight is not None:
         data.add("sample_weight", sample_weight, read_weight)
@@ -317,13 +318,13 @@ def _read_frame(X: Any, group_column: str | None) -> Collections:
     for name in features:
         if isinstance(meta[name].dtype, pd.CategoricalDtype) and not X[name].cat.known:
             raise ValueError(
-                f"The categories of column {name!r} are not known, so that their codes can "
-                "differ between partitions. Pass X.categorize() or encode the column."
+                f"The categories of column {name!r} are not known, and their codes can differ "
+                "between partitions. Pass X.categorize() or encode the column."
             )
     data = Collections(Table(meta, group_column))
     data.parts["X"] = partitions_of(X)
     if group_column is not None:
-        # of the same partitions, so that only this column has to be read
+        # take the ids from the same partitions: only this column is read
         data.add("groups", X[group_column])
     return data
 
@@ -342,7 +343,7 @@ def _read_array(X: Any, group_column: str | None) -> Collections:
             "X.astype(float), or encode its columns."
         )
     check_array(np.zeros((1, *X.shape[1:]), X.dtype))
-    if X.dtype == object:  # as CalibratedRanker does
+    if X.dtype == object:  # like CalibratedRanker
         X = X.astype(np.float64)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})

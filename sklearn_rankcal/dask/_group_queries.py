@@ -1,4 +1,4 @@
-"""`group_queries`: move the rows of a data frame until every query is in a single partition."""
+"""`group_queries`: move the rows of a data frame until each query is in a single partition."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sklearn_rankcal.dask._workers import for_each
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_values
 
-#: Columns that are moved with those of the user: a hash of the query id, by which dask chooses the
-#: partition, the index, and the number of the row, (partition) * 2^36 + (place in the partition).
+#: Columns that are moved along with the user's: a hash of the query id, by which dask chooses the
+#: partition; the index; and the row number, (partition) * 2^36 + (place in the partition).
 _HASH, _INDEX, _ROW = "hash", "index", "row"
 _PARTITION_BITS = 36
 
@@ -28,30 +28,31 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     frame : dask data frame
         One row per query-document pair, in any partitions.
     group_column : str
-        Name of the column that contains the query ids: numbers, times or text.
+        Name of the column of query ids, which can be numbers, times or text.
     npartitions : int, default=None
-        Number of partitions of the result; None keeps the number of `frame`.
+        Number of partitions of the result. None keeps the number of partitions of `frame`.
 
     Returns
     -------
     grouped : dask data frame
-        The rows of `frame` with their columns and their index. Every query is in a single
-        partition, in which the rows keep their order. Its divisions are not known.
+        The rows of `frame` with their columns and index. Each query is in a single partition, with
+        its rows in the original order. The divisions are unknown.
 
     Raises
     ------
     TypeError
         If `frame` is not a dask data frame.
     ValueError
-        If there is no such column, if a query id is missing, or if the categories of a column are
-        not known or differ between partitions.
+            If `group_column` is not a column, if a query id is missing, or if the categories of a
+            column are unknown or differ between partitions.
 
     Notes
     -----
-    The rows move every time that the result is computed. So persist it, or write a file for each
-    partition by ``grouped.to_parquet(folder, write_index=False)``, which
-    ``dask.dataframe.read_parquet(folder, split_row_groups=False)`` reads without cutting a query.
-    Rows of arrays need a data frame first: ``dask.dataframe.from_dask_array(X, columns=names)``.
+    The rows move every time the result is computed. To move them once, persist the result or save
+    it with ``grouped.to_parquet(folder, write_index=False)``. This writes one file per partition,
+    and ``dask.dataframe.read_parquet(folder, split_row_groups=False)`` reads it back without
+    splitting a query. Convert arrays to a data frame first:
+    ``dask.dataframe.from_dask_array(X, columns=names)``.
 
     Examples
     --------
@@ -91,10 +92,10 @@ def _number_rows(rows: Rows, number: int, columns: pd.DataFrame) -> pd.DataFrame
 
 
 def _numbered(part: pd.DataFrame, hashes: Any, number: int, columns: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a partition with the columns that are needed to move them.
+    """Return the rows of a partition with the extra columns needed to move them.
 
-    Only text can name the columns of a frame whose rows are moved between workers. `columns` is a
-    frame without rows; partitions can have other dtypes than it, for example whole numbers.
+    Columns are renamed to text, because dask can only move frames with text names between workers.
+    `columns` is a frame without rows; the dtypes of a partition can differ from it.
     """
     rows, index = (number << _PARTITION_BITS) + np.arange(len(part)), part.index.array
     part = part.astype(columns.dtypes).reset_index(drop=True)
@@ -103,7 +104,7 @@ def _numbered(part: pd.DataFrame, hashes: Any, number: int, columns: pd.DataFram
 
 
 def _in_order(moved: pd.DataFrame, columns: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows in the order of the collection, with the columns and index of the user."""
+    """Return the rows in their original order, with the user's columns and index."""
     moved = moved.sort_values(_ROW)
     index = pd.Index(moved[_INDEX], name=columns.index.name)
     moved = moved.drop(columns=[_HASH, _INDEX, _ROW])

@@ -1,4 +1,4 @@
-"""How a model is fitted to training data in partitions."""
+"""Functions that fit a model to training data in partitions."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ from sklearn_rankcal.utils._features import numeric_table
 _TAKEN = (
     "Ridge or LinearRegression of scikit-learn, which are fitted in closed form; a regressor with "
     "partial_fit, such as SGDRegressor; lightgbm.DaskLGBMRegressor, "
-    "xgboost.dask.DaskXGBRegressor, or a regressor of dask_ml or cuml.dask; and for loss='pd' and "
-    "'map' PairwiseRidge or BilinearPairs of sklearn_rankcal.models"
+    "xgboost.dask.DaskXGBRegressor, or a regressor of dask_ml or cuml.dask; or, for loss='pd' and "
+    "'map', PairwiseRidge or BilinearPairs of sklearn_rankcal.models"
 )
 
 
 def takes_collections(regressor: Any) -> bool:
-    """Return whether the `fit` of the regressor takes dask collections."""
+    """Return whether the `fit` method of the regressor accepts dask collections."""
     if isinstance(regressor, Pipeline):
         return all(takes_collections(step) for _, step in regressor.steps)
     return is_from(regressor, "lightgbm.dask", "xgboost.dask", "dask_ml.", "cuml.dask")
 
 
 def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
-    """Raise an error if no function of this module fits the regressor."""
+    """Raise an error if no function of this module can fit the regressor."""
     name = type(regressor).__name__
     predicted = getattr(regressor, "space", SCORES)
     if predicted != space:
         remedy = (
-            " Pass PairwiseRidge() or BilinearPairs(), or one of the losses 'pd_by_scores' and "
+            " Pass PairwiseRidge() or BilinearPairs(), or use loss='pd_by_scores' or "
             "'map_by_scores', which need scores."
         )
         raise ValueError(
@@ -90,7 +90,7 @@ def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
 
 
 def check_columns(table: pd.DataFrame | NDArray[Any], regressor: Any) -> None:
-    """Raise an error if a column contains text or times, unless a library of dask decides."""
+    """Raise an error for columns of text or times, unless a dask library checks them itself."""
     if isinstance(table, np.ndarray) or takes_collections(regressor):
         return
     found = {name: dtype for name, dtype in table.dtypes.items() if _is_text_or_time(dtype)}
@@ -112,16 +112,16 @@ def _is_text_or_time(dtype: Any) -> bool:
 
 
 def fit_closed_form(plan: TrainingPlan, data: Collections, model: Any) -> Any:
-    """Fit a model with the steps `sums` and `solve` by adding the sums of partitions."""
+    """Fit a model that has `sums` and `solve` by adding up the sums of the partitions."""
     return model.solve(add_up(plan.map(model.sums, data)))
 
 
 def fit_bilinear_pairs(
     plan: TrainingPlan, data: Collections, model: BilinearPairs, n_queries: int
 ) -> BilinearPairs:
-    """Fit `BilinearPairs` in two passes: the features, and the sums over pairs of features."""
+    """Fit `BilinearPairs` in two passes: first the features, then the sums over their pairs."""
     n_folds = model.n_folds(n_queries)
-    # Pass 1: the spread of the columns, and the keys that assign queries to folds.
+    # Pass 1: the spread of the columns, and the hashes that assign queries to folds.
     spread = plan.map(model.spread, data)
     total, keys = dask.compute(delayed_sum(spread), _query_keys(plan, data, FIRST_COLUMNS))
     model.set_features(total)
@@ -129,13 +129,13 @@ def fit_bilinear_pairs(
         keys = dask.compute(_query_keys(plan, data, None))[0]
     ends = np.cumsum([len(part) for part in keys])
     folds = np.split(folds_of_keys(np.concatenate(keys), n_folds), ends[:-1])
-    # Pass 2
+    # Pass 2: the sums over pairs of features.
     sums = partial(model.sums, n_folds=n_folds)
     return model.solve(add_up(plan.map(sums, data, folds)))
 
 
 def _query_keys(plan: TrainingPlan, data: Collections, n_columns: int | None) -> list[Any]:
-    """Return the hashes of the contents of queries, by their first columns or by all (None)."""
+    """Hash the contents of each query, from its first `n_columns` columns or all (None)."""
 
     def hashes(training: Training) -> NDArray[np.uint64]:
         queries = training.queries
@@ -151,7 +151,7 @@ def _query_keys(plan: TrainingPlan, data: Collections, n_columns: int | None) ->
 def fit_partially(
     plan: TrainingPlan, data: Collections, model: DocumentModel, n_passes: int
 ) -> DocumentModel:
-    """Call `partial_fit` with one partition after another, `n_passes` times."""
+    """Call `partial_fit` on one partition after another, `n_passes` times."""
 
     def learn(state: tuple[Any, Any], table: Any, targets: Any, slopes: Any, weight: Any) -> Any:
         regressor, total = state
@@ -164,7 +164,7 @@ def fit_partially(
 
 
 def _read(model: DocumentModel, training: Training) -> Any:
-    """Return what `DocumentModel.read` does, and the weights of the rows."""
+    """Return the result of `DocumentModel.read` and the weights of the rows."""
     return *model.read(training), training.weight
 
 
@@ -179,13 +179,12 @@ def fit_linear_model(
 def _learn_in_turn(parts: list[Any], first: Any, learn: Callable[..., Any], n_passes: int) -> Any:
     """Return ``learn(... learn(learn(first, *parts[0]), *parts[1]) ..., *parts[-1])``.
 
-    All parts are learned `n_passes` times. The workers compute one batch of parts, one part for
-    each thread, while the batch before it is learned, so that no more than two batches are in
-    memory.
+    All parts are learned `n_passes` times. A batch has one part per thread. The workers compute
+    the next batch while the current one is learned, which keeps at most two batches in memory.
     """
 
     def learned(state: Any, part: Any) -> Any:
-        # A task that runs twice, because a worker was lost, must not change what it was given.
+        # A task may run again after a worker is lost: it must not modify its arguments.
         return state if part is None else learn(copy.deepcopy(state), *part)
 
     size, call = n_threads(), delayed(learned, pure=False)
@@ -195,7 +194,7 @@ def _learn_in_turn(parts: list[Any], first: Any, learn: Callable[..., Any], n_pa
         model = delayed(state)
         for part in ready:
             model = call(model, part)
-        ready = dask.persist(*batch)  # distributed does not wait for it
+        ready = dask.persist(*batch)  # with distributed, this does not wait for the result
         state = dask.compute(model)[0]
     return state
 
@@ -203,21 +202,21 @@ def _learn_in_turn(parts: list[Any], first: Any, learn: Callable[..., Any], n_pa
 # ---------------------------------------------------------------- regressors of dask
 
 _SLOPES = "sklearn_rankcal slopes"  # an attribute of the frames
-#: The columns that the frames have besides those of the table.
+#: Columns of the frames in addition to the columns of the table.
 _TARGETS, _WEIGHTS = "sklearn_rankcal targets", "sklearn_rankcal weights"
 
 
 def fit_collection(
     plan: TrainingPlan, data: Collections, model: DocumentModel, regressor: Any
 ) -> DocumentModel:
-    """Fit a regressor of dask to the tables of all partitions, and keep one for one machine.
+    """Fit a dask regressor to the tables of all partitions, and return it for one machine.
 
-    The workers hold the tables while it is fitted.
+    The workers keep the tables in memory during the fit.
     """
     regressor = wait_less_long(clone(regressor))
     with refuse_lost_workers(regressor):
         parts = dask.persist(*plan.map(partial(_table_frame, model), data))
-        # LightGBM fails on a worker without rows
+        # LightGBM fails on a worker without rows.
         has_rows = dask.compute(for_each(lambda part: part is not None, parts))[0]
         parts = list(compress(parts, has_rows))
         slopes = add_up(for_each(lambda part: part.attrs.get(_SLOPES), parts))
@@ -227,7 +226,7 @@ def fit_collection(
         weights = [] if plan.weight_unit is None else [frame[_WEIGHTS]]
         collections = [frame[columns], frame[_TARGETS], *weights]
         if plan.table.is_array or is_from(regressor, "dask_ml."):
-            # dask_ml refuses data frames, and partitions of unknown length
+            # dask_ml rejects data frames, and partitions of unknown length.
             collections = [each.to_dask_array(lengths=True) for each in collections]
         table, targets, *weights = collections
         regressor.fit(table, targets, **({"sample_weight": weights[0]} if weights else {}))
@@ -235,7 +234,7 @@ def fit_collection(
 
 
 def _table_frame(model: DocumentModel, training: Training) -> pd.DataFrame:
-    """Return the table of a partition with its targets and weights in one frame."""
+    """Return one frame with the table of a partition, its targets and its weights."""
     table, targets, slopes, weight = _read(model, training)
     joined = pd.DataFrame(table) if isinstance(table, np.ndarray) else table
     joined = joined.rename(columns=str).reset_index(drop=True).assign(**{_TARGETS: targets})
@@ -257,7 +256,7 @@ def on_one_machine(regressor: Any) -> Any:
 
 
 def unfitted_on_one_machine(regressor: Any) -> Any:
-    """Return the regressor for one machine with the same parameters."""
+    """Return the equivalent unfitted regressor for one machine, with the same parameters."""
     for root, name in {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}.items():
         if is_from(regressor, f"{root}.dask"):
             parameters = regressor.get_params()

@@ -62,36 +62,44 @@ def evaluate_rankings(
 ) -> Any:
     """Compute several metrics of one ranking in dask collections.
 
-    The values are those of `metrics.evaluate_rankings` up to rounding, whatever the partitions are.
+    The result equals `metrics.evaluate_rankings` up to rounding, for any partitioning.
 
     Parameters
     ----------
-    y_true, y_score, ranks, sample_weight : dask series or array of shape (n_documents,)
-        As in `metrics.evaluate_rankings`. Pass either `y_score` or `ranks`, such as what
-        `DaskCalibratedRanker.predict` returns.
+    y_true : dask series or array of shape (n_documents,)
+        Relevance grade of each document, larger is better.
+    y_score : dask series or array of shape (n_documents,), default=None
+        Score of each document, larger is better.
+    ranks : dask series or array of shape (n_documents,), default=None
+        Position of each document in its query, where 1 is the top, for example from
+        `DaskCalibratedRanker.predict`. Pass either `y_score` or `ranks`.
     groups : dask series or array of shape (n_documents,)
-        Query id of each row: numbers, times or text. The rows of a query must be in one partition,
-        as `group_queries` makes them.
-    metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
+        Query id of each row: numbers, times or text. All rows of a query must be in one partition
+        (see `group_queries`).
+    metrics, ties, zero_division
+        As in `metrics.evaluate_rankings`.
+    sample_weight : dask series or array of shape (n_documents,), default=None
+        Non-negative weight of each row. The weight of a query is the mean weight of its rows.
+    confidence_level, n_resamples, random_state, **parameters
         As in `metrics.evaluate_rankings`.
 
     Returns
     -------
     values : dict
-        It maps the name of each metric to the mean over queries, or to a `metrics.MeanInterval` if
-        there is a `confidence_level`.
+        The mean over queries for each metric name, or a `metrics.MeanInterval` if
+        `confidence_level` is given.
 
     Raises
     ------
     TypeError, ValueError
-        As in `metrics.evaluate_rankings`, if something is not a dask series or array, if partitions
-        do not fit together, or if a query is in several partitions.
+        As in `metrics.evaluate_rankings`; also if an argument is not a dask series or array, if
+        partitions do not match, or if a query is in several partitions.
 
     Notes
     -----
-    One value for each query and metric is gathered in this process: 80 MB a metric for 10 million
-    queries, and a few more columns. Labels and ids are read once before all of it, to compare the
-    ids of partitions and to find parameters that depend on all labels, such as ``max_relevance`` of
+    This process gathers one value per query and metric, and a few more columns: 80 MB per metric
+    for 10 million queries. Labels and ids are read once beforehand, to compare the ids of
+    partitions and to find parameters that depend on all labels, such as ``max_relevance`` of
     ``"err"``.
 
     Examples
@@ -164,27 +172,39 @@ def compare_rankings(
 ) -> Any:
     """Compare two rankings in dask collections by an interval and a p-value over queries.
 
-    The result is that of `metrics.compare_rankings` up to rounding, whatever the partitions are.
-    The values of both rankings for each query are gathered in this process.
+    The result equals `metrics.compare_rankings` up to rounding, for any partitioning. This process
+    gathers one value per query for each ranking.
 
     Parameters
     ----------
     y_true, groups, sample_weight
         As in `evaluate_rankings`.
     first, second : dask series or array of shape (n_documents,)
-        Scores, where larger is better. With ``as_ranks=True``, positions.
+        Scores, where larger is better, or positions if ``as_ranks=True``.
     metric, as_ranks, ties, n_resamples, confidence_level, random_state, **parameters
         As in `metrics.compare_rankings`.
 
     Returns
     -------
     comparison : metrics.Comparison, or dict of str to metrics.Comparison
-        If `metric` is a sequence, a dict from each name to its comparison.
+        The comparison. If `metric` is a sequence, a dict from each name to its comparison.
 
     Raises
     ------
     TypeError, ValueError
-        As in `evaluate_rankings`, and if a metric is undefined on all queries.
+        As in `evaluate_rankings`; also if a metric is undefined on all queries.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from sklearn_rankcal.dask import compare_rankings
+    >>> frame = pd.DataFrame({"qid": sorted(list(range(20)) * 2), "y": [1, 0, 0, 1] * 10})
+    >>> frame = frame.assign(a=[0.9, 0.1, 0.2, 0.8] * 10, b=[0.1, 0.9] * 20)
+    >>> frame = dd.from_pandas(frame, npartitions=2)
+    >>> given = {"groups": frame["qid"], "metric": "mrr", "random_state": 0}
+    >>> compare_rankings(frame["y"], frame["a"], frame["b"], **given).difference
+    0.25
     """
     names = [metric] if isinstance(metric, str) else list(metric)
     measures = get_measures(names, parameters)
@@ -235,7 +255,7 @@ def _query_values(
     data = Collections()
     data.add("y_true", y_true, check_relevance)
     data.add("groups", groups)
-    # The ids first, because they may lie in other partitions than the rankings believe.
+    # Check the ids first: the partitions of the rankings can differ from those of the ids.
     first_pass = data.map(ids_of), delayed_sum(data.map(_extremes), np.maximum)
     for name, values in rankings.items():
         check = read_whole if as_ranks else partial(check_scores, n_rows=None)
@@ -258,7 +278,7 @@ def _query_values(
 
 
 def _extremes(rows: Rows) -> Floats:
-    """Return minus the smallest label, and the largest."""
+    """Return minus the smallest label and the largest label."""
     labels = rows.numbers["y_true"]
     return np.array([-labels.min(), labels.max()])
 
@@ -271,11 +291,11 @@ def _measure(
     ties: str,
     zero_division: str | float,
 ) -> tuple[pd.DataFrame, list[Floats | None]]:
-    """Return a table of the queries of a partition.
+    """Return a table of the queries of a partition, and a list.
 
-    Its columns are the weight, and the values of each measure for each ranking. The list has, for
-    each ranking whose scores are positions, the share of pairs that contradict the labels in each
-    query with pairs.
+    The table has the weight of each query, and the value of each measure for each ranking. The list
+    has an entry for each ranking whose scores are positions: the share of pairs that contradict the
+    labels, for each query with pairs.
     """
     queries, relevance = rows.queries, rows.numbers["y_true"]
     columns = {"weight": rows.query_weight}
@@ -299,9 +319,9 @@ def _measure(
 
 
 def _gather(parts: list[Any], positions_as: str) -> dict[str, Floats]:
-    """Return the columns of the tables of all queries, in their order in the collections.
+    """Concatenate the tables of all partitions, with queries in their original order.
 
-    A warning is given if scores look like positions, see `metrics._checks.looks_like_positions`.
+    Warn if scores look like positions; see `metrics._checks.looks_like_positions`.
     """
     some = [part for part in parts if part is not None]
     if not some:

@@ -70,55 +70,58 @@ from sklearn_rankcal.utils._sklearn_compat import available_if
 
 
 class DaskCalibratedRanker(SiteLink, BaseEstimator):
-    """`CalibratedRanker` for dask collections, which need not fit in memory.
+    """`CalibratedRanker` for dask collections that need not fit in memory.
 
-    The rows of each query must be in one partition, as `group_queries` makes them. Targets and
-    context columns are computed there, and a regressor that takes partitions is fitted to them. The
-    rankings are those of the fitted `ranker_`, a `CalibratedRanker`, whatever the partitions are.
+    All rows of a query must be in one partition (see `group_queries`). Targets and context columns
+    are computed within each partition, and the regressor is fitted to all partitions. The result is
+    a `CalibratedRanker` in `ranker_`. Its rankings do not depend on the partitions of new data.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        `Ridge`, `LinearRegression`, `PairwiseRidge` or `BilinearPairs`, which are fitted in closed
-        form; ``lightgbm.DaskLGBMRegressor``, ``xgboost.dask.DaskXGBRegressor``, or a regressor of
-        ``dask_ml`` or ``cuml.dask``; or one with `partial_fit`, such as `SGDRegressor` and
-        ``LinearModel(solver="sgd")``. :ref:`dask-regressors` says what each promises. None is
-        `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``, with weights divided by their
-        mean, as in `CalibratedRanker`; a regressor that you pass gets them as they are. Boosted
-        trees rank most data better than these.
+        One of these:
+
+        - `Ridge`, `LinearRegression`, `PairwiseRidge` or `BilinearPairs`, fitted in closed form;
+        - ``lightgbm.DaskLGBMRegressor``, ``xgboost.dask.DaskXGBRegressor``, or a regressor of
+          ``dask_ml`` or ``cuml.dask``;
+        - a regressor with `partial_fit`, such as `SGDRegressor` or ``LinearModel(solver="sgd")``.
+
+        None means `Ridge`, or `BilinearPairs` for ``loss="pd"`` and ``"map"``. These two divide the
+        weights by their mean, as in `CalibratedRanker`; a regressor that you pass gets the weights
+        unchanged. On most data, boosted trees rank better than the default.
+        :ref:`dask-regressors` compares the regressors.
     loss, decoder, context, center
-        As in `CalibratedRanker`. Labels are a relevance of every row.
+        As in `CalibratedRanker`. Labels must be a relevance grade for each row.
     group_column : str, default=None
-        Name of the column of a data frame X that contains the query ids. The regressor does not see
-        it. For arrays, pass ``groups`` to the methods instead.
+        Name of the column of a data frame X with the query ids. It is not used as a feature. For
+        arrays, pass ``groups`` to the methods instead.
     n_passes : int, default=1
-        How many times a regressor with `partial_fit` learns all partitions.
+        Number of passes over all partitions of a regressor with `partial_fit`.
     random_state : int, RandomState instance or None, default=None
         Seed of every parameter ``random_state`` of the regressor.
     n_jobs : int, default=None
-        How many queries of a partition are decoded at the same time if the loss is on pairs.
+        Number of queries of a partition to decode in parallel, for losses on pairs.
     verbose : int, default=0
-        With 1, `fit` prints what it does and how long each step takes.
+        If 1, `fit` prints each step with its time.
 
     Attributes
     ----------
     ranker_ : CalibratedRanker
-        The fitted ranker for one machine. It predicts arrays and pandas frames, and can be saved.
+        The fitted ranker for one machine. It accepts arrays and pandas frames, and can be saved.
     model_, loss_, decoder_, calibrated_over_ : object
-        Those of `ranker_`.
+        The attributes of `ranker_`.
     n_queries_, n_queries_dropped_ : int
-        Number of queries in X, and of those that are left out because the loss is undefined on them
-        or because all their weights are 0.
+        Number of queries in X, and number dropped (zero weight or undefined loss).
     n_features_in_ : int
-        Number of columns of X, the group column included.
+        Number of columns of X, including the group column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Column names of X, if it is a data frame whose columns are named by strings.
+        Column names of X, if X is a data frame with text column names.
 
     Notes
     -----
-    The sums over partitions are added in the order of the partitions, so that another partitioning
-    changes the last digits of coefficients. :doc:`/guide/more_data_than_memory` says what is read
-    how often, what is held in memory, and what happens if a worker is lost.
+    Sums are added in the order of the partitions: a different partitioning changes the last digits
+    of the coefficients. :doc:`/guide/more_data_than_memory` explains how often data are read, how
+    much memory is needed, and what happens if a worker is lost.
 
     Examples
     --------
@@ -137,6 +140,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     [1]
     >>> ranker.ranker_.predict(X.compute()).tolist() == ranked["position"].tolist()
     True
+    >>> top = ranker.predict_order(X, k=3).compute()
+    >>> int(top["position"].max())
+    3
     """
 
     n_features_in_: int
@@ -176,9 +182,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         X : dask data frame or array of shape (n_documents, n_features)
             One row per query-document pair.
         y : dask series or array of shape (n_documents,)
-            Relevance, larger is better, in the partitions of X.
+            Relevance grade of each document, larger is better, in the same partitions as X.
         groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row: numbers, times or text. Needed if there is no `group_column`.
+            Query id of each row: numbers, times or text. Required if `group_column` is None.
         sample_weight : dask series or array of shape (n_documents,), default=None
             Non-negative weight of each row in the regression, as in `CalibratedRanker`.
 
@@ -192,10 +198,10 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         TypeError
             If X is not a dask collection, or if the regressor cannot be fitted to partitions.
         ValueError
-            If partitions, labels, ids, weights or categories are not valid or do not fit together,
-            if a query is in several partitions, or if the loss is undefined on all queries.
+            If partitions, labels, ids, weights or categories are invalid or do not match, if a
+            query is in several partitions, or if the loss is undefined on all queries.
         RuntimeError
-            If a worker is lost while the regressor of another library is fitted.
+            If a worker is lost during the fit of a regressor of another library.
         """
         loss = get_loss(self.loss)
         self._check_parameters(loss)
@@ -204,7 +210,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         data = read_collections(X, self.group_column, groups)
         add_labels(data, y, sample_weight)
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # an error must not leave the model of other columns
+            delattr(self, name)  # after an error, no model for other columns must remain
         validate_data(self, X=data.table.meta, reset=True, skip_check_array=True)
         check_columns(data.table.features(data.table.meta), regressor)
         decoder = get_decoder(self.decoder, loss.space)
@@ -274,7 +280,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return set_random_states(clone(regressor), self.random_state)
 
     def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any]:
-        """Return the labels, queries and weights of partitions, and the extremes of all labels."""
+        """Return the labels, queries and weights of the partitions, and the extremes over all."""
         parts = data.map(partial(documents, table=data.table), table=False)
         parts = list(dask.persist(*parts))
         found = delayed_sum(for_each(partial(extremes, loss=loss), parts), np.maximum)
@@ -289,15 +295,15 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return parts, ranges
 
     def _weight_unit(self, smallest: float, largest: float, counts: Counts) -> float | None:
-        """Return the number by which weights are divided; None leaves them out."""
-        if self.regressor is None:  # only ratios of weights count
+        """Return the number to divide weights by; None leaves the weights out."""
+        if self.regressor is None:  # only ratios of weights matter
             return None if smallest == largest else counts.weight / counts.n_rows
         return None if smallest == largest == 1 else 1.0
 
     def _fit_model(
         self, regressor: Any, data: Collections, plan: TrainingPlan, counts: Counts, largest: float
     ) -> Any:
-        """Fit the model and print how long that takes."""
+        """Fit the model and print the time this takes."""
         set_verbose(regressor, self.verbose - 1)
         on_documents = not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel)
         model: Any = None
@@ -332,7 +338,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     def _document_model(
         self, regressor: Any, data: Collections, template: Any, counts: Counts, largest: float
     ) -> DocumentModel:
-        """Return a model that knows the context columns and the unit of the targets."""
+        """Return an unfitted model with the context columns and the unit of the targets set."""
         model = DocumentModel(
             unfitted_on_one_machine(regressor),
             center=self.center,
@@ -356,7 +362,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return ranker
 
     def _read(self, X: Any, groups: Any, *, whole: bool = True) -> Collections:
-        """Check collections against those of `fit`, and, if `whole`, that no query is cut."""
+        """Check that collections match those of `fit` and, if `whole`, that no query is split."""
         check_is_fitted(self, "ranker_")
         data = read_collections(X, self.group_column, groups)
         validate_data(self, X=data.table.meta, reset=False, skip_check_array=True)
@@ -371,15 +377,16 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         Parameters
         ----------
         X : dask data frame or array of shape (n_documents, n_features)
+            One row per query-document pair.
         groups : dask series or array of shape (n_documents,), default=None
-            As in `fit`.
+            Query id of each row, as in `fit`.
 
         Returns
         -------
         ranks : dask array of shape (n_documents,)
-            In the order and the partitions of X, so that ``X.assign(position=ranks)`` works. Choose
-            columns before the ranks are assigned: dask merges the partitions of parquet files of
-            which few columns are read, and then refuses the array.
+            The positions, in the order and partitions of X: ``X.assign(position=ranks)`` works.
+            Select columns before you assign the ranks. If only a few columns of parquet files are
+            read, dask merges partitions and then rejects the array.
         """
         return self._predict_values(self._read(X, groups), "predict", np.int64)
 
@@ -396,16 +403,16 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         Returns
         -------
         scores : dask array of shape (n_documents,)
-            In the order and the partitions of X.
+            The scores, in the order and partitions of X.
         """
         data = self._read(X, groups, whole=self.ranker_._needs_queries())
         return self._predict_values(data, "decision_function", np.float64)
 
     def _predict_values(self, data: Collections, method: str, dtype: Any) -> Any:
-        """Return what a method of `ranker_` returns for each row, as a dask array.
+        """Return the result of a method of `ranker_` for each row, as a dask array.
 
-        A series would be worse: if the divisions of X are not known, as those of parquet files,
-        dask joins a column to X by its index, which can repeat.
+        A series would be worse: if the divisions of X are unknown, as for parquet files, dask
+        joins a column to X by the index, which can have duplicates.
         """
 
         def values(rows: Rows, ranker: Any) -> pd.Series:
@@ -425,13 +432,13 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         X, groups
             As in `predict`.
         k : int, default=None
-            List at most the first k rows of each query; None lists all.
+            List at most the first k rows of each query. None lists all rows.
 
         Returns
         -------
         order : dask data frame of shape (n_listed, 3)
-            Columns ``query``, ``position`` (1 = top) and ``row``, which is the index of the row if
-            X is a data frame, and otherwise its number.
+            Columns ``query``, ``position`` (1 = top) and ``row``. The row is its index label if X
+            is a data frame, and its row number otherwise.
         """
         check_count(k, "k", or_none=True)
         data = self._read(X, groups)
@@ -460,12 +467,12 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         Parameters
         ----------
         X, y, groups, sample_weight
-            As in `fit`. The weight of a query is the mean of the weights of its rows.
+            As in `fit`. The weight of a query is the mean weight of its rows.
 
         Returns
         -------
         score : float
-            As in `CalibratedRanker.score`. It is computed at once.
+            The mean, as in `CalibratedRanker.score`. It is computed immediately.
         """
         data = self._read(X, groups)
         add_labels(data, y, sample_weight)
@@ -482,7 +489,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
 
 def _name_columns(model: DocumentModel, template: Any) -> None:
-    """Set `feature_names_in_` as `fit` on a data frame does."""
+    """Set `feature_names_in_` like a `fit` on a data frame."""
     names = list(getattr(template, "columns", []))
     if names and all(isinstance(name, str) for name in names):
         model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
@@ -491,7 +498,7 @@ def _name_columns(model: DocumentModel, template: Any) -> None:
 def _order_of(
     rows: Rows, ranker: Any, index: Any, column: str | None, k: int | None, dtypes: dict[str, Any]
 ) -> pd.DataFrame:
-    """Return the first rows of each query, with the label that `index`, or that of X, has there."""
+    """Return the first rows of each query, with their labels in `index` or in the index of X."""
     order = ranker.predict_order(**rows.given, k=k)
     X, places = rows.given["X"], order.rows
     ids = pd.Series(rows.given["groups"] if column is None else X[column]).array[places]
@@ -501,7 +508,7 @@ def _order_of(
 
 
 def _measured(rows: Rows, ranker: Any) -> NDArray[np.float64]:
-    """Return the measure, the weight and the factor of the weight of each query of a partition."""
+    """Return, for each query of a partition, the measure, the weight and the weight factor."""
     queries, labels, loss = rows.queries, rows.numbers["y"], ranker.loss_
     values = loss.metric(labels, ranker.predict(**rows.given), queries)
     factor = loss.query_weight(labels, queries)

@@ -1,4 +1,4 @@
-"""What `fit` learns from labels alone, and the training data of one partition."""
+"""The training data of a partition, and what `fit` learns from labels alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def documents(rows: Rows, table: Table) -> Training:
-    """Return the rows of a partition; there are no columns if X was not read."""
+    """Return the rows of a partition, without columns if X was not read."""
     n_rows = rows.queries.n_rows
     X = table.features(rows.given["X"]) if "X" in rows.given else np.empty((n_rows, 0))
     weight = rows.numbers.get("sample_weight")
@@ -46,8 +46,8 @@ def of_positive_weight(data: Training | None) -> Training | None:
 def extremes(data: Training | None, loss: Loss) -> Floats | None:
     """Check labels; return -min and max of the labels, and -min and max of the weights.
 
-    They are over the rows of positive weight, so that the maxima of two partitions are those of
-    both. None means that the partition has no such row.
+    Only rows of positive weight count; None means that the partition has none. Because all entries
+    are maxima, the elementwise maximum of two partitions is correct for both together.
     """
     data = of_positive_weight(data)
     if data is None:
@@ -59,7 +59,7 @@ def extremes(data: Training | None, loss: Loss) -> Floats | None:
 
 
 def learnable(data: Training | None, loss: Loss) -> Training | None:
-    """Return the rows of positive weight of the queries on which the loss is defined, if any."""
+    """Return the rows of positive weight in queries with a defined loss, or None if none exist."""
     data = of_positive_weight(data)
     if data is None:
         return None
@@ -73,9 +73,9 @@ def learnable(data: Training | None, loss: Loss) -> Training | None:
 class Counts:
     """Sums over the queries of the training data.
 
-    The first two are over all queries, and the others over the rows of positive weight of queries
-    on which the loss is defined. `sample` has the hashes of ids, the sizes and the ids of the
-    queries that `sampled_queries` chooses.
+    The first two count all queries. The remaining fields count only rows of positive weight in
+    queries with a defined loss. `sample` has the hashes of ids, the sizes and the ids of the
+    queries chosen by `sampled_queries`.
     """
 
     n_queries: int
@@ -122,10 +122,10 @@ def _sample(hashes: Any, sizes: Any, ids: Any) -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How the rows of a partition become training data. All partitions have the same plan.
+    """The rules that turn the rows of a partition into training data, equal for all partitions.
 
-    `loss` and `sums` are those of all data. Weights are divided by `weight_unit`, or left out if it
-    is None.
+    `loss` and `sums` come from all data. Weights are divided by `weight_unit`, or left out if it is
+    None.
     """
 
     table: Table
@@ -150,7 +150,7 @@ class TrainingPlan:
     ) -> list[Any]:
         """Return delayed ``function(training, *more)`` for each partition.
 
-        A partition without training data has the value `empty`.
+        A partition without training data gives `empty`.
         """
 
         def call(rows: Rows, *more: Any) -> Any:
@@ -162,7 +162,7 @@ class TrainingPlan:
         return collections.map(call, *more, empty=empty)
 
     def largest(self, every: Training | None, center: bool) -> Floats | None:
-        """Return the largest absolute target of a partition, and of centred ones if `center`."""
+        """Return the largest absolute target of a partition, and if `center` of centred targets."""
         data = self.data(every)
         if data is None:
             return None
@@ -174,7 +174,7 @@ class TrainingPlan:
 
 
 def columns_that_differ(columns: list[Any], data: Collections, counts: Counts) -> list[Any]:
-    """Return the columns, of these candidates, that `CalibratedRanker` would choose."""
+    """Return the candidate columns that `CalibratedRanker` would choose."""
     _, sizes, ids = counts.sample
     step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
     read = partial(_sample_of, ids=pd.Index(ids), table=data.table, columns=columns, step=step)
@@ -189,7 +189,7 @@ def columns_that_differ(columns: list[Any], data: Collections, counts: Counts) -
 def _sample_of(
     rows: Rows, ids: pd.Index, table: Table, columns: list[Any], step: int
 ) -> tuple[pd.DataFrame, NDArray[Any]] | None:
-    """Return columns and query ids of the rows of some queries, thinned if `step` is above 1."""
+    """Return columns and query ids of the rows of some queries, every `step`-th row if above 1."""
     data = of_positive_weight(documents(rows, table))
     if data is None:
         return None

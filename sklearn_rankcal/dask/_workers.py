@@ -1,4 +1,4 @@
-"""Delayed calls for partitions, and the workers that compute them, which can be lost in a fit."""
+"""Delayed calls for partitions, and detection of workers that are lost during a fit."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.system import CPU_COUNT
 from dask.utils import ensure_dict
 
-#: Minutes after which LightGBM's workers stop waiting for each other, unless the regressor says
-#: otherwise. LightGBM's own default is 120. XGBoost waits for 5 minutes (``coll_cfg``).
+#: Minutes that LightGBM's workers wait for each other, unless the regressor sets its own limit.
+#: LightGBM's default is 120. XGBoost waits 5 minutes (``coll_cfg``).
 LIGHTGBM_MINUTES = 5
 _SECONDS_BETWEEN_LOOKS = 1.0
-#: How many partial results are added in one task.
+#: Number of partial results to add in one task.
 _FAN_IN = 8
 
 
 def for_each(function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """Return one delayed call of a function for each entry of the arguments, as `map` does.
+    """Return one delayed call of a function for each entry of the arguments, like `map`.
 
-    An argument can be endless, such as `itertools.repeat` of one delayed value for all calls.
-    What the calls have in common is best given by `functools.partial`: dask looks for collections
-    inside every argument of every call, which takes longer than the call.
+    An argument can be endless, such as `itertools.repeat` of a delayed value used in all calls.
+    Bind common arguments with `functools.partial`: dask searches every argument of every call for
+    collections, which takes longer than the call itself.
     """
     call = delayed(function, pure=False)
     return [call(*each) for each in zip(*arguments, strict=False)]
 
 
 def add_up(parts: list[Any], add: Callable[[Any, Any], Any] = operator.add) -> Any:
-    """Compute the sum of delayed values, added a few at a time. None adds nothing."""
+    """Compute the sum of delayed values, a few at a time. None counts as zero."""
     return dask.compute(delayed_sum(parts, add))[0]
 
 
@@ -57,8 +57,8 @@ def delayed_sum(parts: list[Any], add: Callable[[Any, Any], Any] = operator.add)
 def in_one_layer(value: Delayed) -> Delayed:
     """Return a delayed value whose graph is one layer.
 
-    Each task that takes the value copies the list of its layers. If every partition has a layer of
-    its own, P tasks would take O(P^2) time.
+    Each task that takes the value copies its list of layers. With one layer per partition, P tasks
+    would take O(P^2) time.
     """
     tasks = ensure_dict(value.__dask_graph__())
     layers = {value.key: MaterializedLayer(tasks)}
@@ -69,12 +69,12 @@ def in_one_layer(value: Delayed) -> Delayed:
 
 
 def is_from(regressor: Any, *modules: str) -> bool:
-    """Return whether the class of the regressor, or one that it is derived from, is of a module."""
+    """Return whether the regressor's class or one of its base classes is from a module."""
     return any(kind.__module__.startswith(modules) for kind in type(regressor).__mro__)
 
 
 def wait_less_long(regressor: Any) -> Any:
-    """Set the time-out of a regressor of LightGBM, unless it is set."""
+    """Set the time-out of a LightGBM regressor, unless it is already set."""
     if is_from(regressor, "lightgbm.dask"):
         if regressor.get_params().get("time_out") is None:
             regressor.set_params(time_out=LIGHTGBM_MINUTES)
@@ -83,11 +83,11 @@ def wait_less_long(regressor: Any) -> Any:
 
 @contextmanager
 def refuse_lost_workers(regressor: Any) -> Iterator[None]:
-    """Raise an error if a worker is lost in the block, instead of waiting for it for ever.
+    """Raise an error if a worker is lost in the block, instead of waiting for it forever.
 
-    LightGBM and XGBoost train in tasks that are tied to a worker and its part of the data. If that
-    worker is gone, nobody can run the task. So the futures of the block are cancelled as soon as a
-    worker is missing.
+    LightGBM and XGBoost train in tasks tied to a worker and its part of the data. If that worker is
+    lost, no other worker can run its task. Therefore the futures of the block are cancelled as soon
+    as a worker is missing.
 
     Raises
     ------
@@ -99,8 +99,8 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
         yield
         return
     before = set(client.futures)
-    # `scheduler_info` would return a cached answer, which a callback of the client overwrites every
-    # two seconds with one that lists no workers.
+    # Do not use `scheduler_info`: it returns a cached answer, which a callback of the client
+    # overwrites every two seconds with an answer that lists no workers.
     workers = set(client.nthreads())
     lost: set[str] = set()
     stop = threading.Event()
@@ -113,10 +113,10 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
             if missing:
                 lost.update(missing)
                 keys = [key for key in list(client.futures) if key not in before]
-                # To cancel a task with dependents fails inside the scheduler (2026.8).
+                # Cancelling a task with dependents fails inside the scheduler (2026.8).
                 try:
                     keys = client.run_on_scheduler(_without_dependents, keys=keys)
-                finally:  # also if the scheduler does not have this package
+                finally:  # also if this package is not installed on the scheduler
                     client.cancel([Future(key, client) for key in keys])
                 return
 
@@ -125,7 +125,7 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # The library can notice before the next look that a worker is gone.
+        # The library can notice the lost worker before the next look.
         stop.wait(_SECONDS_BETWEEN_LOOKS)
         lost.update(workers - set(client.nthreads()))
         if lost:
@@ -144,7 +144,7 @@ def _without_dependents(dask_scheduler: Any, keys: list[Any]) -> list[Any]:
 
 
 def n_threads() -> int:
-    """Return how many tasks the workers, or the threads of this machine, compute at a time."""
+    """Return the number of tasks that the workers, or this machine's threads, run in parallel."""
     client = _client()
     if client is not None:
         return max(1, sum(client.nthreads().values()))
@@ -162,7 +162,7 @@ def _lost_worker(regressor: Any, lost: set[str]) -> RuntimeError:
 
 
 def _client() -> Any:
-    """Return the client of distributed that computes, or None if there is none."""
+    """Return the active client of distributed, or None."""
     try:
         from distributed import default_client
     except ImportError:
