@@ -1,8 +1,8 @@
 """Functions that apply the theorems to finite distributions of the labels of one query.
 
 A `LabelDistribution` describes the labels that a query can have. The functions compute its best
-ranking, regrets and their bounds, check the conditions of theorems, and search for distributions on
-which a loss with a decoder, or a surrogate, fails.
+ranking, regrets and bounds on them. They check the conditions of theorems, and search for
+distributions where a surrogate, or a loss with a decoder, fails.
 """
 
 from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound

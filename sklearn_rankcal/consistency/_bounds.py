@@ -1,4 +1,4 @@
-"""Bounds on the regret of rankings, from the distance of predictions to the expected targets."""
+"""Bounds on the regret of rankings, from the distance between predictions and expected targets."""
 
 from __future__ import annotations
 
@@ -27,40 +27,47 @@ def regret_bound(
     total: ArrayLike | None = None,
     best_value: ArrayLike | None = None,
 ) -> Any:
-    """Bound the regret of a ranking by the surrogate regret of predictions or of scores.
+    """Bound the regret of a ranking by the surrogate regret of predictions or scores.
 
-    Without `surrogate`, the ranking is decoded from predictions u, and the bound is c ||u - u*|| +
-    gap, where u* are the expected targets and c is `Loss.regret_constant` (theorem 3 of Ramaswamy
-    et al., 2013). With `surrogate`, the ranking sorts scores, and the bound is c C_phi(2)
-    sqrt(surrogate regret), where c is `Surrogate.constant` and C_phi is
-    `PositionalLoss.discount_constant` (table 2 of Calauzènes et al., 2013). See
-    :doc:`/surrogate_theory`.
+    There are two cases; see :doc:`/surrogate_theory`:
+
+    - Without `surrogate`, the ranking is decoded from predictions u. The bound is
+      c ||u - u*|| + gap, where u* are the expected targets and c is `Loss.regret_constant`
+      (theorem 3 of Ramaswamy et al., 2013).
+    - With `surrogate`, the ranking sorts scores. The bound is c C_phi(2) sqrt(surrogate regret),
+      where c is `Surrogate.constant` and C_phi is `PositionalLoss.discount_constant` (table 2 of
+      Calauzènes et al., 2013).
 
     Parameters
     ----------
     loss : str or Loss
-        A loss that is calibrated for every distribution; with `surrogate`, a positional one.
+        A loss that is calibrated for every distribution; with `surrogate`, a positional loss.
     surrogate_regret : float or array-like of shape (n_queries,)
-        Without `surrogate`, the squared distance ||u - u*||^2 of a query: a sum over documents,
-        over pairs i < j for ``"pd"``, or over i <= j for ``"map"``. Otherwise see
-        `surrogate_regret`.
+        Without `surrogate`, the squared distance ||u - u*||^2 of a query: a sum over documents, or
+        over pairs i < j for ``"pd"``, or over i <= j for ``"map"``. With `surrogate`, the output
+        of the function `surrogate_regret`.
     n_documents : int or array-like of shape (n_queries,)
-        The number of documents of the query.
+        Number of documents of the query.
     gap : float or array-like of shape (n_queries,), default=0
-        A bound on how far the decoder's objective is above its minimum, such as `DecodeResult.gap`.
+        Upper bound on the decoder's objective minus its minimum, such as `DecodeResult.gap`.
     surrogate : str or Surrogate, default=None
         An order-preserving surrogate that has a constant.
     largest, total : float or array-like of shape (n_queries,), default=None
-        Bounds on the expected utilities of the documents, and on their sum, on which some constants
-        depend. A total of None means `n_documents` times `largest`.
+        Upper bounds on the expected utility of a document, and on the sum over documents. Some
+        constants depend on them. If total is None, it is `n_documents` times `largest`.
     best_value : float or array-like of shape (n_queries,), default=None
-        The largest expected value of the measure over all rankings, which can replace `largest` and
+        Largest expected value of the measure over all rankings. It can replace `largest` and
         `total` (Calauzènes et al., corollary A.2).
 
     Returns
     -------
     bound : float or ndarray of shape (n_queries,)
-        A bound on `ranking_regret`, for every order of documents whose scores tie.
+        Upper bound on `ranking_regret`, for every order of tied documents.
+
+    Raises
+    ------
+    ValueError
+        If there is no bound for the loss or surrogate, or if an argument is invalid.
 
     Examples
     --------
@@ -68,7 +75,7 @@ def regret_bound(
     >>> regret_bound("pd", [0.01, 0.04], [3, 9], gap=[0, 0.5]).round(3).tolist()
     [0.173, 1.7]
 
-    A bound on what scores lose of NDCG, if the best expected NDCG is 0.9:
+    A bound on the loss of NDCG by scores, if the best expected NDCG is 0.9:
 
     >>> round(regret_bound("ndcg", 0.001, 5, surrogate="pairwise_logistic", best_value=0.9), 4)
     0.0387
@@ -85,7 +92,7 @@ def regret_bound(
     if surrogate is not None:
         if given["gap"].any():
             raise ValueError(
-                "gap belongs to predictions that a decoder decodes. With a surrogate, the ranking "
+                "gap is only for predictions that a decoder decodes. With a surrogate, the ranking "
                 "sorts scores exactly; leave gap at 0."
             )
         constant = _surrogate_constants(loss, get_surrogate(surrogate), sizes, given)
@@ -127,12 +134,17 @@ def bregman_regret_bound(
     strong_convexity : float or array-like of shape (n_queries,)
         The positive number mu.
     dual_norm : float, default=2
-        A number p >= 1, or ``np.inf``: the p-norm is the dual of the q-norm with 1/p + 1/q = 1.
+        A number p >= 1, or ``np.inf``. The p-norm is the dual of the q-norm with 1/p + 1/q = 1.
 
     Returns
     -------
     bound : float or ndarray of shape (n_queries,)
-        A bound on `ranking_regret`.
+        Upper bound on `ranking_regret`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
 
     Examples
     --------
@@ -165,7 +177,7 @@ _OPTIONAL = ("largest", "total", "best_value")
 
 
 def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], Ints]:
-    """Read sizes, and numbers that are finite and >= 0. Numbers that are None are left out."""
+    """Read sizes, and numbers that must be finite and >= 0. Leave out numbers that are None."""
     sizes = read_whole(n_documents, "n_documents")
     if sizes.size == 0 or sizes.min() < 1:
         raise ValueError(f"n_documents must be whole numbers >= 1; got {n_documents!r}.")
@@ -184,7 +196,7 @@ def _read(n_documents: ArrayLike, **numbers: Any) -> tuple[dict[str, Floats], In
 
 
 def _of_sizes(function: Callable[[int], float | None], sizes: Ints) -> Floats:
-    """Return a function of the number of documents for each query; NaN for None."""
+    """Apply a function of the number of documents to each query, with NaN for None."""
     of_size = {r: function(r) for r in set(sizes.ravel().tolist())}
     values = [of_size[r] for r in sizes.ravel().tolist()]
     return np.array(values, dtype=np.float64).reshape(sizes.shape)
@@ -214,7 +226,7 @@ def _surrogate_constants(
             raise ValueError("best_value replaces largest and total; pass one or the other.")
         if getattr(surrogate, "eta", 1.0) is None:
             raise ValueError(f"best_value does not determine eta; pass {name}(eta=...).")
-    # The constants of distinct sizes and utilities are computed once; -1 stands for None.
+    # Compute the constants once for distinct sizes and utilities; -1 stands for None.
 
     @functools.cache
     def constant_of(r: int, largest: float, total: float, best: float) -> float:
@@ -226,7 +238,7 @@ def _surrogate_constants(
                     f"{type(loss).__name__} are negative. Pass largest or total."
                 )
             largest, total = best / float(phi[0]), best / float(phi.mean())
-        # The constant is NaN if it depends on a utility that is missing.
+        # The constant is NaN if it depends on a missing utility.
         constant = surrogate.constant(
             r, largest if largest >= 0 else np.nan, total if total >= 0 else None
         )

@@ -34,16 +34,16 @@ from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The largest query, for which surrogates are minimised over the scores of each of 120 rankings.
+#: Largest query. A surrogate is minimised over the scores of each of its 120 rankings.
 LARGEST = 5
-#: Expected values of surrogates that differ by this share of their size count as equal.
+#: Expected values of surrogates that differ by at most this relative amount are equal.
 ROUNDING = 1e-12
-#: Rankings count whose regret is at least this share of the range of the loss. Scores count as a
-#: minimum if their surrogate regret and their derivatives are up to this share of the expected
-#: surrogate, and of its derivatives, at scores of 0.
+#: A ranking is checked if its regret is at least `NOTABLE` times the range of the loss. Scores are
+#: a minimum if their surrogate regret and their derivatives are at most `NOTHING` times the
+#: expected surrogate, and its derivatives, at scores of 0.
 NOTABLE, NOTHING = 1e-3, 1e-9
-#: Distributions that are drawn at a time, for those that satisfy the condition, and the number of
-#: such draws.
+#: Number of distributions drawn at a time to find some that satisfy the condition, and the maximum
+#: number of such draws.
 DRAWN, DRAWS = 1000, 50
 
 
@@ -52,30 +52,30 @@ def surrogate_regret(
 ) -> Any:
     """Compute the expected value of a surrogate for scores, minus its infimum over all scores.
 
-    The utilities are the targets of `expected_targets`, without shrinkage. If the surrogate takes
-    preferences, and labels are preferences, it is evaluated for each label, and not for their mean.
-    :doc:`/surrogate_theory` describes how infima are found.
+    The utilities are the targets of `expected_targets`, without shrinkage. If the labels are
+    preferences and the surrogate accepts them, it is evaluated for each label and not for the mean.
+    :doc:`/surrogate_theory` describes how the infimum is found.
 
     Parameters
     ----------
     scores : array-like of shape (r,) or (n_scores, r)
-        The score of each document, or several such rows.
+        The score of each document. Each row of a two-dimensional array is evaluated separately.
     distribution, loss : LabelDistribution or tuple, str or Loss
-        As in `expected_targets`; the targets of the loss are the utilities.
+        As in `expected_targets`. The targets of the loss are the utilities.
     surrogate : str or Surrogate
-        A key of `surrogates.SURROGATES`, or an object. If it has a parameter `eta` that is None,
-        the labels of the distribution determine it.
+        A name in `surrogates.SURROGATES`, or an object. If its parameter `eta` is None, eta is
+        computed from the labels of the distribution.
 
     Returns
     -------
     regret : float or ndarray of shape (n_scores,)
-        At least 0. Differences within rounding (1e-12 of the expected value) are 0.
+        The regret, at least 0. Values within rounding (1e-12 of the expected value) are set to 0.
 
     Warns
     -----
     ConvergenceWarning
-        If a derivative of more than 1e-6 of its size at scores of 0 is left at the minimum. For
-        surrogates that are not convex, only derivatives are checked.
+        If a derivative at the minimum is larger than 1e-6 of its size at scores of 0. For
+        non-convex surrogates, only derivatives are checked.
 
     Examples
     --------
@@ -96,26 +96,34 @@ def suboptimality(
     """Compute H(epsilon), the least surrogate regret of scores with a regret of at least epsilon.
 
     This is equation (9) of Duchi et al. (2013). A surrogate is consistent if and only if H is
-    positive for all positive epsilon and all distributions (their proposition 2). The surrogate is
-    minimised over the scores of every ranking of such a regret; see :doc:`/surrogate_theory`.
+    positive for all positive epsilon and all distributions (their proposition 2). The function
+    minimises the surrogate over the scores of every ranking with such a regret; see
+    :doc:`/surrogate_theory`.
 
     Parameters
     ----------
     epsilon : float or array-like of shape (n,)
-        Regrets of the ranking, which are not negative.
+        Non-negative regrets of the ranking.
     distribution, loss, surrogate
-        As in `surrogate_regret`, for at most 5 documents.
+        As in `surrogate_regret`. At most 5 documents.
 
     Returns
     -------
     regret : float or ndarray of shape (n,)
-        Infinite if no ranking has a regret of epsilon or more. If H(epsilon) is 0 for a positive
-        epsilon, scores can minimise the surrogate and lead to a ranking with that regret.
+        H(epsilon). It is infinite if no ranking has a regret of epsilon or more. If H(epsilon) is 0
+        for a positive epsilon, some scores minimise the surrogate although their ranking has that
+        regret.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or if there are more than 5 documents.
 
     Examples
     --------
-    RankSVM is not consistent, even if preferences reinforce each other as in the proof of theorem 3
-    of Duchi et al. (2013). It costs no surrogate regret to lose 0.01 of expected weight here:
+    RankSVM is not consistent, even if preferences reinforce each other, as in the proof of theorem
+    3 of Duchi et al. (2013). Here a ranking that loses 0.01 of expected weight has no surrogate
+    regret:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.consistency import suboptimality
@@ -138,7 +146,7 @@ def suboptimality(
     ranks = all_ranks(r)
     regrets = ranking_regret(ranks, distribution, loss)
     problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
-    wanted = wanted - ROUNDING * regrets.max()  # regrets that rounding alone tells apart are equal
+    wanted = wanted - ROUNDING * regrets.max()  # regrets that differ only by rounding are equal
     counts = regrets >= wanted.min(initial=np.inf)
     least = np.full(len(ranks), np.inf)
     if counts.any():
@@ -151,7 +159,7 @@ def suboptimality(
 
 
 def _regret(values: Floats, least: Floats) -> Floats:
-    """Return values minus the least one, and 0 where rounding alone tells them apart."""
+    """Return values minus the least value, and 0 where they differ only by rounding."""
     regret = values - least
     return np.where(regret <= ROUNDING * (np.abs(values) + np.abs(least)), 0.0, regret)
 
@@ -159,7 +167,7 @@ def _regret(values: Floats, least: Floats) -> Floats:
 def _problem(
     scores: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
 ) -> tuple[ExpectedSurrogates, Floats]:
-    """Return the expected surrogate, and the scores as an array (n_scores, r)."""
+    """Return the expected surrogate, and the scores as an array of shape (n_scores, r)."""
     surrogate = get_surrogate(surrogate)
     loss, distribution = resolve(distribution, loss)
     r = distribution.n_documents
@@ -177,19 +185,19 @@ def _problem(
 
 @dataclass(frozen=True, eq=False)
 class CalibrationCheck:
-    """The result of `is_calibrated_numerically`, which is true if no failure was found.
+    """The result of `is_calibrated_numerically`. It is true if no failure was found.
 
     Attributes
     ----------
     counterexample : Counterexample or None
-        A distribution on which the surrogate fails, with scores that minimise the expected
-        surrogate and can be sorted to a ranking with a positive regret.
+        A distribution where the surrogate fails. Its scores minimise the expected surrogate,
+        but can be sorted to a ranking with a positive regret.
     margin : float
-        The least ratio of surrogate regret and squared regret that was found: every bound regret <=
+        Smallest ratio found of surrogate regret and squared regret. Every bound regret <=
         c C_phi(2) sqrt(surrogate regret) has (c C_phi(2))^-2 <= margin. Infinite if no ranking has
         regret.
     n_distributions : tuple of two ints
-        How many distributions had their minimiser and their near-minimisers searched.
+        Number of distributions checked at a minimiser, and number checked at near-minimisers.
     """
 
     counterexample: Counterexample | None
@@ -221,31 +229,33 @@ def is_calibrated_numerically(
 ) -> CalibrationCheck:
     """Check numerically whether a surrogate, followed by a sort, is calibrated for a loss.
 
-    First, `find_counterexample` tests one minimiser of each of `n_trials` distributions. Then, for
-    `n_cones` distributions, the surrogate is minimised over the scores of every ranking whose
-    regret is at least 0.001 of the range of the loss. It fails if its regret and its derivatives
-    there are at most 1e-9 of their size at scores of 0 (Ramaswamy et al., 2013, definition 1, with
-    a sort as pred).
+    There are two steps:
+
+    1. `find_counterexample` checks one minimiser of each of `n_trials` distributions.
+    2. For `n_cones` distributions, the surrogate is minimised over the scores of every ranking with
+       a regret of at least 0.001 of the range of the loss. The check fails if the surrogate regret
+       and the derivatives there are at most 1e-9 of their size at scores of 0 (Ramaswamy et al.,
+       2013, definition 1, with a sort as pred).
 
     Parameters
     ----------
     surrogate : str or Surrogate
-        A key of `surrogates.SURROGATES`, or an object. If it has a parameter `eta` that is None,
-        the labels that are mixed determine it.
+        A name in `surrogates.SURROGATES`, or an object. If its parameter `eta` is None, eta is
+        computed from `labels`.
     loss : str or Loss
-        The loss by which rankings are judged (see `ranking_regret`).
+        The loss that judges the rankings (see `ranking_regret`).
     n_documents : int, default=3
-        The number r of documents, from 2 to 5.
+        Number r of documents, from 2 to 5.
     condition, labels, n_trials, random_state
         As in `find_counterexample`.
     n_cones : int, default=200
-        The number of distributions for the second step.
+        Number of distributions in the second step.
 
     Returns
     -------
     check : CalibrationCheck
-        True if no failure was found, which proves nothing. Otherwise its `counterexample` is a
-        proof up to the tolerances.
+        True if no failure was found, which is not a proof. Otherwise, `counterexample` is a proof
+        up to the tolerances.
 
     Examples
     --------
@@ -289,7 +299,7 @@ def is_calibrated_numerically(
     minimal = excess <= NOTHING * size
     if not is_piecewise_linear(cones):
         # The surrogate regret of two documents is of second order in the difference of their
-        # utilities, and can vanish beside the value at 0. Derivatives are of first order.
+        # utilities: it can vanish compared to the value at 0. Derivatives are of first order.
         slope = np.abs(cones.gradient(scores)).max(axis=1)
         minimal &= slope <= NOTHING * cones.scale()
     if not minimal.any():
@@ -315,7 +325,7 @@ def _draw(
     condition: Callable[[LabelDistribution], Any] | None,
     random: np.random.RandomState,
 ) -> tuple[Ints, Floats]:
-    """Draw n mixtures that satisfy the condition, or fewer if it is seldom satisfied."""
+    """Draw n mixtures that satisfy the condition, or fewer if few distributions satisfy it."""
     if condition is None:
         return draw_mixtures(n, len(pool), random)
     kept = (

@@ -1,7 +1,7 @@
-"""Noise conditions, under which theorems hold for a distribution or a matrix of expected targets.
+"""Noise conditions of theorems, for a distribution or a matrix of expected targets.
 
-Differences count as equality up to a slack: `tol` times the size of the numbers that were added,
-which is the largest absolute entry of a matrix, whose terms are unknown.
+Numbers are equal if they differ by at most a slack: `tol` times the size of the terms that were
+added. For a matrix, the terms are unknown, and the size is its largest absolute entry.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 TOL = 1e-9
-#: The expected targets themselves, or a distribution that has them.
+#: The expected targets themselves, or a distribution.
 Expected = Distribution | ArrayLike
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether a condition holds, which is its value as a ``bool``, and which documents violate it.
+    """The result of checking a condition. As a ``bool``, it is true if the condition holds.
 
     Attributes
     ----------
     name : str
         The name of the condition.
     violations : tuple of tuples of int
-        Documents, numbered from 0, that violate the condition; the function that returned the
-        condition says how.
+        Documents, numbered from 0, that violate the condition. The function that checks the
+        condition documents their meaning.
     meaning : str
         What a violation means, for ``repr``.
     """
@@ -90,7 +90,7 @@ def _expected(u: Any, loss: Loss, tol: float) -> tuple[Floats, Floats]:
 def satisfies_reinforce(u: Expected, *, tol: float = TOL) -> Condition:
     """Check P_reinforce, under which sorting by the diagonal is optimal for average precision.
 
-    Let u_ij = E[Y_i Y_j / sum(Y)]. The condition says that for all i and j, u_ii >= u_jj implies
+    Let u_ij = E[Y_i Y_j / sum(Y)]. The condition is that for all i and j, u_ii >= u_jj implies
     u_ii >= u_jj + sum over g not in {i, j} of (u_jg - u_ig)_+. If it holds, ``loss="map",
     decoder="diagonal"`` and ``loss="map_by_scores"`` are calibrated (Ramaswamy et al., 2013,
     theorem 4 and corollary 5).
@@ -101,15 +101,15 @@ def satisfies_reinforce(u: Expected, *, tol: float = TOL) -> Condition:
         A distribution of binary labels, or the symmetric matrix u itself, such as
         ``expected_targets(distribution, MAP(threshold=2))`` or a prediction.
     tol : float, default=1e-9
-        Differences up to this share of the sizes of their terms count as 0. The size of a term is
-        its expected absolute value under a distribution, and the largest absolute entry of a
-        matrix.
+        Differences up to `tol` times the size of their terms are treated as 0. For a distribution,
+        the size of a term is its expected absolute value. For a matrix, it is the largest absolute
+        entry.
 
     Returns
     -------
     condition : Condition
-        The violations are pairs (i, j) in which i is sorted before j or ties with it, although j is
-        relevant together with other documents more often than i is.
+        The violations are pairs (i, j). Document i is sorted before j or ties with it, although j
+        is relevant together with other documents more often than i is.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def satisfies_reinforce(u: Expected, *, tol: float = TOL) -> Condition:
     >>> satisfies_reinforce(([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7]))
     P_reinforce fails: pairs (i, j) with i first, although j shares more: (2, 0), (2, 1), (2, 3)
 
-    The condition still holds if the inequality is an equality:
+    The condition still holds with equality:
 
     >>> satisfies_reinforce(([[0, 0, 1, 0], [1, 1, 0, 1]], [0.5, 0.5]))
     P_reinforce holds
@@ -125,7 +125,7 @@ def satisfies_reinforce(u: Expected, *, tol: float = TOL) -> Condition:
     u, slack = _expected(u, MAP(), tol)
     if (np.abs(u - u.T) > slack).any():
         raise ValueError(f"u must be symmetric; it differs by up to {np.abs(u - u.T).max():g}.")
-    # The lead u_ii - u_jj has two terms. The second inequality also has those of the sum, which are
+    # The lead u_ii - u_jj has two terms. The second inequality adds the terms of the sum, which are
     # entries of rows i and j.
     lead_slack = np.add.outer(np.diagonal(slack), np.diagonal(slack))
     total_slack = np.add.outer(slack.sum(axis=1), slack.sum(axis=1))
@@ -139,7 +139,7 @@ def satisfies_reinforce(u: Expected, *, tol: float = TOL) -> Condition:
 def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, Floats]:
     """Return the matrix of differences E[Y_ij] - E[Y_ji] and the slack of its entries."""
     matrix, slack = _expected(u, PD() if loss is None else loss, tol)
-    if _is_distribution(u):  # `expected_targets` are differences, and the slack counts both terms
+    if _is_distribution(u):  # `expected_targets` are differences; the slack covers both terms
         return matrix, slack
     return matrix - matrix.T, slack
 
@@ -147,23 +147,23 @@ def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, 
 def satisfies_dag(u: Expected, *, tol: float = TOL) -> Condition:
     """Check P_DAG: are the expected preferences acyclic?
 
-    The condition says that the graph with an edge (i, j) for each pair with E[Y_ij] > E[Y_ji] has
+    The condition is that the graph with an edge (i, j) for each pair with E[Y_ij] > E[Y_ji] has
     no cycle. If it holds, ``loss="pd"`` with ``decoder="greedy_dag"`` is calibrated (Ramaswamy et
     al., 2013, theorem 7).
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
-        A distribution of preference weights or of relevance, or a matrix, of which only the
-        differences u_ij - u_ji count. Relevance y prefers i to j with weight 1 if y_i > y_j; for
-        other weights, pass ``expected_targets(distribution, loss)`` with a `PD` loss.
+        A distribution of preference weights or relevance grades, or a matrix. Only the differences
+        u_ij - u_ji matter. With relevance grades y, i is preferred to j with weight 1 if y_i > y_j.
+        For other weights, pass ``expected_targets(distribution, loss)`` with a `PD` loss.
     tol : float, default=1e-9
         As in `satisfies_reinforce`.
 
     Returns
     -------
     condition : Condition
-        Each violation lists a set of documents that cycles connect.
+        Each violation is a set of documents connected by cycles.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def satisfies_dag(u: Expected, *, tol: float = TOL) -> Condition:
     P_DAG fails: cycles connect (0, 1, 2)
     """
     d, slack = _differences(u, tol)
-    # Cycles connect the documents of each strongly connected component of two or more documents.
+    # Cycles connect the documents of each strongly connected component with two or more documents.
     n_parts, part = connected_components(d > slack, connection="strong")
     cyclic = [c for c in range(n_parts) if (part == c).sum() > 1]
     members = sorted(tuple(np.flatnonzero(part == c).tolist()) for c in cyclic)
@@ -187,25 +187,25 @@ def satisfies_score_condition(
 ) -> Condition:
     """Check P_f: do the expected scores agree with every expected preference?
 
-    The condition says that for all i and j, E[Y_ij] > E[Y_ji] implies E[f_i(Y)] > E[f_j(Y)]. If it
+    The condition is that for all i and j, E[Y_ij] > E[Y_ji] implies E[f_i(Y)] > E[f_j(Y)]. If it
     holds, ``loss="pd_by_scores"`` with the scores f is calibrated (Ramaswamy et al., 2013, theorem
-    6). Whatever f is, P_f implies P_DAG.
+    6). For any f, P_f implies P_DAG.
 
     Parameters
     ----------
     u : LabelDistribution, tuple (labels, probabilities) or array-like of shape (r, r)
         As in `satisfies_dag`.
     f : str, callable, PDByScores or array-like of shape (r,), default="borda"
-        The scores: a name or a function, as `PDByScores` accepts them; such a loss, whose other
-        parameters then determine the preferences; or the expected scores E[f(Y)], if u is a matrix.
+        The scores: a name or a function, as in `PDByScores`; or a `PDByScores` loss, which also
+        determines the preferences; or, if u is a matrix, the expected scores E[f(Y)].
     tol : float, default=1e-9
-        As in `satisfies_reinforce`, also for the scores.
+        As in `satisfies_reinforce`. Also applies to the scores.
 
     Returns
     -------
     condition : Condition
-        The violations are pairs (i, j) in which i is preferred to j, but the expected score of i is
-        not larger.
+        The violations are pairs (i, j). Document i is preferred to j, but its expected score is not
+        larger.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def satisfies_score_condition(
 def is_low_noise(u: Expected, *, tol: float = TOL) -> Condition:
     """Check low noise: do expected preferences reinforce each other along paths?
 
-    Let w_ij = E[Y_ij] - E[Y_ji]. The condition says that for all documents i, j and k with w_ij > 0
+    Let w_ij = E[Y_ij] - E[Y_ji]. The condition is that for all documents i, j and k with w_ij > 0
     and w_jk > 0, w_ik >= w_ij + w_jk (Duchi et al., 2013, definition 4). Low noise implies P_f for
     the net Borda score. It does not make margin surrogates consistent (their theorem 3).
 

@@ -1,4 +1,4 @@
-"""Search for distributions on which a loss with a decoder, or with given scores, fails."""
+"""Search for distributions where a surrogate, or a loss with a decoder or scores, fails."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: The largest query that is searched: all its 720 rankings are evaluated for every distribution.
+#: Largest query. All its 720 rankings are evaluated for every distribution.
 LARGEST = 6
-#: The largest numbers of labels that are mixed, and of labels in one distribution.
+#: Maximum number of labels in the pool, and in one distribution.
 POOL, MIXED = 1024, 6
 #: Distributions evaluated at a time.
 BLOCK = 4096
-#: The standard deviation of the disturbance, as a share of the range of the targets, or of the
-#: scores that minimise a surrogate, and the least regret that counts, as a share of the range of
-#: the loss.
+#: Standard deviation of the disturbance, relative to the range of the targets (or of the minimising
+#: scores of a surrogate), and smallest regret of a counterexample, relative to the range of the
+#: loss.
 DISTURBANCE, LEAST = 1e-12, 1e-7
-#: What is applied to distributions, as `find_counterexample` takes it.
+#: What `find_counterexample` applies to distributions.
 Choice: TypeAlias = str | BaseEstimator | Surrogate | Callable[[Floats], ArrayLike]
 #: Mixtures as two arrays (n, `MIXED`): the numbers of the labels, and their probabilities.
 Mixtures = tuple[Ints, Floats]
@@ -48,19 +48,19 @@ Mixtures = tuple[Ints, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Counterexample:
-    """A distribution on which a loss with a decoder, scores or a surrogate is not calibrated.
+    """A distribution where a loss with a decoder, scores or a surrogate is not calibrated.
 
     Attributes
     ----------
     loss : Loss
-        The loss, with parameters that depend on the data set.
+        The loss, with data-dependent parameters filled in.
     distribution : LabelDistribution
         The distribution of the labels.
     u : ndarray of shape (d,)
-        The expected targets or scores, as the decoder expects them, or the scores that minimise the
-        expected surrogate.
+        The expected targets or scores, in the layout of the decoder, or the scores that minimise
+        the expected surrogate.
     ranks : ndarray of shape (r,)
-        A ranking to which the choice tends, as positions, 1 = top.
+        A ranking that the choice gives in the limit, as positions, 1 = top.
     best : ndarray of shape (r,)
         The best ranking, as positions.
     regret : float
@@ -91,37 +91,42 @@ def find_counterexample(
     n_trials: int = 20_000,
     random_state: int | np.random.RandomState | None = None,
 ) -> Counterexample | None:
-    """Search for a distribution on which a choice has positive regret in the limit.
+    """Search for a distribution where a choice has positive regret in the limit.
 
-    Estimates tend to the expected targets without reaching them (Ramaswamy et al., 2013, definition
-    1). They are therefore disturbed by 1e-12 of their range, which breaks ties at random. A regret
-    counts if it exceeds 1e-7 of the range of the loss.
+    Estimates approach the expected targets without reaching them (Ramaswamy et al., 2013,
+    definition 1). Expected targets are therefore disturbed by 1e-12 of their range, which breaks
+    ties at random. A regret counts if it exceeds 1e-7 of the range of the loss.
 
     Parameters
     ----------
     loss : str or Loss
-        The loss by which rankings are judged (see `ranking_regret`).
+        The loss that judges the rankings (see `ranking_regret`).
     choice : str, decoder, Surrogate or callable, default="auto"
-        A decoder is applied to the expected targets of `loss`. A surrogate, or a key of
-        `surrogates.SURROGATES`, is minimised, and one of its minimisers is sorted. A function f
-        maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and E[f(Y)] is sorted.
+        How to rank:
+
+        - A decoder is applied to the expected targets of `loss`.
+        - A surrogate, or a name in `surrogates.SURROGATES`, is minimised, and one of its minimisers
+          is sorted.
+        - A function f maps labels (m, r) or preference weights (m, r, r) to scores (m, r), and
+          E[f(Y)] is sorted.
     n_documents : int, default=3
-        The number r of documents, from 2 to 6.
+        Number r of documents, from 2 to 6.
     condition : callable, default=None
-        A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions for which
-        it is true count. If None, all of them count.
+        A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions where
+        it returns True are used. None means all distributions.
     labels : array-like of shape (m, r) or (m, r, r), default=None
-        The labels that are mixed. None means relevance 0 and 1 for binary losses, and 0 to 3 for
-        others; for losses that accept preferences single preferences, orders and random graphs.
+        The labels to mix. None means grades 0 and 1 for binary losses, grades 0 to 3 for other
+        losses, and for losses that accept preferences: single preferences, orders and random
+        graphs.
     n_trials : int, default=20000
-        The number of distributions that are drawn, each of 1 to 6 labels.
+        Number of distributions to draw. Each has 1 to 6 labels.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random draws.
+        Seed of the random distributions.
 
     Returns
     -------
     counterexample : Counterexample or None
-        The counterexample with the largest regret, or None if none was found, which is no proof.
+        The counterexample with the largest regret. None if none was found, which is not a proof.
 
     Examples
     --------
@@ -157,12 +162,12 @@ def find_counterexample(
         chance = _probabilities(mixtures, len(pool))
         u = predict(mixtures, chance)
         ranks = decoder.decode(u.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
-        # Step 2: compute the regrets, from the expected value of every ranking.
+        # Step 2: compute the regrets from the expected value of every ranking.
         expected = chance @ value
         best = expected.argmax(axis=1)
         regret = expected[np.arange(n), best] - expected[np.arange(n), ranking_numbers(ranks)]
         # Step 3: find the largest regret of the block under the condition. The condition can be
-        # slow, so regrets are tried from the largest on, until one satisfies it.
+        # slow: check it in order of decreasing regret until it holds.
         for t in np.argsort(-regret, kind="stable"):
             if regret[t] <= least:
                 break
@@ -177,7 +182,7 @@ def find_counterexample(
 
 
 def read_size(n_documents: Any, largest: int) -> int:
-    """Check the size of a query: all its rankings are evaluated."""
+    """Check the number of documents: all rankings will be evaluated."""
     check_count(n_documents, "n_documents")
     if not 2 <= n_documents <= largest:
         raise ValueError(f"n_documents must be from 2 to {largest}; got {n_documents}.")
@@ -187,7 +192,7 @@ def read_size(n_documents: Any, largest: int) -> int:
 def draw_pool(
     loss: Loss, r: int, labels: ArrayLike | None, random: np.random.RandomState
 ) -> tuple[Loss, Floats, Floats]:
-    """Return the resolved loss, the labels on which it is defined, and the values of rankings."""
+    """Return the resolved loss, the labels with a defined loss, and the values of rankings."""
     pool = _draw_labels(loss, r, random) if labels is None else check_labels(labels)
     if pool.shape[1] != r:
         raise ValueError(f"labels have {pool.shape[1]} documents, but n_documents is {r}.")
@@ -202,7 +207,7 @@ def draw_pool(
 def _limit(
     loss: Loss, choice: Choice, pool: Floats, random: np.random.RandomState
 ) -> tuple[Callable[[Mixtures, sparse.csr_array], Floats], BaseEstimator]:
-    """Return the function from mixtures to what estimates tend to, and the decoder for it."""
+    """Return a function that maps mixtures to the limit of estimates, and its decoder."""
     if isinstance(choice, type):
         raise TypeError(
             f"choice must be a decoder or surrogate object and not the class; got {choice!r}."
@@ -212,8 +217,8 @@ def _limit(
 
         def minimise(mixtures: Mixtures, chance: sparse.csr_array) -> Floats:
             scores = minimizers(ExpectedSurrogates(surrogate, utilities, *mixtures))
-            # The range is that of the query, because some surrogates have minimisers near 0. Where
-            # all scores tie, a disturbance of any size breaks the tie.
+            # Use the range of the query, because some surrogates have minimisers near 0. If all
+            # scores tie, a disturbance of any size breaks the tie.
             span = np.ptp(scores, axis=1, keepdims=True)
             span[span == 0] = 1.0
             return scores + DISTURBANCE * span * random.normal(size=scores.shape)
@@ -232,7 +237,7 @@ def _limit(
 def _targets(
     loss: Loss, choice: str | BaseEstimator | Callable[[Floats], ArrayLike], pool: Floats
 ) -> tuple[Floats, BaseEstimator]:
-    """Return the targets or scores of every label, and the decoder for them."""
+    """Return the targets or scores of every label, and the matching decoder."""
     if not callable(choice):
         return all_targets(loss, pool), get_decoder(choice, loss.space)
     scores = np.array(read_numbers(choice(pool.copy()), "the return value of choice"))
@@ -245,7 +250,7 @@ def _targets(
 
 
 def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
-    """Draw the labels that are mixed if the user gives none."""
+    """Draw the labels to mix if the user passes none."""
     if loss.takes_preferences:
         single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
         ranks = all_ranks(r)[random.permutation(len(all_ranks(r)))[:60]]
@@ -268,13 +273,13 @@ def draw_mixtures(n: int, n_labels: int, random: np.random.RandomState) -> Mixtu
 
 
 def mixture_of(pool: Floats, label: Ints, weight: Floats) -> LabelDistribution:
-    """Return a mixture as a distribution of distinct labels."""
+    """Return a mixture as a `LabelDistribution` of distinct labels."""
     mixed = np.unique(label[weight > 0])
     return LabelDistribution(pool[mixed], [weight[label == k].sum() for k in mixed])
 
 
 def _probabilities(mixtures: Mixtures, n_labels: int) -> sparse.csr_array:
-    """Return the probabilities (n, n_labels) of mixtures."""
+    """Return the probabilities of the labels in each mixture, of shape (n, n_labels)."""
     label, weight = mixtures
     starts = np.arange(0, label.size + 1, MIXED)
     return sparse.csr_array((weight.ravel(), label.ravel(), starts), (len(label), n_labels))

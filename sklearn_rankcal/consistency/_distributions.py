@@ -27,11 +27,11 @@ class LabelDistribution:
     Parameters
     ----------
     labels : array-like of shape (m, r) or (m, r, r)
-        The m labels that the query can have. Each is the relevance of r documents, or a matrix of
-        preference weights, where ``labels[k, i, j]`` is the weight with which label k prefers
-        document i to document j.
+        The m labels that the query can have. A label is the relevance of r documents, or a matrix
+        of preference weights: ``labels[k, i, j]`` is the weight of document i over document j in
+        label k.
     probabilities : array-like of shape (m,)
-        The probability of each label. They sum to 1.
+        The probability of each label. They must sum to 1.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class LabelDistribution:
 
     @property
     def n_documents(self) -> int:
-        """The number of documents of the query."""
+        """Number of documents of the query."""
         return int(self.labels.shape[1])
 
     def __repr__(self) -> str:
@@ -77,13 +77,13 @@ class LabelDistribution:
         return "\n".join([*lines, f"  and {more} more labels"] if more > 0 else lines)
 
 
-#: A distribution of labels, or its arguments.
+#: A distribution of labels, or a tuple of its arguments.
 Distribution = LabelDistribution | tuple[Any, Any]
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:
     """Check finite numbers and return them as a new float64 array."""
-    array = np.array(read_numbers(values, name))  # a copy, so that the caller cannot change it
+    array = np.array(read_numbers(values, name))  # a copy that the caller cannot change
     if not np.isfinite(array).all():
         where = np.argwhere(~np.isfinite(array))[0].tolist()
         raise ValueError(f"{name} contains NaN or infinity (first at {where}).")
@@ -111,7 +111,7 @@ def check_labels(labels: ArrayLike) -> Floats:
 
 
 def as_distribution(distribution: Distribution) -> LabelDistribution:
-    """Return a `LabelDistribution`, which may be given as a tuple."""
+    """Convert a tuple to a `LabelDistribution`."""
     if isinstance(distribution, LabelDistribution):
         return distribution
     if isinstance(distribution, tuple) and len(distribution) == 2:
@@ -133,15 +133,16 @@ def as_queries(labels: Floats) -> tuple[Any, Queries]:
 
 
 def all_targets(loss: Loss, labels: Floats) -> Floats:
-    """Return the targets of each label as a vector (m, d), ordered as decoders expect them."""
+    """Return the targets of each label as a vector (m, d), in the layout of decoders."""
     flat = flat_targets(loss.encode(*as_queries(labels)))
     return flat.reshape(len(labels), flat.size // len(labels))
 
 
 def resolve(distribution: Distribution, loss: str | Loss) -> tuple[Loss, LabelDistribution]:
-    """Set the parameters of the loss that depend on data, and drop labels that do not count.
+    """Set the data-dependent parameters of the loss, and drop labels that do not count.
 
-    These have a probability of 0 or no loss; the other probabilities are divided by their sum.
+    Dropped labels have probability 0 or an undefined loss. The remaining probabilities are
+    normalised to sum to 1.
     """
     distribution = as_distribution(distribution)
     possible = distribution.probabilities > 0
@@ -165,10 +166,10 @@ def resolve(distribution: Distribution, loss: str | Loss) -> tuple[Loss, LabelDi
 def expected_targets(distribution: Distribution, loss: str | Loss) -> Floats:
     """Compute the expectation of a loss's targets under a distribution.
 
-    Least squares on the targets tends to this expectation as the number of queries grows. Labels on
-    which the loss is undefined, such as average precision without a relevant document, are left
-    out, and the other probabilities are divided by their sum, as in all functions of this module.
-    If the terms of an expectation cancel up to rounding, the result is exactly 0.
+    Least squares on the targets converges to this expectation as the number of queries grows.
+    Labels with an undefined loss, such as average precision without a relevant document, are
+    dropped, and the remaining probabilities are normalised to sum to 1. All functions of this
+    module do so. If the terms of an expectation cancel up to rounding, the result is exactly 0.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def expected_targets(distribution: Distribution, loss: str | Loss) -> Floats:
     Returns
     -------
     u : ndarray of shape (r,) or (r, r)
-        A vector for losses on scores and a matrix for losses on pairs: antisymmetric differences
+        A vector for losses on scores, and a matrix for losses on pairs: antisymmetric differences
         E[Y_ij] - E[Y_ji] for ``"pd"``, and symmetric products E[Y_i Y_j / sum(Y)] for ``"map"``.
 
     Examples
@@ -194,15 +195,16 @@ def expected_targets(distribution: Distribution, loss: str | Loss) -> Floats:
 
 
 def targets_and_sizes(distribution: Distribution, loss: str | Loss) -> tuple[Floats, Floats]:
-    """Return `expected_targets` and the expected absolute values of the terms that it adds.
+    """Return `expected_targets` and the expected absolute values of their terms.
 
-    Rounding errors are relative to these sizes: for ``"pd"`` E[Y_ij] + E[Y_ji], and for other
-    losses the expected absolute target, or more if the target is a sum of terms that cancel.
+    Rounding errors are relative to these sizes. For ``"pd"``, the size is E[Y_ij] + E[Y_ji]. For
+    other losses, it is the expected absolute target, or more if a target is a sum of terms that
+    cancel.
     """
     loss, distribution = resolve(distribution, loss)
     flat = distribution.probabilities @ all_targets(loss, distribution.labels)
     size = _sizes(loss, distribution)
-    # Each entry is a sum of at most `terms` terms, and each addition rounds by eps times the size.
+    # Each entry sums at most `terms` terms, and each addition rounds by eps times the size.
     terms = distribution.labels.size / distribution.n_documents
     flat[np.abs(flat) <= (4 + terms) * np.finfo(np.float64).eps * size] = 0.0
     matrices = _as_entries(size, loss, distribution)
@@ -210,14 +212,14 @@ def targets_and_sizes(distribution: Distribution, loss: str | Loss) -> tuple[Flo
 
 
 def _as_entries(flat: Floats, loss: Loss, distribution: LabelDistribution) -> Floats:
-    """Return scores as they are, and entries of pairs as a matrix."""
+    """Return scores unchanged, and entries of pairs as a matrix."""
     if not loss.space.is_pairwise:
         return flat
     return loss.space.matrices(flat[None], distribution.n_documents)[0]
 
 
 def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
-    """Return the sizes of `targets_and_sizes` as a vector, ordered as decoders expect it."""
+    """Return the sizes of `targets_and_sizes` as a vector, in the layout of decoders."""
     labels, p = distribution.labels, distribution.probabilities
     m, r = labels.shape[:2]
     if loss.space != PAIRS and not isinstance(loss, PDByScores):
@@ -225,9 +227,9 @@ def _sizes(loss: Loss, distribution: LabelDistribution) -> Floats:
     encode = loss.differences if isinstance(loss, PDByScores) else loss.encode
     weights = encode(*as_queries(labels)).weights(np.arange(m * r).reshape(m, r))
     both = weights + weights.transpose(0, 2, 1)
-    if loss.space == PAIRS:  # E[Y_ij] + E[Y_ji], and not the size of their difference
+    if loss.space == PAIRS:  # E[Y_ij] + E[Y_ji], not the size of their difference
         mean: Floats = np.tensordot(p, both, 1)
         return mean[np.triu_indices(r, 1)]
-    # What terms a score adds is known to its function only. They do not cancel if each document
-    # wins all comparisons with later ones, and the largest of these scores serves for all.
+    # Only the score function knows which terms it adds. They do not cancel if each document wins
+    # all comparisons with later ones: use the largest of these scores as the size of all.
     return np.full(r, (p @ np.abs(all_targets(loss, np.triu(both)))).max())

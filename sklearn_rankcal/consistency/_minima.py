@@ -1,4 +1,4 @@
-"""Expected surrogates of one query under many distributions of labels, and their minimisers."""
+"""Expected surrogates of one query for many distributions of labels, and their minimisers."""
 
 from __future__ import annotations
 
@@ -24,32 +24,31 @@ from sklearn_rankcal.surrogates._pair_sums import function_of
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: Scores that are infinite at the infimum are replaced by scores so far beyond the other ones.
-#: Exponentials of such differences are below the rounding error of the others.
+#: Scores that are infinite at the infimum are replaced by scores this far beyond the finite ones.
+#: Exponentials of such differences are lost in rounding.
 FAR = 40.0
-#: A minimum is accepted if no derivative exceeds this share of their size at scores of 0
-#: (`ExpectedSurrogates.scale`), and a closed form if none exceeds the second number. The search
-#: goes on beyond `ACCEPTED` up to `TOLERANCE`.
+#: A minimum is accepted if no derivative exceeds `TOLERANCE` times the size of derivatives at
+#: scores of 0 (`ExpectedSurrogates.scale`). A closed form is accepted up to `ACCEPTED`. The search
+#: continues beyond `ACCEPTED` until `TOLERANCE`.
 TOLERANCE, ACCEPTED = 1e-11, 1e-6
-#: Newton steps, halvings of a step, and the longest step of a score.
+#: Maximum number of Newton steps and of halvings of a step, and longest step of a score.
 STEPS, HALVINGS, LONGEST = 100, 30, 5.0
-#: Linear programs that are solved together.
+#: Number of linear programs to solve together.
 PROGRAMS = 256
 
 
 class ExpectedSurrogates:
     """The expected values E[psi(v(Y), s)] of n distributions, as functions of scores (n, r).
 
-    The parameters of the surrogate are set. `targets` are the utilities (m, r) or the preference
-    weights (m, r, r) of m labels, of which distribution n mixes ``labels[n]`` with the
-    probabilities ``chance[n]``. `expected` are the expected utilities (n, r), or None for
-    preferences.
+    The parameters of the surrogate must be set. `targets` are the utilities (m, r) or preference
+    weights (m, r, r) of m labels. Distribution n mixes ``labels[n]`` with the probabilities
+    ``chance[n]``. `expected` are the expected utilities (n, r), or None for preferences.
     """
 
     def __init__(self, surrogate: Surrogate, targets: Floats, labels: Ints, chance: Floats) -> None:
         self.surrogate, self.targets, self.labels, self.chance = surrogate, targets, labels, chance
         self.n, self.r = len(labels), targets.shape[1]
-        # Only labels of positive probability are evaluated: `row` is the distribution of each.
+        # Only evaluate labels of positive probability: `row` is the distribution of each.
         self._row, column = np.nonzero(chance > 0)
         self._first = np.searchsorted(self._row, np.arange(self.n))
         used = targets[labels[self._row, column]]
@@ -67,7 +66,7 @@ class ExpectedSurrogates:
         return cls(surrogate, targets, np.arange(m)[None], distribution.probabilities[None])
 
     def take(self, rows: Ints) -> ExpectedSurrogates:
-        """Return the functions of some distributions, which may be repeated."""
+        """Select some distributions, possibly with repetitions."""
         return ExpectedSurrogates(
             self.surrogate, self.targets, self.labels[rows], self.chance[rows]
         )
@@ -87,9 +86,9 @@ class ExpectedSurrogates:
         return self.evaluate(scores)[1]
 
     def scale(self) -> Floats:
-        """Return the size (n,) of derivatives: the expected largest one at scores of 0.
+        """Return the size (n,) of derivatives: the expected largest derivative at scores of 0.
 
-        It is at least a hundredth of the expected value there, in case all of them are 0.
+        It is at least a hundredth of the expected value there, in case all derivatives are 0.
         """
         value, gradient, _ = self._of_labels(np.zeros((self.n, self.r)), 1)
         assert gradient is not None
@@ -98,7 +97,7 @@ class ExpectedSurrogates:
         return np.where(size > 0, size, 1.0)
 
     def closed_form(self, expected: Floats | None) -> Floats:
-        """Return the minimisers (n, r) for expected utilities, or 0 if there is no formula."""
+        """Return the minimisers (n, r) for expected utilities, or 0 if no formula exists."""
         scores = None
         if expected is not None:
             scores = self.surrogate.minimizer(expected.ravel(), Queries.uniform(self.n, self.r))
@@ -111,7 +110,7 @@ class ExpectedSurrogates:
         )
 
     def _add(self, terms: Floats) -> Floats:
-        """Add the terms of the labels of each distribution, times their probabilities."""
+        """Sum the terms of the labels of each distribution, weighted by their probabilities."""
         weighted = terms * (self._share if terms.ndim == 1 else self._share[:, None])
         total: Floats = np.add.reduceat(weighted, self._first)
         return total
@@ -120,8 +119,8 @@ class ExpectedSurrogates:
 def resolved_targets(surrogate: Surrogate, loss: Loss, labels: Floats) -> tuple[Surrogate, Floats]:
     """Return the surrogate with its parameters set, and the targets of m labels.
 
-    They are those of unlimited data, without shrinkage: (m, r), or preferences (m, r, r) if the
-    surrogate takes them.
+    The targets are the ones of unlimited data, without shrinkage: (m, r), or preferences (m, r, r)
+    if the surrogate accepts them.
     """
     read, queries = as_queries(labels)
     targets = surrogate.targets(without_shrinkage(loss), read, queries)
@@ -143,14 +142,14 @@ def _finite(scores: Floats) -> Floats:
 def minimizers(problems: ExpectedSurrogates, orders: Ints | None = None) -> Floats:
     """Return scores (n, r) that minimise each expected surrogate.
 
-    With `orders` (n, r), the documents of a ranking in each row, best first, only scores that do
-    not increase along the ranking count.
+    `orders` (n, r) has the documents of a ranking in each row, best first. If given, minimise only
+    over scores that do not increase along the ranking.
     """
     if is_piecewise_linear(problems):
         return _solve_programs(problems, orders)
     expected = problems.expected
     if expected is not None and orders is not None:
-        # Where documents tie at the minimum, they have the scores of their mean utility.
+        # Documents that tie at the minimum have the scores of their mean utility.
         along = np.take_along_axis(expected, orders, axis=1)
         fits = np.array([isotonic_regression(row, increasing=False).x for row in along])
         expected = np.empty_like(fits)
@@ -159,7 +158,7 @@ def minimizers(problems: ExpectedSurrogates, orders: Ints | None = None) -> Floa
 
 
 def is_piecewise_linear(problems: ExpectedSurrogates) -> bool:
-    """Whether the surrogate is a sum of hinges."""
+    """Return whether the surrogate is a sum of hinges."""
     surrogate = problems.surrogate
     return isinstance(surrogate, PairwiseMargin | WeightedComparisons) and (
         surrogate.margin == "hinge"
@@ -172,8 +171,8 @@ def is_piecewise_linear(problems: ExpectedSurrogates) -> bool:
 def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) -> Floats:
     """Minimise by Newton steps, over all scores or over the cones of rankings.
 
-    With a ranking, the unknowns are z >= 0: the differences between the scores of neighbours, and
-    the lowest score, which is free. Without one, they are the scores, and all are free.
+    With a ranking, the unknowns are z >= 0: the differences between neighbouring scores, and the
+    lowest score, which is free. Without one, the unknowns are the scores, all free.
     """
     n, r = start.shape
     if orders is None:
@@ -209,10 +208,10 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
             active, rest = active[open_], rest.take(np.flatnonzero(open_))
             some, into, scores = some[open_], into[open_], scores[open_]
             value, by_score, slope = value[open_], by_score[open_], slope[open_]
-        # Step 2: take Newton directions in the unknowns that are not held at their bound.
+        # Step 2: compute Newton directions in the unknowns that are not held at their bound.
         held = ~free & (some <= 1e-12) & (slope > 0)
         hessian = _hessian(rest, scores, by_score)
-        if problems.surrogate.shift_invariant:  # do not follow rounding along a common shift
+        if problems.surrogate.shift_invariant:  # prevent rounding from causing a common shift
             hessian += scale[active, None, None]
         bend = np.einsum("nki,nkl,nlj->nij", into, hessian, into)
         bend[held[:, :, None] | held[:, None, :]] = 0.0
@@ -228,7 +227,7 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
             tried = np.where(free, tried, np.maximum(tried, 0.0))
             gain = np.einsum("nj,nj->n", slope[waiting], tried - some[waiting])
             lower = part.value(np.einsum("nij,nj->ni", into[waiting], tried))
-            # The last term allows for rounding, near a minimum.
+            # The last term allows for rounding near a minimum.
             fine = lower <= value[waiting] + 1e-4 * gain + 1e-15 * np.abs(value[waiting])
             best[waiting[fine]] = tried[fine]
             if fine.all():
@@ -240,7 +239,7 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
         z[active] = best
         if not moved.any():
             break
-        if not moved.all():  # rounding stops the others here
+        if not moved.all():  # the remaining problems stop here, at the limit of rounding
             active, rest = active[moved], rest.take(np.flatnonzero(moved))
     scores = np.einsum("nij,nj->ni", shape, z)
     slope = np.einsum("nij,ni->nj", shape, problems.gradient(scores))
@@ -248,20 +247,20 @@ def _newton(problems: ExpectedSurrogates, start: Floats, orders: Ints | None) ->
     if left > ACCEPTED:
         warn(
             f"The expected value of {problems.surrogate!r} was not minimised: a derivative of "
-            f"{left:.1e} is left, in units of those at scores of 0. Its infimum may be lower.",
+            f"{left:.1e} is left, relative to those at scores of 0. Its infimum may be lower.",
             ConvergenceWarning,
         )
     return scores
 
 
 def _violation(z: Floats, slope: Floats, free: Bools) -> Floats:
-    """Return the largest derivative (n,) that an allowed step can follow."""
+    """Return the largest derivative (n,) in a direction that the bounds allow."""
     step = np.where(free, slope, np.minimum(np.maximum(slope, 0.0), z) + np.minimum(slope, 0.0))
     return np.abs(step).max(axis=1)
 
 
 def _hessian(problems: ExpectedSurrogates, scores: Floats, gradient: Floats) -> Floats:
-    """Return the second derivatives (n, r, r), from differences of gradients."""
+    """Estimate the second derivatives (n, r, r) from differences of gradients."""
     n, r = scores.shape
     hessian = np.empty((n, r, r))
     step = 1e-6
@@ -273,9 +272,9 @@ def _hessian(problems: ExpectedSurrogates, scores: Floats, gradient: Floats) -> 
 
 
 def _solve(bend: Floats, slope: Floats, scale: Floats) -> Floats:
-    """Solve bend x = slope, with |eigenvalues| in the place of small and negative ones."""
+    """Solve bend x = slope, with |eigenvalues| instead of small and negative eigenvalues."""
     value, vector = np.linalg.eigh(bend)
-    # A direction in which nothing bends is followed by a long step, if it slopes at all.
+    # In a direction without curvature but with a slope, take a long step.
     value = np.maximum(np.abs(value), 1e-9 * np.abs(value).max(axis=1, keepdims=True))
     value = np.maximum(value, 1e-14 * scale[:, None])
     along = np.einsum("nij,ni->nj", vector, slope)
@@ -302,7 +301,7 @@ def _solve_programs(problems: ExpectedSurrogates, orders: Ints | None) -> Floats
     columns = np.concatenate([at * r + j, at * r + i, n * r + term])
     entries = np.concatenate([np.ones(n_terms), -np.ones(n_terms), -np.ones(n_terms)])
     bound = -needed
-    if orders is not None:  # the score at place k + 1 minus that at place k is at most 0
+    if orders is not None:  # the score at place k + 1 minus the score at place k is at most 0
         base = np.arange(n)[:, None] * r
         upper, lower = (base + orders[:, :-1]).ravel(), (base + orders[:, 1:]).ravel()
         more = n_terms + np.arange(len(upper))
@@ -311,7 +310,7 @@ def _solve_programs(problems: ExpectedSurrogates, orders: Ints | None) -> Floats
         entries = np.concatenate([entries, np.ones(len(more)), -np.ones(len(more))])
         bound = np.append(bound, np.zeros(len(more)))
     matrix = sparse.csr_array((entries, (rows, columns)), (len(bound), n * r + n_terms))
-    # Some best scores differ by sums of needed margins only.
+    # Some optimal scores differ only by sums of needed margins.
     width = (r - 1) * max(float(np.abs(needed).max(initial=0.0)), 1.0)
     result = linprog(
         np.append(np.zeros(n * r), weight),
@@ -327,7 +326,7 @@ def _solve_programs(problems: ExpectedSurrogates, orders: Ints | None) -> Floats
 
 
 def _hinges(problems: ExpectedSurrogates) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-    """Return problem, i, j, weight and needed margin of each term of the expected surrogates."""
+    """Return the problem, i, j, weight and needed margin of each term of the surrogates."""
     surrogate, targets, r = problems.surrogate, problems.targets, problems.r
     if isinstance(surrogate, PairwiseMargin):
         assert problems.expected is not None

@@ -1,4 +1,4 @@
-"""Expected losses of rankings of one query, and the best ranking, under a distribution."""
+"""Expected losses and the best ranking of one query, for a given distribution of labels."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import read_array
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: All rankings are enumerated up to this many documents.
+#: Up to this many documents, all rankings are enumerated.
 LARGEST = 8
-#: Expected values of rankings count as equal if they differ by at most `ROUNDING` times the
-#: expected absolute values that they add, or by `NOISE` times the largest of these over all
-#: rankings. The latter allows for values whose terms cancel.
+#: Two expected values of rankings are equal if they differ by at most `ROUNDING` times the expected
+#: absolute values of their terms, or by `NOISE` times the maximum of these over all rankings. The
+#: second allows for values with terms that cancel.
 ROUNDING, NOISE = 1e-12, 1e-14
 
 
 @lru_cache(maxsize=4)
 def all_ranks(r: int) -> Ints:
-    """Return all rankings (r!, r) as positions from 1; their lists of documents ascend."""
+    """Return all rankings (r!, r) as positions from 1, in ascending order of document lists."""
     orders = np.array(list(itertools.permutations(range(r))), dtype=np.int64)
     ranks = np.argsort(orders, axis=1) + 1
     ranks.flags.writeable = False
@@ -47,7 +47,7 @@ def all_ranks(r: int) -> Ints:
 def ranking_numbers(ranks: Ints) -> Ints:
     """Return the index in `all_ranks` of each ranking (n, r)."""
     r = ranks.shape[1]
-    # Ranks minus 1 are the digits of a number in base r, which differs for different rankings.
+    # Read ranks minus 1 as the digits of a number in base r, which is unique for each ranking.
     digits = r ** np.arange(r)
     codes = (all_ranks(r) - 1) @ digits
     order = np.argsort(codes)
@@ -60,7 +60,7 @@ def values_of_rankings(
     """Return ``measure(ranking, labels)`` of n rankings under each of m labels, (m, n)."""
     m = len(labels)
     values = np.empty((m, len(ranks)))
-    # Each pair of a label and a ranking becomes a query. A block holds all labels of some rankings.
+    # Each pair of a label and a ranking becomes a query. A block has all labels of some rankings.
     step = rows_per_block(8 * labels.size)
     for first in range(0, len(ranks), step):
         some = ranks[first : first + step]
@@ -71,7 +71,7 @@ def values_of_rankings(
 
 
 def calibrated_values(loss: Loss, labels: Floats, ranks: Ints) -> Floats:
-    """Return `Loss.calibrated_measure` (m, n) of rankings under labels; larger is better."""
+    """Return `Loss.calibrated_measure` (m, n) of rankings for labels; larger is better."""
     return values_of_rankings(loss.calibrated_measure, labels, ranks)
 
 
@@ -80,28 +80,34 @@ def bayes_ranking(
 ) -> Ints:
     """Find the ranking with the smallest expected loss.
 
-    For up to 8 documents, all rankings are enumerated. For more, the expected targets are decoded
-    exactly (Ramaswamy et al., 2013, theorem 3); ``"map"`` allows 24, and losses that are not
-    calibrated for every distribution none.
+    Up to 8 documents, all rankings are enumerated. Beyond that, the expected targets are decoded
+    exactly (Ramaswamy et al., 2013, theorem 3). ``"map"`` allows 24 documents. A loss that is not
+    calibrated for every distribution allows only 8.
 
     Parameters
     ----------
     distribution, loss : LabelDistribution or tuple, str or Loss
         As in `expected_targets`.
     time_limit : float, default=None
-        A limit in seconds for ``"pd"`` with more than 8 documents and cyclic expected preferences.
-        A `ConvergenceWarning` is issued if it is too short for a proof. If None, there is no limit.
+        Limit in seconds for ``"pd"`` with more than 8 documents and cyclic expected preferences.
+        A `ConvergenceWarning` is issued if optimality cannot be proved in this time. None means no
+        limit.
 
     Returns
     -------
     ranks : ndarray of shape (r,)
-        The position of each document, 1 = top. If several rankings of up to 8 documents are the
-        best, it is the one whose list of documents, best first, comes first in lexicographic order.
+        The position of each document, 1 = top. If several rankings of up to 8 documents are
+        optimal, return the one with the lexicographically first list of documents, best first.
+
+    Raises
+    ------
+    ValueError
+        If there are too many documents, or if the loss is undefined for every label.
 
     Examples
     --------
-    For average precision it is best to put the third document last, although its expected score is
-    the largest:
+    For average precision, the optimal ranking puts the third document last, although it has the
+    largest expected score:
 
     >>> from sklearn_rankcal.consistency import bayes_ranking, expected_targets
     >>> distribution = ([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
@@ -114,7 +120,7 @@ def bayes_ranking(
     r = distribution.n_documents
     if r <= LARGEST:
         risks, sizes = _risks(all_ranks(r), distribution, loss)
-        # Among the rankings whose risks differ from the least one by rounding, the first wins.
+        # Take the first of the rankings with the least risk, up to rounding.
         best = risks.argmin()
         return all_ranks(r)[np.argmax(risks - risks[best] <= _slack(sizes, best))].copy()
     if not loss.space.is_pairwise and not without_shrinkage(loss).calibrated_everywhere:
@@ -135,12 +141,12 @@ def bayes_ranking(
 
 
 def ranking_risk(ranks: ArrayLike, distribution: Distribution, loss: str | Loss) -> Any:
-    """Compute the expected loss of a ranking, which is minus the expected `calibrated_measure`.
+    """Compute the expected loss of a ranking: minus the expected `calibrated_measure`.
 
     Parameters
     ----------
     ranks : array-like of shape (r,) or (n_rankings, r)
-        The position of each document, 1 = top.
+        The position of each document, 1 = top. Each row of a two-dimensional array is one ranking.
     distribution, loss : LabelDistribution or tuple, str or Loss
         As in `expected_targets`.
 
@@ -152,7 +158,7 @@ def ranking_risk(ranks: ArrayLike, distribution: Distribution, loss: str | Loss)
 
     Examples
     --------
-    Expected scores tie four documents, although their order matters (proof of theorem 3.3 of
+    The expected scores of four documents tie, although their order matters (proof of theorem 3.3 of
     Calauzènes et al., 2013, which adds the two labels instead of taking their mean):
 
     >>> from sklearn_rankcal.consistency import ranking_risk
@@ -166,7 +172,7 @@ def ranking_risk(ranks: ArrayLike, distribution: Distribution, loss: str | Loss)
 
 
 def _read_ranks(ranks: ArrayLike, r: int) -> Ints:
-    """Check one ranking or several, and return them as an array (n_rankings, r)."""
+    """Check one ranking or several, and return an array of shape (n_rankings, r)."""
     given = read_array(ranks, "ranks")
     if given.ndim not in (1, 2) or given.shape[-1] != r:
         raise ValueError(
@@ -178,13 +184,13 @@ def _read_ranks(ranks: ArrayLike, r: int) -> Ints:
 
 
 def _risks(ranks: Ints, distribution: LabelDistribution, loss: Loss) -> tuple[Floats, Floats]:
-    """Return expected losses of rankings, and the expected absolute values that they add."""
+    """Return expected losses of rankings, and the expected absolute values of their terms."""
     values = calibrated_values(loss, distribution.labels, ranks)
     return -(distribution.probabilities @ values), distribution.probabilities @ np.abs(values)
 
 
 def _slack(sizes: Floats, best: Any) -> Floats:
-    """Return the difference up to which each ranking counts as good as ranking number `best`."""
+    """Return how much each ranking may differ from ranking number `best` and still be equal."""
     return ROUNDING * (sizes + sizes[best]) + NOISE * float(sizes.max())
 
 
@@ -202,12 +208,12 @@ def ranking_regret(
     ranks, distribution, loss
         As in `ranking_risk`.
     time_limit : float, default=None
-        As in `bayes_ranking`, which is called. If it is too short, a regret can be negative.
+        Limit in seconds for `bayes_ranking`. If it is too short, a regret can be negative.
 
     Returns
     -------
     regret : float or ndarray of shape (n_rankings,)
-        It is 0 for rankings that differ from the best one by rounding only.
+        The regret. It is 0 if a ranking differs from the best one only by rounding.
 
     Examples
     --------
