@@ -1,4 +1,4 @@
-"""The inner loops of decoders, context columns and surrogates: compiled, or their NumPy twins.
+"""The inner loops of decoders, context columns and surrogates, compiled or in NumPy.
 
 ``kernels`` holds all of them by name. Either all kernels are compiled or none is. The environment
 variable ``SKLEARN_RANKCAL_KERNELS``, read at import, forces ``numpy`` or ``compiled``.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-#: Which kernels the user asked for, or "".
+#: The kernels that the user asked for, or "".
 WANTED = os.environ.get("SKLEARN_RANKCAL_KERNELS", "")
 if WANTED not in ("", "numpy", "compiled"):
     raise ImportError(
         f"SKLEARN_RANKCAL_KERNELS must be 'numpy', 'compiled' or unset; it is {WANTED!r}."
     )
-#: Which kernels run: ``"compiled"`` or ``"numpy"``.
+#: The kernels in use: ``"compiled"`` or ``"numpy"``.
 KERNELS = "numpy"
-if WANTED != "numpy" and not TYPE_CHECKING:  # the twins have annotations
+if WANTED != "numpy" and not TYPE_CHECKING:  # only the NumPy versions have annotations
     try:
         from sklearn_rankcal._kernels import _compiled as kernels
 

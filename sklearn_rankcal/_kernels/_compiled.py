@@ -1,4 +1,4 @@
-"""All compiled kernels. If one of their modules was not built, importing this module fails."""
+"""All compiled kernels. The import fails if one of their modules was not built."""
 
 from sklearn_rankcal._kernels._compiled_average_precision import average_precision_search
 from sklearn_rankcal._kernels._compiled_context import describe, find_bins

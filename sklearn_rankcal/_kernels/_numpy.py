@@ -15,7 +15,7 @@ from sklearn_rankcal._kernels._numpy_greedy_dag import greedy_dag
 from sklearn_rankcal._kernels._numpy_local_search import average_precision_search, preference_search
 from sklearn_rankcal._kernels._numpy_subsets import subset_dp
 
-# `surrogates._pair_sums` is the twin; it takes functions, too.
+# `surrogates._pair_sums` has the NumPy version, which also accepts functions.
 pair_sums = None
-# The regressor itself predicts the same.
+# Without a kernel, the regressor itself makes the same predictions.
 add_trees: Any = None

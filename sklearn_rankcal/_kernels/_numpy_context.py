@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Arrays of the size of `values` that `describe` holds at the same time.
+#: Number of arrays of the size of `values` that `describe` holds at the same time.
 N_TEMPORARIES = 4
 
 
@@ -25,18 +25,17 @@ def describe(
 ) -> None:
     """Write the z-scores and the differences from the mean of whole queries.
 
-    `values` (n_rows, width) are float32 or float64. NaN and infinite values are left out of the
-    means and are written as they are. Query q has the places ``offsets[q]`` to
-    ``offsets[q + 1] - 1`` of `source`, the rows of `values`, and `target` are the rows of `out`
-    that belong to them. `zscore` and `difference` are the first column of `out` for columns of this
-    kind, or -1 for none. `slopes` (n_queries, width) receives 1 / sd of each query, and 0 for a
-    query with sd = 0.
+    `values` (n_rows, width) are float32 or float64. The means ignore NaN and infinite values, which
+    are written unchanged. Query q has the places ``offsets[q]`` to ``offsets[q + 1] - 1`` of
+    `source`, which are rows of `values`; `target` are the matching rows of `out`. `zscore` and
+    `difference` are the first column of `out` for columns of this kind, or -1 for none. `slopes`
+    (n_queries, width) receives 1 / sd of each query, and 0 for a query with sd = 0.
     """
     width = values.shape[1]
     by_query = _ByQuery(offsets)
     block = values[source].astype(np.float64)
     sizes = by_query.sizes[:, None].astype(np.float64)
-    # 1. The smallest and the largest finite value, and the number of them, at least 1 to divide by.
+    # 1. The smallest and largest finite values, and their number, at least 1 because it divides.
     missing = ~np.isfinite(block)
     some_missing = bool(missing.any())
     known = by_query.reduce(np.add, (~missing).astype(np.float64)) if some_missing else sizes
@@ -52,15 +51,15 @@ def describe(
     exponent = np.frexp(np.where(large, 0.5 * high - 0.5 * low, spread))[1] + large
     exponent = np.maximum(exponent, -1023)  # because 2^1024 would overflow
     factor = np.ldexp(1.0, -exponent)
-    # 3. above = (x - low) / 2^exponent. If all values are equal, this is exactly 0, which x - mean
-    # need not be. The division is exact, 0 <= above < 1, and squares cannot overflow.
+    # 3. above = (x - low) / 2^exponent. If all values are equal, it is exactly 0, unlike x - mean.
+    # The division is exact, 0 <= above < 1, and squares cannot overflow.
     with np.errstate(invalid="ignore"):  # infinite values times 0
         above = block * by_query.repeat(factor)
     above -= by_query.repeat(low * factor)
     if some_missing:
         above[missing] = 0.0
-    # 4. deviation = (x - mean) / 2^exponent, and sd = sqrt(mean of its squares), which is in the
-    # same unit. A query of n rows has n < 2^bits.
+    # 4. deviation = (x - mean) / 2^exponent, and sd = sqrt(mean of its squares) in the same unit. A
+    # query of n rows has n < 2^bits.
     bits = np.frexp(sizes)[1]
     deviation = above
     deviation -= by_query.repeat(_exact_sum(above, bits, by_query) / count)
@@ -69,7 +68,7 @@ def describe(
         squares[missing] = 0.0
     scale = np.sqrt(_exact_sum(squares, bits, by_query) / count)
     inverse = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
-    # 5. Write the columns, all of one kind side by side.
+    # 5. Write the columns, with all columns of one kind side by side.
     if zscore >= 0:
         own = deviation * by_query.repeat(inverse)
         if some_missing:
@@ -77,7 +76,7 @@ def describe(
         with np.errstate(over="ignore"):  # an infinite value of float64 may be written as float32
             out[target, zscore : zscore + width] = own.reshape(-1, width)
     if difference >= 0:
-        # 2^1024 and 2^1025 are above the largest number: multiply by 2^1000 and by the rest.
+        # 2^1024 and 2^1025 exceed the largest number: multiply by 2^1000 and then by the rest.
         first = np.minimum(exponent, 1000)
         own = deviation * by_query.repeat(np.ldexp(1.0, first))
         with np.errstate(over="ignore"):
@@ -86,19 +85,19 @@ def describe(
             own[missing] = block[missing]
         with np.errstate(over="ignore"):
             out[target, difference : difference + width] = own.reshape(-1, width)
-    # 6. 1 / sd in the unit of x. It overflows for a spread below 1e-308, which counts as 0.
+    # 6. 1 / sd in the unit of x. It overflows for a spread below 1e-308, which is treated as 0.
     with np.errstate(over="ignore"):
         slopes[:] = np.ldexp(inverse, -exponent).reshape(-1, width)
     slopes[~np.isfinite(slopes)] = 0.0
 
 
 def find_bins(bounds: Floats, values: Floats) -> NDArray[np.int64]:
-    """Return the number of ascending bounds (at least one) that are not above each value."""
+    """Return, for each value, the number of ascending bounds (at least one) that are <= it."""
     return np.searchsorted(bounds, values, side="right")
 
 
 class _ByQuery:
-    """Sums over queries of an array (row, column), and the opposite."""
+    """Sums over queries of an array (row, column), and repetition of values per query."""
 
     def __init__(self, offsets: NDArray[np.int64]) -> None:
         self.first, self.sizes = offsets[:-1], np.diff(offsets)
@@ -111,11 +110,11 @@ class _ByQuery:
 
 
 def _exact_sum(values: Floats, bits: NDArray[np.int32], by_query: _ByQuery) -> Floats:
-    """Sum over each query so that the result does not depend on the order of the rows.
+    """Sum over each query with a result that does not depend on the order of the rows.
 
     The last digit of a floating-point sum depends on the order of its terms, and a tree may split
-    at exactly that digit. Therefore values in [0, 1] of queries of fewer than 2^bits rows are first
-    rounded to 51 - bits binary places. Every partial sum of the rounded values is exact.
+    at exactly that digit. Therefore values in [0, 1] are first rounded to 51 - bits binary places,
+    for queries of fewer than 2^bits rows. Every partial sum of the rounded values is exact.
     """
     # Adding 1.5 * 2^(bits + 1) leaves 51 - bits binary places; subtracting it again is exact.
     constant = by_query.repeat(np.ldexp(1.5, bits + 1))

@@ -1,6 +1,6 @@
 """`_compiled_graphs.pyx` in NumPy. The docstrings there describe each function and its cost.
 
-`cumsum` adds one number after the other, in the order of the compiled loops, and `sum` does not.
+Unlike `sum`, `cumsum` adds one number at a time, in the order of the compiled loops.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ def components(d: Floats) -> tuple[Ints, Ints]:
     m, r = d.shape[:2]
     labels = np.empty((m, r), dtype=np.int64)
     counts = np.empty(m, dtype=np.int64)
-    # a loop over queries: connected_components takes one graph
+    # Loop over queries: connected_components accepts only one graph.
     for q in range(m):
         edges = d[q] > 0
         found, label = connected_components(edges, directed=True, connection="strong")
         smallest = np.full(found, r)
         np.minimum.at(smallest, label, np.arange(r))
-        # between[a, b]: the number of edges from component a to component b
+        # between[a, b] is the number of edges from component a to component b.
         by_label = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[by_label], np.arange(found))
         between = np.add.reduceat(edges[by_label], starts, axis=0, dtype=np.int64)
         between = np.add.reduceat(between[:, by_label], starts, axis=1)
         np.fill_diagonal(between, 0)
         incoming = between.sum(axis=0)
-        # Of the components without edges from those that have no number, the one with the smallest
-        # document is next.
+        # Next is the component with the smallest document, among the unnumbered components
+        # without edges from other unnumbered components.
         number = np.empty(found, dtype=np.int64)
         for placed in range(found):
             best = int(np.argmin(np.where(incoming == 0, smallest, r + 1)))
@@ -106,8 +106,8 @@ def triangle_bound(d: Floats, time_is_up: TimeIsUp = None) -> float:
             edge = left[first, second]
             if edge <= 0.0:
                 continue
-            # Cycles first -> second -> k -> first for all k > j at once. used[k] is the weight that
-            # the cycles before k have taken from the edge first -> second.
+            # All cycles first -> second -> k -> first with k > j at once. used[k] is the weight
+            # that the cycles before k have taken from the edge first -> second.
             onward, back = left[second, j + 1 :], left[j + 1 :, first]
             spare = np.minimum(onward, back)
             used = np.cumsum(np.r_[0.0, spare])

@@ -1,7 +1,7 @@
 """Algorithm 1 and ranked pairs in NumPy: the function `greedy_dag` of `_compiled_graphs.pyx`.
 
-The docstring there describes the steps and their cost. A set of documents is a Python integer here,
-and document j is in the set if bit j is 1.
+The docstring there describes the steps and their cost. A set of documents is a Python integer
+here: document j is in the set if bit j is 1.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ TimeIsUp = Callable[[], bool] | None
 
 def greedy_dag(d: Floats, ranked_pairs: bool, time_is_up: TimeIsUp = None) -> tuple[Ints, Floats]:
     r = d.shape[1]
-    # 1. The topological order, which is the answer where there is no cycle.
+    # 1. The topological order, which is the answer if there is no cycle.
     order, acyclic = _sort_topologically(d)
     threshold = np.zeros(len(d))
-    # 2. Elimination finds the weight t of the heaviest deleted edge.
+    # 2. Eliminate documents to find the weight t of the heaviest deleted edge.
     cyclic = np.flatnonzero(~acyclic)
     if len(cyclic):
         order[cyclic], threshold[cyclic] = _eliminate(d[cyclic], time_is_up)
     for q in cyclic:
         t = threshold[q]
-        # 3. The transitive closure of the edges heavier than t.
+        # 3. Compute the transitive closure of the edges heavier than t.
         below, above = _close(d[q] > t, order[q], time_is_up)
         closed = np.array([_row(bits, r) for bits in below], dtype=bool)
-        # 4. Insert the edges of weight t, or of weight t and less, that are not decided yet:
-        # heavier ones first, equal ones in reverse document order.
+        # 4. Insert the undecided edges of weight t (or of weight t and less): heavier edges first,
+        # equal edges in reverse document order.
         if ranked_pairs:
             light = (d[q] > 0) & (d[q] <= t) & ~closed & ~closed.T
         else:
@@ -39,14 +39,14 @@ def greedy_dag(d: Floats, ranked_pairs: bool, time_is_up: TimeIsUp = None) -> tu
         i, j = np.nonzero(light)
         sequence = np.lexsort((-(i * r + j), -d[q, i, j]))
         _insert(i[sequence].tolist(), j[sequence].tolist(), below, above, ranked_pairs, time_is_up)
-        # 5. The lexicographically smallest topological order.
+        # 5. Compute the lexicographically smallest topological order.
         order[q] = _smallest_topological_order(below, above)
     return order, threshold
 
 
 def _sort_topologically(d: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Lexicographically smallest topological orders, and which graphs have no cycle."""
-    # waiting[q, w]: how many documents preferred to w are not placed yet; 2 r if w is placed
+    """Return lexicographically smallest topological orders, and which graphs have no cycle."""
+    # waiting[q, w]: number of documents preferred to w without a place yet; 2 r if w has a place
     m, r = d.shape[:2]
     every = np.arange(m)
     edges = d > 0
@@ -72,7 +72,7 @@ def _check_time(time_is_up: TimeIsUp) -> None:
 def _smallest_topological_order(below: list[int], above: list[int]) -> Ints:
     r = len(above)
     waiting = np.array([bits.bit_count() for bits in above])
-    if 2 * waiting.sum() == r * (r - 1):  # every pair is decided: one order is left
+    if 2 * waiting.sum() == r * (r - 1):  # every pair is decided: only one order is possible
         return np.argsort(waiting)
     closed = np.array([_row(bits, r) for bits in below], dtype=np.int64)
     order = np.empty(r, dtype=np.int64)
@@ -85,12 +85,12 @@ def _smallest_topological_order(below: list[int], above: list[int]) -> Ints:
 
 
 def _eliminate(d: Floats, time_is_up: TimeIsUp) -> tuple[Ints, Floats]:
-    """The elimination of `_compiled_elimination.pyx`, for all queries at once."""
-    # heaviest[q, w]: weight of the heaviest edge from w to the documents that are left, whose other
-    # end is target[q, w]. Only documents that lose their target look for another one.
+    """Eliminate as in `_compiled_elimination.pyx`, for all queries at once."""
+    # heaviest[q, w]: weight of the heaviest edge from w to a remaining document, target[q, w]. Only
+    # documents that lose their target look for another one.
     m, r = d.shape[:2]
     every = np.arange(m)
-    left = np.maximum(d, 0.0)  # edges to documents that are left
+    left = np.maximum(d, 0.0)  # edges to remaining documents
     heaviest, target = left.max(axis=2), left.argmax(axis=2)
     order = np.empty((m, r), dtype=np.int64)
     threshold = np.zeros(m)
@@ -110,15 +110,15 @@ def _eliminate(d: Floats, time_is_up: TimeIsUp) -> tuple[Ints, Floats]:
 def _close(
     kept: NDArray[np.bool_], order: Ints, time_is_up: TimeIsUp
 ) -> tuple[list[int], list[int]]:
-    """Transitive closure of an acyclic graph: the set below each document, and the set above."""
-    # By places in `order`: all edges lead to larger numbers, and reach[k] is the set below place k.
+    """Return the transitive closure of an acyclic graph: the sets below and above each document."""
+    # Use places in `order`: all edges lead to larger numbers. reach[k] is the set below place k.
     r = len(order)
     edges = _integers(kept[order[:, None], order])
     reach = [0] * r
     for k in range(r - 1, -1, -1):
         _check_time(time_is_up)
         rest = edges[k]
-        while rest:  # near places come first, because their sets contain most of the others
+        while rest:  # near places first: their sets contain most of the remaining places
             lowest = rest & -rest
             reach[k] |= lowest | reach[lowest.bit_length() - 1]
             rest &= ~reach[k]
@@ -128,13 +128,13 @@ def _close(
 
 
 def _integers(rows: NDArray[np.bool_]) -> list[int]:
-    """Rows of booleans as Python integers."""
+    """Convert rows of booleans to Python integers."""
     packed = np.packbits(rows, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
 def _row(bits: int, r: int) -> NDArray[np.uint8]:
-    """A Python integer as a row of r zeros and ones."""
+    """Convert a Python integer to a row of r zeros and ones."""
     packed = np.frombuffer(bits.to_bytes((r + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=r, bitorder="little")
 
@@ -142,9 +142,8 @@ def _row(bits: int, r: int) -> NDArray[np.uint8]:
 def _insert(
     i: list[int], j: list[int], below: list[int], above: list[int], skip: bool, time_is_up: TimeIsUp
 ) -> None:
-    """Insert edges in turn. At an edge that would close a cycle, skip it if `skip`, or stop."""
-    # The cost is one test of a bit for each edge, and a union of sets for every pair that an edge
-    # decides.
+    """Insert edges in turn. If an edge would close a cycle, skip it if `skip`, otherwise stop."""
+    # The cost is one test of a bit per edge, and one union of sets per pair that an edge decides.
     for seen, (first, second) in enumerate(zip(i, j, strict=True)):
         if seen & 4095 == 0:
             _check_time(time_is_up)
@@ -155,7 +154,7 @@ def _insert(
                 continue
             return
         new_below, new_above = below[second] | 1 << second, above[first] | 1 << first
-        # The documents above `second` and below `first` have these already, by transitivity.
+        # Documents above `second` and below `first` already have these, by transitivity.
         higher, lower = new_above & ~above[second], new_below & ~below[first]
         for v in _bits(higher):
             below[v] |= new_below
@@ -164,7 +163,7 @@ def _insert(
 
 
 def _bits(mask: int) -> list[int]:
-    """Positions of the bits that are 1."""
+    """Return the positions of the bits that are 1."""
     places = []
     while mask:
         lowest = mask & -mask

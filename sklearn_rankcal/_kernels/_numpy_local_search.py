@@ -33,12 +33,12 @@ def preference_search(
     population: list[Ints] = []
     costs: list[float] = []
     best, best_cost = np.array(starts[0], dtype=np.int64), 0.0
-    begun = improved = 0  # steps: when the population began, and when it last changed
+    begun = improved = 0  # steps of the start and the last change of the population
     for step in range(first, n_perturbations):
         if step - improved > PATIENCE:
             population, costs = [], []
             begun = improved = step
-        # 1. Make an order. `source` is the order of the population that it replaces, if any.
+        # 1. Make an order. `source` is the member of the population that it replaces, or -1.
         source, change = -1, 0.0
         if step < 0:
             order = np.array(starts[step - first], dtype=np.int64)
@@ -55,7 +55,7 @@ def preference_search(
                 source = other
             order = population[source].copy()
             change = _perturb(d, order, random)
-        # 2. Descend. Of a start and of a new best order, make a local optimum.
+        # 2. Descend. Descend to a local optimum from a start or a new best order.
         change = descent.run(order, change)
         if source >= 0 and change > tolerance:
             if descent.stopped:
@@ -70,7 +70,7 @@ def preference_search(
             best, best_cost = order.copy(), cost
         if descent.stopped:
             break
-        # 3. Let the order into the population.
+        # 3. Insert the order into the population.
         member = source if source >= 0 else _vacancy(costs, cost, tolerance)
         if member >= 0 and (source < 0 or cost < costs[member] - tolerance):
             improved = max(step, 0)
@@ -155,7 +155,7 @@ def _preference_move(d: Floats, order: Ints, a: int, b: int) -> float:
 
 
 class _Descent:
-    """`_descent` of the compiled kernel, with what its calls share."""
+    """`_descent` of the compiled kernel, with the arguments common to its calls."""
 
     def __init__(self, d: Floats, tolerance: float, max_looks: int, time_is_up: TimeIsUp) -> None:
         self.d, self.tolerance, self.max_looks = d, tolerance, max_looks
@@ -163,7 +163,7 @@ class _Descent:
         self.looks, self.stopped = 0, False
 
     def run(self, order: Ints, change: float) -> float:
-        """Descend from an order, in place; return `change` plus what the moves add to it."""
+        """Descend from an order, in place. Return `change` plus the change made by the moves."""
         r, lowered, looks = len(order), 0.0, 0
         place = np.empty(r, dtype=np.int64)
         place[order] = np.arange(r)
@@ -189,7 +189,7 @@ class _Descent:
                 passed = passed[~queued[passed]]
                 queued[passed] = True
                 queue.extend(passed.tolist())
-            # The clock takes as long as looking at a few documents.
+            # Reading the clock takes as long as looking at a few documents.
             self.stopped = looks % 64 == 0 and self.time_is_up is not None and self.time_is_up()
         self.looks += looks
         return change + lowered
@@ -239,7 +239,7 @@ def _prefixes(u: Floats, order: Ints) -> Floats:
 def _passing(
     u: Floats, order: Ints, prefix: Floats, step: Floats, a: int, b: int
 ) -> tuple[Ints, Floats, Floats]:
-    """What the document at place a meets on its way to place b: documents, prefixes and gains."""
+    """Return the documents, prefixes and gains that the document at place a passes on its way to b."""
     v = order[a]
     passed = order[b:a][::-1] if b < a else order[a + 1 : b + 1]
     shared = u[v, passed]

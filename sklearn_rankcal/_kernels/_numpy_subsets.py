@@ -19,12 +19,12 @@ def subset_dp(
     low, high = _sums(cost, own, 0, low_bits), _sums(cost, np.zeros(r), low_bits, r - low_bits)
     best = np.full(1 << r, np.inf)
     best[0] = 0.0
-    # All sets of k documents at once, for k = 0, 1, ...: a set is final when its turn comes.
+    # Process all sets of k documents at once, for k = 0, 1, ...: a set is final in its turn.
     size = np.zeros(1 << r, dtype=np.uint8)
     for bit in range(r):
         size[1 << bit : 2 << bit] = size[: 1 << bit] + 1
     for k in range(r):
-        # Sorting all sets by size takes as long in total, but Ctrl-C would have to wait for it.
+        # Sorting all sets by size would take as long in total, but would delay Ctrl-C.
         layer = np.flatnonzero(size == k)
         layer = layer[(best[layer] <= limit) & (best[layer] < np.inf)]
         for v in range(r):
@@ -51,7 +51,7 @@ def subset_dp(
 
 
 def _sums(cost: Floats, own: Floats, first: int, n_bits: int) -> Floats:
-    """own[v] + sum of cost[v, w] over w in S, for every set S of n_bits documents from `first`."""
+    """Compute own[v] + sum_{w in S} cost[v, w] for each set S of n_bits documents from `first`."""
     table = np.empty((1 << n_bits, len(cost)))
     table[0] = own
     for bit in range(n_bits):

@@ -1,4 +1,4 @@
-"""Classification that minimizes costs, for any matrix of costs."""
+"""Classification that minimises expected costs, for any matrix of costs."""
 
 from sklearn_rankcal.cost_sensitive._classifier import (
     LowRankClassifier,

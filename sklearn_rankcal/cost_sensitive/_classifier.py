@@ -1,4 +1,4 @@
-"""Classification that minimizes costs, and the mean cost of predictions."""
+"""Classification that minimises expected costs, and the mean cost of predictions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_con
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 Names = NDArray[Any]
-#: The types of the parameter `loss_matrix`, except None.
+#: Types of the parameter `loss_matrix` other than None.
 Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
-#: With more classes than this, `fit` does not try a logistic regression of the class on u.
+#: With more classes than this, `fit` does not try a logistic regression on u.
 MAX_RECALIBRATED = 100
 
 
@@ -42,46 +42,48 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
     vectors alpha_y and beta_t whose products are the costs. A regressor predicts u, an estimate of
-    the expectation of alpha_y given the features, and `predict` returns the target of least
-    expected cost, which is linear in u. The classifier suits unequal confusions, ordered or
-    hierarchical classes, and targets that are not classes, such as abstaining.
+    the expectation of alpha_y given the features. The expected costs are linear in u, and `predict`
+    returns the target with the smallest one.
+
+    Use it for unequal misclassification costs, for ordered or hierarchical classes, and for targets
+    that are not classes, such as abstaining.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        A regressor. If it supports a single output only, it is wrapped in `MultiOutputRegressor`.
-        If None, `label_ranking.BlendedRegressor` is used.
+        The regressor. If it supports only one output, it is wrapped in `MultiOutputRegressor`. None
+        means `label_ranking.BlendedRegressor`.
     loss_matrix : array-like of shape (n_classes, n_targets), LowRankLoss or callable, default=None
         The cost of each target (column) for each class (row, in the order of ``classes_``). A
-        `LowRankLoss` has the costs in factored form. A callable receives ``classes_`` and returns
-        one of these. None means 1 for a wrong class and 0 for the right one.
+        `LowRankLoss` holds the costs in factored form. A callable receives ``classes_`` and returns
+        one of these. None means the 0-1 loss: 1 for a wrong class and 0 for the right one.
     targets : array-like of shape (n_targets,), default=None
         Names of the targets, which `predict` returns. None means the classes.
     classes : array-like of shape (n_classes,), default=None
-        Names of the rows of `loss_matrix`. If None, these are the sorted classes of y. Pass the
-        names if y may lack some classes, as can happen in the folds of a cross-validation.
+        Names of the rows of `loss_matrix`. None means the sorted classes of y. Pass the names if y
+        may lack some classes, for example in a cross-validation fold.
     n_folds : int or None, default=5
-        The number of folds, at least 2, for held-out predictions u, from which a logistic
-        regression estimates probabilities q of the classes. The mean sum_y q_y alpha_y replaces u
-        if its held-out squared error is smaller (:ref:`low_rank`). None never replaces u, and
-        neither do the 0-1 loss and more than 100 classes.
+        Number of folds, at least 2, of an optional recalibration (:ref:`low_rank`). A logistic
+        regression estimates class probabilities q from held-out predictions u. The mean
+        sum_y q_y alpha_y replaces u if it has a smaller held-out squared error. None disables this.
+        It is also disabled for the 0-1 loss and for more than 100 classes.
     random_state : int, RandomState instance or None, default=None
-        Seed of every ``random_state`` of the clones of the regressor.
+        Seed of every ``random_state`` in the clones of the regressor.
 
     Attributes
     ----------
     classes_, targets_ : ndarray of shape (n_classes,) and (n_targets,)
-        The names of the rows and of the columns of the costs.
+        The names of the rows and columns of the costs.
     loss_ : LowRankLoss
         The costs in factored form, with a bound on the regret of predictions.
     regressor_ : estimator
-        The regressor, fitted to alpha_y.
+        The fitted regressor of alpha_y.
     recalibrator_ : estimator or None
         The logistic regression on u, or None if u itself is used.
 
     Examples
     --------
-    Missing class 2 costs ten times as much as any other error, and abstaining costs 0.4:
+    Missing class 2 costs ten times as much as any other error. Abstaining costs 0.4:
 
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import Ridge
@@ -128,7 +130,12 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         y : array-like of shape (n_samples,)
             The classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights for the regressor. If None, every row has weight 1.
+            Non-negative weight of each row. If None, every row has weight 1.
+
+        Returns
+        -------
+        self : LowRankClassifier
+            The fitted classifier.
         """
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(f"{type(self.regressor).__name__} is a classifier, not a regressor.")
@@ -147,7 +154,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         costs, self.classes_, self.targets_ = _read_problem(self.loss_matrix, classes, self.targets)
         self.loss_ = costs if isinstance(costs, LowRankLoss) else LowRankLoss.from_matrix(costs)
         labels = _places(y, self.classes_, "y", "the classes")
-        # The unit lets regressors learn small and large costs alike.
+        # Divide by a unit, because some regressors cannot learn very small or very large costs.
         self._unit = target_unit(float(np.abs(self.loss_.alpha).max()))
         alpha = self.loss_.alpha / self._unit
         self.regressor_ = self._fit_one(X, alpha[labels], weight)
@@ -158,17 +165,17 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         return self
 
     def _recalibrate(self, X: Any, labels: Ints, alpha: Floats, weight: Floats, folds: int) -> Any:
-        """Fit a logistic regression of the class on u; return None if u itself has less error."""
+        """Fit a logistic regression on u, or return None if u itself has a smaller error."""
         u, means = np.empty((2, len(labels), alpha.shape[1]))
-        # The folds are stratified: the rows of each class are dealt to the folds in turn.
+        # Stratify the folds: deal the rows of each class to the folds in turn.
         fold = np.argsort(np.argsort(labels, kind="stable")) % folds
         splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
-        # Step 1: predict u for each fold by a regressor that is fitted to the other folds.
+        # Step 1: predict u in each fold by a regressor fitted to the remaining folds.
         for train, test in splits:
             fitted = self._fit_one(take_rows(X, train), alpha[labels[train]], weight[train])
             u[test] = fitted.predict(take_rows(X, test)).reshape(len(test), -1)
-        # Step 2: replace u in each fold by sum_y q_y alpha_y, with probabilities q that a logistic
-        # regression has learnt from the held-out u of the other folds.
+        # Step 2: replace u in each fold by sum_y q_y alpha_y. The probabilities q come from a
+        # logistic regression fitted to the held-out u of the remaining folds.
         for train, test in splits:
             if len(np.unique(labels[train])) < 2:
                 return None
@@ -185,7 +192,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         return fit_outputs(regressor, X, y, weights)
 
     def _predict_alpha(self, X: Any) -> Floats:
-        """Return the estimates of E[alpha_Y | x]."""
+        """Return estimates of E[alpha_Y | x]."""
         check_is_fitted(self)
         X = check_features(X)
         validate_data(self, X=X, reset=False, skip_check_array=True)
@@ -197,24 +204,59 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         return np.asarray(q @ self.loss_.alpha[self.recalibrator_.classes_])
 
     def predict(self, X: Any) -> Names:
-        """Return the target of least expected cost for each row of X; of ties, the first."""
+        """Predict the target of least expected cost for each row of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Names of targets. If several targets tie, the first of them.
+        """
         u = self._predict_alpha(X)
         return self.targets_[self.loss_.decode(u)]
 
     def predict_cost(self, X: Any) -> Floats:
-        """Return the expected cost (n_samples, n_targets) of every target for each row of X.
+        """Estimate the expected cost of every target for each row of X.
 
-        Without a `recalibrator_`, the costs are estimated by least squares, and can lie outside the
+        Without a `recalibrator_`, the estimates come from least squares, and can lie outside the
         range of the given costs. The part `c` of a `LowRankLoss` is left out.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        cost : ndarray of shape (n_samples, n_targets)
+            The expected costs.
         """
         u = self._predict_alpha(X)
         return self.loss_.expected_cost(u)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 minus the mean cost of the predictions; for the 0-1 loss it is the accuracy.
+        """Return 1 minus the mean cost of the predictions, the accuracy for the 0-1 loss.
 
-        If there is a `loss_matrix`, classes of y must be among ``classes_``, because other classes
-        have no cost. `make_cost_scorer` returns minus the mean cost itself.
+        `make_cost_scorer` returns minus the mean cost itself.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The classes. With a `loss_matrix`, they must be among ``classes_``; no other class has
+            costs.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row. If None, every row has weight 1.
+
+        Returns
+        -------
+        score : float
+            The score, larger is better.
         """
         if self.loss_matrix is None and self.targets is None:
             return float(super().score(X, y, sample_weight))
@@ -243,11 +285,16 @@ def mean_cost_loss(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        The true classes, and predictions that are among `targets`.
+        The true classes, and the predicted targets.
     loss_matrix, classes, targets
-        The costs, and the names of their rows and columns, as in `LowRankClassifier`.
+        The costs and the names of their rows and columns, as in `LowRankClassifier`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights. If None, every row has weight 1.
+        Non-negative weight of each row. If None, every row has weight 1.
+
+    Returns
+    -------
+    cost : float
+        The mean cost.
 
     Examples
     --------
@@ -270,11 +317,33 @@ def make_cost_scorer(
 ) -> Callable[..., float]:
     """Make a scorer that returns minus the mean cost, for `GridSearchCV` and similar tools.
 
-    The scorer evaluates any classifier. It finds the costs by the names of the classes, of which a
-    fold of a cross-validation may lack some. The parameters are those of `mean_cost_loss`.
+    The scorer accepts any classifier. It looks up costs by the names of the classes, which also
+    works if a cross-validation fold lacks some classes.
+
+    Parameters
+    ----------
+    loss_matrix, classes, targets
+        As in `mean_cost_loss`.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y)`` returns minus the mean cost.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn_rankcal import make_cost_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scorer = make_cost_scorer([[0, 1, 1], [1, 0, 1], [1, 5, 0]], classes=[0, 1, 2])
+    >>> scores = cross_val_score(LogisticRegression(max_iter=500), X, y, scoring=scorer)
+    >>> bool(scores.max() <= 0)
+    True
     """
     names = {"loss_matrix": loss_matrix, "classes": classes, "targets": targets}
-    _read_problem(**names)  # errors belong here, because a search turns them into NaN
+    _read_problem(**names)  # raise errors here, because a search converts them to NaN
     return make_scorer(mean_cost_loss, greater_is_better=False, **names)
 
 
@@ -299,7 +368,7 @@ def _read_problem(
 
 
 def _read_names(values: Any, what: str) -> Names:
-    """Return different names as an array; NumPy would convert a mixture with strings to strings."""
+    """Return distinct names as an array. NumPy would convert a mixture with strings to strings."""
     check_no_mask(values, what)
     names = np.asarray(values)
     if names.dtype.kind in "US" and not all(isinstance(v, str | bytes) for v in values):
@@ -310,7 +379,7 @@ def _read_names(values: Any, what: str) -> Names:
 
 
 def _places(values: ArrayLike, names: Names, what: str, known: str) -> Ints:
-    """Return the index in `names` of each value; `what` and `known` describe both in the error."""
+    """Return the index in `names` of each value. The error uses `what` and `known`."""
     check_no_mask(values, what)
     listed = column_or_1d(check_array(values, ensure_2d=False, dtype=None)).tolist()
     place = {name: i for i, name in enumerate(names.tolist())}
@@ -321,6 +390,6 @@ def _places(values: ArrayLike, names: Names, what: str, known: str) -> Ints:
 
 
 def _fit_logistic(u: Floats, labels: Ints, weight: Floats) -> Any:
-    # With weights of mean 1, the penalty does not depend on the scale of the weights.
+    # Scale weights to mean 1 to make the penalty independent of their scale.
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return model.fit(u, labels, logisticregression__sample_weight=mean_one(weight))
