@@ -239,7 +239,7 @@ def _prefixes(u: Floats, order: Ints) -> Floats:
 def _passing(
     u: Floats, order: Ints, prefix: Floats, step: Floats, a: int, b: int
 ) -> tuple[Ints, Floats, Floats]:
-    """Return the documents, prefixes and gains that the document at place a passes on its way to b."""
+    """Return the documents, prefixes and gains on the way of a document from place a to place b."""
     v = order[a]
     passed = order[b:a][::-1] if b < a else order[a + 1 : b + 1]
     shared = u[v, passed]

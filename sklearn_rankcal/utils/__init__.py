@@ -1,4 +1,4 @@
-"""Helpers without knowledge of ranking: input checks, files, memory, versions, scikit-learn."""
+"""Helpers that are independent of ranking: input checks, files, memory, versions, scikit-learn."""
 
 from sklearn_rankcal.utils._versions import show_versions
 

@@ -1,9 +1,9 @@
-"""What regressors of CatBoost need and no others do: copies, and tables that they can read.
+"""Special treatment of CatBoost regressors: copies, and tables that they can read.
 
-- scikit-learn's `clone` refuses a regressor with a list or a dict among its parameters, such as
+- scikit-learn's `clone` rejects a regressor with a list or a dict among its parameters, such as
   ``cat_features=[0]``, because CatBoost copies them.
-- CatBoost wants to be told which columns of a data frame are categories, takes no missing category,
-  and no array of floats with categories.
+- CatBoost must be told which columns of a data frame are categories. It accepts no missing
+  categories, and no array of floats with categories.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from sklearn.base import clone as _clone
 
 from sklearn_rankcal.utils._features import category_columns, is_dataframe
 
-_MISSING = "missing value"  # the category of missing categories
+_MISSING = "missing value"  # the category that replaces missing values
 
 
 def is_catboost(regressor: Any) -> bool:
-    """Whether an object belongs to CatBoost, or to a subclass of a class of CatBoost."""
+    """Return whether an object is from CatBoost or from a subclass of a CatBoost class."""
     return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(regressor).__mro__)
 
 
 def clone(estimator: Any) -> Any:
-    """Return what scikit-learn's `clone` does, and a copy of an estimator of CatBoost."""
+    """Clone an estimator as scikit-learn does, and copy an estimator of CatBoost."""
     if is_catboost(estimator):
         return type(estimator)(**copy.deepcopy(estimator.get_params()))
     return _clone(estimator)
 
 
 class ClonesCatBoost(BaseEstimator):
-    """Base class of estimators with a parameter that can be a regressor of CatBoost."""
+    """Base class of estimators with a parameter that can be a CatBoost regressor."""
 
     def __sklearn_clone__(self) -> Any:
         parameters = self.get_params(deep=False)
@@ -48,7 +48,7 @@ class ClonesCatBoost(BaseEstimator):
 
 
 def readable_table(regressor: Any, X: Any) -> Any:
-    """Return a table that a regressor of CatBoost reads; for any other regressor, X itself."""
+    """Convert X to a table that a CatBoost regressor can read. Return X for other regressors."""
     if not is_catboost(regressor):
         return X
     if not is_dataframe(X):
@@ -63,7 +63,7 @@ def readable_table(regressor: Any, X: Any) -> Any:
     names = category_columns(X)
     if not names:
         return X
-    if not hasattr(X, "iloc"):  # CatBoost crashes on categories of polars
+    if not hasattr(X, "iloc"):  # CatBoost crashes on polars categories
         import pandas as pd
 
         columns = {
@@ -75,11 +75,11 @@ def readable_table(regressor: Any, X: Any) -> Any:
 
 
 def _is_whole(values: Any) -> bool:
-    """Whether a column has floats that are whole numbers; others are left to CatBoost."""
+    """Return whether a column has floats that are all whole. CatBoost checks other columns."""
     return values.dtype.kind == "f" and bool((values == np.round(values)).all())
 
 
 def _as_texts(values: Any) -> Any:
-    """A column of categories that are all text, with one for missing values."""
+    """Return a column of text categories, including one for missing values."""
     values = values.cat.rename_categories([str(one) for one in values.cat.categories])
     return values.cat.add_categories(_MISSING).fillna(_MISSING)

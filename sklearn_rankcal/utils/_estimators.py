@@ -1,4 +1,4 @@
-"""What estimators of this package share: pickles, the link of their HTML, nested parameters."""
+"""Shared parts of estimators: pickles, links in their HTML, nested parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sklearn_rankcal._version import __version__
 
 
 def reduce_with_versions(self: Any) -> Any:
-    """Store the versions of scikit-learn and of this package."""
-    # scikit-learn does this for its own classes only. The versions come first in the pickle, so
-    # that the warning appears before scikit-learn's own trees fail to load.
+    """Pickle an estimator with the versions of scikit-learn and of this package."""
+    # scikit-learn only does this for its own classes. The versions come first in the pickle: the
+    # warning must appear before scikit-learn's own trees fail to load.
     return _rebuild, (type(self), sklearn.__version__, __version__), self.__getstate__()
 
 
 def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
-    """Return an empty object of a class, whose state pickle sets afterwards."""
+    """Return an empty object of a class. Pickle sets its state afterwards."""
     if of_sklearn != sklearn.__version__:
         warnings.warn(
             InconsistentVersionWarning(
@@ -47,7 +47,7 @@ def _rebuild(kind: Any, of_sklearn: str, of_package: str) -> Any:
 
 @cache
 def documentation_site() -> str:
-    """Return the address from ``project_urls`` of setup.cfg, or "" while there is none."""
+    """Return the address from ``project_urls`` of setup.cfg, or "" if there is none."""
     try:
         urls = metadata.metadata("sklearn_rankcal").get_all("Project-URL", [])
     except metadata.PackageNotFoundError:  # a source tree that is not installed
@@ -57,7 +57,7 @@ def documentation_site() -> str:
 
 
 class SiteLink:
-    """Link the HTML of an estimator to its page of the site, if there is an address."""
+    """Link the HTML of an estimator to its page in the documentation, if that has an address."""
 
     @property
     def _doc_link_module(self) -> str:
@@ -75,8 +75,7 @@ class SiteLink:
 def set_random_states(estimator: Any, random_state: Any) -> Any:
     """Set every ``random_state`` of an estimator and of the estimators inside it, and return it.
 
-    Each receives a seed that is drawn from `random_state`. If `random_state` is None, nothing is
-    changed.
+    The seeds are drawn from `random_state`. If it is None, nothing changes.
     """
     if random_state is not None:
         seeds = check_random_state(random_state)
@@ -87,11 +86,11 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
 
 
 def set_verbose(estimator: Any, verbose: int) -> None:
-    """Set every ``verbose`` that is 0 or False, of an estimator and of the estimators inside it.
+    """Set every ``verbose`` that is 0 or False, in an estimator and the estimators inside it.
 
-    An estimator inside another that reports its fits, such as a member of a stack or the regressor
-    of a search, receives 1 less, because these fits are many. A pipeline, whose ``verbose`` is True
-    or False, is not counted. Nothing is set to 0 or less.
+    An estimator inside another estimator that reports its fits gets 1 less, because there are many
+    such fits. Examples are members of a stack and the regressor of a search. A pipeline does not
+    count, because its ``verbose`` is True or False. Values of 0 or less are not set.
     """
     values = {
         name.removesuffix("verbose"): value

@@ -1,7 +1,7 @@
-"""Containers of features: what `X` may be, an array, a sparse matrix or a pandas or polars frame.
+"""Containers of features: an array, a sparse matrix, or a pandas or polars frame.
 
-The functions take rows and columns of `X` without changing its type, so that a regressor receives
-the column names and dtypes that the user passed.
+The functions select rows and columns of `X` without changing its type. This way, a regressor
+receives the column names and dtypes that the user passed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sklearn_rankcal.utils._numbers import check_no_mask
 
 
 def is_dataframe(X: Any) -> bool:
-    """Whether `X` is a pandas or polars data frame."""
+    """Return whether `X` is a pandas or polars data frame."""
     return hasattr(X, "iloc") or hasattr(X, "with_columns")
 
 
@@ -32,7 +32,7 @@ def _is_polars(X: Any) -> bool:
 def check_features(X: Any) -> Any:
     """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
 
-    NaN and infinity are allowed, because the regressor decides about them. Raises ValueError or
+    NaN and infinity are allowed: the regressor decides whether to accept them. Raises ValueError or
     TypeError if `X` is not two-dimensional, is empty, or has complex numbers or masked entries.
     """
     if is_dataframe(X):
@@ -45,17 +45,17 @@ def check_features(X: Any) -> Any:
             check_array(np.empty(X.shape), ensure_all_finite=False)
         return _infer_numbers(X)
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
-        return X  # what check_array would do, which takes as long as a small prediction
+        return X  # check_array would return it too, but takes as long as a small prediction
     check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
-        with contextlib.suppress(TypeError, ValueError):  # then the regressor raises its own error
+        with contextlib.suppress(TypeError, ValueError):  # the regressor raises its own error later
             table = table.astype(np.float64)
     return table
 
 
 def _infer_numbers(X: Any) -> Any:
-    """Return a pandas frame whose columns of numbers of dtype object have a dtype of numbers."""
+    """Convert the columns of a pandas frame with numbers of dtype object to a numeric dtype."""
     if not hasattr(X, "iloc") or not X.columns.is_unique or "object" not in map(str, X.dtypes):
         return X
     from pandas.api.types import infer_dtype
@@ -72,9 +72,9 @@ def _infer_numbers(X: Any) -> Any:
 
 
 def warn_of_other_order(**values: Any) -> None:
-    """Warn of pandas objects whose indexes have the same labels in different orders.
+    """Warn about pandas objects whose indexes have the same labels in different orders.
 
-    Rows are paired by their places, as in all of scikit-learn, and then belong to other rows.
+    As in scikit-learn, rows are paired by position. Labels then belong to the wrong rows.
     """
     indexes = {name: one.index for name, one in values.items() if hasattr(one, "iloc")}
     first = next(iter(indexes), "")
@@ -84,16 +84,16 @@ def warn_of_other_order(**values: Any) -> None:
             continue
         if index.is_unique and other.is_unique and bool(index.isin(other).all()):
             warn(
-                f"The indexes of {first} and {name} have the same labels in different orders, and "
-                "rows are paired by their places, not by their labels. Take both from the same "
-                f"data frame, or pass {name}.loc[{first}.index]. If the places are right, call "
+                f"The indexes of {first} and {name} have the same labels in different orders, but "
+                "rows are paired by position, not by label. Take both from the same "
+                f"data frame, or pass {name}.loc[{first}.index]. If the positions are right, call "
                 "reset_index(drop=True) on both."
             )
             return
 
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:
-    """Return the data frame without the column `name`, and that column."""
+    """Return the data frame without the column `name`, and this column."""
     if not is_dataframe(X):
         raise ValueError(
             f"group_column={name!r} needs X as a data frame with that column; got "
@@ -102,7 +102,7 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
             "y: relevance_labels(y, groups)."
         )
     if name not in list(X.columns):
-        # a ColumnTransformer puts the name of the transformer before that of the column
+        # a ColumnTransformer adds the name of the transformer as a prefix
         prefixed = [other for other in X.columns if str(other).endswith(f"__{name}")]
         hint = (
             f" Did you mean group_column={prefixed[0]!r}? A ColumnTransformer with "
@@ -123,7 +123,7 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
 
 
 def take_columns(X: Any, names: list[str], kept: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the data frame without the columns `names` that are not among `kept`, and them all."""
+    """Return the data frame without the columns `names`, except those in `kept`, and the columns."""
     missing = [name for name in names if not is_dataframe(X) or name not in list(X.columns)]
     if missing:
         raise ValueError(
@@ -137,7 +137,7 @@ def take_columns(X: Any, names: list[str], kept: Any) -> tuple[Any, dict[str, ND
 
 
 def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
-    """Return the data frame `X` with the column `name` of another one at a place."""
+    """Insert the column `name` of another data frame into `X` at a place."""
     if _is_polars(X):
         return X.clone().insert_column(place, source[name])
     table = X.copy()
@@ -146,14 +146,14 @@ def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
 
 
 def category_columns(X: Any) -> list[Any]:
-    """Return the names of the columns of categories of a data frame."""
+    """Return the names of the categorical columns of a data frame."""
     if _is_polars(X):
         return [name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))]
     return list(X.select_dtypes("category").columns) if hasattr(X, "iloc") else []
 
 
 def category_codes(X: Any, column: Any) -> NDArray[np.int64]:
-    """Return a whole number for each row of a column of a data frame: equal ones for equal values.
+    """Return an integer for each row of a column of a data frame, equal for equal values.
 
     Missing values are -1.
     """
@@ -166,14 +166,14 @@ def category_codes(X: Any, column: Any) -> NDArray[np.int64]:
 
 
 def used_categories(X: Any) -> dict[Any, set[Any]]:
-    """Return the categories that occur in each column of categories of a data frame."""
+    """Return the categories that occur in each categorical column of a data frame."""
     columns = {name: X[name] for name in category_columns(X)}
     known = "drop_nulls" if _is_polars(X) else "dropna"
     return {name: set(getattr(values, known)().unique()) for name, values in columns.items()}
 
 
 def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
-    """Return a data frame with these categorical dtypes, where its columns contain text."""
+    """Convert columns of text in a data frame to these categorical dtypes."""
     texts = ("object", "str", "string", "String")
     found = {name: dtype for name, dtype in dtypes.items() if str(X[name].dtype) in texts}
     if not found:
@@ -196,7 +196,7 @@ def column_at(X: Any, place: int) -> NDArray[Any]:
 
 
 def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
-    """Return a copy of `X` in which row i of a column has the value of row ``rows[i]``."""
+    """Return a copy of `X` where row i of a column has the value of row ``rows[i]``."""
     if hasattr(X, "iloc"):
         table = X.copy()
         table[column] = X[column].iloc[rows].set_axis(X.index)
@@ -213,7 +213,7 @@ def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def take_cells(X: Any, rows: Callable[[int], NDArray[np.int64]]) -> Any:
-    """Return a table of the type of `X` whose column j holds the values of the rows ``rows(j)``."""
+    """Return a table of the type of `X` where column j has the values of the rows ``rows(j)``."""
     if hasattr(X, "iloc"):
         import pandas as pd
 
@@ -229,7 +229,7 @@ def take_cells(X: Any, rows: Callable[[int], NDArray[np.int64]]) -> Any:
 
 
 def stack_rows(tables: list[Any]) -> Any:
-    """Put tables with the same columns one below the other."""
+    """Concatenate tables with the same columns vertically."""
     first = tables[0]
     if hasattr(first, "iloc"):
         import pandas as pd
@@ -243,7 +243,7 @@ def stack_rows(tables: list[Any]) -> Any:
 
 
 def numeric_columns(X: Any) -> list[Any]:
-    """Return the columns with numbers or booleans by index or name; categories do not count."""
+    """Return the columns of numbers or booleans, by index or name. Categories do not count."""
     if not is_dataframe(X):
         dense = not sparse.issparse(X) and X.dtype.kind in "biuf"
         return list(range(X.shape[1])) if dense else []
@@ -254,7 +254,7 @@ def numeric_columns(X: Any) -> list[Any]:
 
 
 def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
-    """Return a data frame with columns added on the right."""
+    """Return a data frame with columns appended on the right."""
     if _is_polars(X):
         import polars as pl
 
@@ -277,14 +277,14 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
         booleans = [name for name in columns if str(X.schema[name]) == "Boolean"]
         return X.select(columns).cast(dict.fromkeys(booleans, int)).to_numpy()
     part = X[columns]
-    # Columns of nullable dtypes would become an array of objects, if an entry is missing.
+    # Columns of nullable dtypes with a missing entry would become an array of objects.
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "O" for dtype in part.dtypes}
     same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
     return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _check_present(X: Any, columns: list[Any]) -> None:
-    """Raise ValueError if X does not have all of these columns."""
+    """Raise ValueError if X lacks one of these columns."""
     present = list(X.columns) if is_dataframe(X) else []
     absent = [name for name in columns if name not in present]
     if absent:
@@ -297,7 +297,7 @@ DENSE_BYTES = 2**32  # 4 GiB: up to this size, sparse X is converted for regress
 def dense_table(X: Any) -> Any:
     """Convert sparse `X` to a dense array, for a regressor that requires it, up to `DENSE_BYTES`.
 
-    Other containers are returned as they are.
+    Other containers are returned unchanged.
     """
     if not sparse.issparse(X):
         return X
@@ -305,17 +305,17 @@ def dense_table(X: Any) -> Any:
     if size > DENSE_BYTES:
         raise ValueError(
             f"X is sparse. The regressor needs a dense table, and {X.shape[0]:,} rows of "
-            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker converts X up "
-            f"to {DENSE_BYTES / 2**30:g} GiB only. Pass a regressor that takes sparse tables, such "
+            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker only converts "
+            f"X up to {DENSE_BYTES / 2**30:g} GiB. Pass a regressor that takes sparse tables, such "
             "as sklearn.linear_model.Ridge() or lightgbm.LGBMRegressor(), or fewer columns."
         )
     return X.toarray()
 
 
 def text_columns(X: Any) -> list[tuple[Any, Any]]:
-    """Find columns that contain times, or text that is not a number, each with an example.
+    """Find columns that contain times or non-numeric text, each with an example value.
 
-    Categories of pandas and polars do not count as text.
+    Categories of pandas and polars are not text.
     """
     if sparse.issparse(X) or (not is_dataframe(X) and X.dtype.kind not in "OSU"):
         return []
@@ -324,7 +324,7 @@ def text_columns(X: Any) -> list[tuple[Any, Any]]:
         values = X[column] if is_dataframe(X) else X[:, column]
         if (
             getattr(values, "ndim", 1) != 1
-        ):  # two columns of the same name, which the regressor refuses
+        ):  # two columns of the same name, which the regressor rejects
             continue
         dtype = values.dtype
         if _is_polars(X):
@@ -338,7 +338,7 @@ def text_columns(X: Any) -> list[tuple[Any, Any]]:
 
 
 def _like_a_number(value: Any) -> bool:
-    """Whether a value is neither a time nor text that `float` refuses."""
+    """Return whether a value is not a time, and not text that `float` cannot convert."""
     if not isinstance(value, str):
         return not isinstance(value, date | timedelta | np.datetime64 | np.timedelta64)
     try:
@@ -355,9 +355,9 @@ def check_no_text(
     takes_categories: bool = False,
     has_ids: bool = False,
 ) -> None:
-    """Raise an error if columns contain text or times; it names the columns and the remedies.
+    """Raise an error if columns contain text or times, with their names and remedies.
 
-    `has_ids` says whether the ids of queries are known.
+    `has_ids` says whether the query ids are known.
     """
     if not (found := text_columns(X)):
         return
@@ -383,15 +383,15 @@ def check_no_text(
 
 
 def note_columns(error: Exception, X: Any) -> None:
-    """Add a note to the error of a regressor that names the columns it cannot read, and remedies.
+    """Add a note to a regressor's error, with the columns it cannot read and remedies.
 
-    They are columns of text, and if there are none, columns of categories.
+    These are the columns of text or, if there are none, the categorical columns.
     """
-    if "cardinality" in str(error):  # of histogram boosting
+    if "cardinality" in str(error):  # an error of histogram boosting
         error.add_note(
-            "A column with so many categories is better encoded as a number: put sklearn's "
-            "TargetEncoder into a pipeline before the ranker, or keep the most frequent categories "
-            "and replace the others by one."
+            "A column with this many categories is better encoded as a number: put sklearn's "
+            "TargetEncoder into a pipeline before the ranker, or keep only the most frequent "
+            "categories and merge the rest into one."
         )
     elif (categories := category_columns(X)) and "float" in str(error):
         error.add_note(
@@ -415,7 +415,7 @@ def note_columns(error: Exception, X: Any) -> None:
 
 
 def _as_category(X: Any, found: list[tuple[Any, Any]]) -> str:
-    """Return code that makes the text columns of a data frame categories, or "" if it has none."""
+    """Return code that converts the text columns of a data frame to categories, or ""."""
     text = [column for column, example in found if isinstance(example, str)]
     if not text or not is_dataframe(X):
         return ""
@@ -430,5 +430,5 @@ def numeric_table(X: Any) -> NDArray[Any]:
 
 
 def stored_columns(X: Any) -> int:
-    """Return the number of columns; if sparse, the mean stored entries per row, rounded up."""
+    """Return the number of columns. For sparse X, the mean entries per row, rounded up."""
     return 1 + X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1]

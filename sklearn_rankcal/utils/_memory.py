@@ -1,4 +1,4 @@
-"""Memory limits: the size of the blocks of a computation, and errors for what cannot fit."""
+"""Memory limits: block sizes of computations, and errors for arrays that cannot fit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from sklearn import get_config
 
-#: Bytes of a block whose temporary arrays stay in the processor's cache.
+#: Bytes of a block with temporary arrays that stay in the processor's cache.
 CACHE_BYTES = 1 << 20
-#: Bytes of a block of pairs, or of another array that is only needed for a moment.
+#: Bytes of a block of pairs, or of another short-lived array.
 BLOCK_BYTES = 1 << 24
-#: Bytes of a table that is passed to a regressor's `predict`. These blocks are larger than those of
-#: our own loops, because each call of `predict` has a fixed cost (threads, checks of the input).
+#: Bytes of a table passed to a regressor's `predict`. These blocks are larger than the blocks of
+#: our own loops, because each call of `predict` has a fixed cost (threads, input checks).
 PREDICTION_BYTES = 1 << 27
-#: Where Linux keeps the memory limit of a container, in control groups of version 2 and 1.
+#: Files with the memory limit of a Linux container, for control groups of version 2 and 1.
 CONTAINER_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -24,10 +24,10 @@ CONTAINER_LIMITS = (
 
 
 def rows_per_block(row_bytes: int, block_bytes: int | None = None) -> int:
-    """Return how many rows of `row_bytes` bytes each to handle at a time.
+    """Return the number of rows, of `row_bytes` bytes each, to process at a time.
 
-    A block has at most `block_bytes`, by default `BLOCK_BYTES`, and at most scikit-learn's
-    ``working_memory`` (a setting of `sklearn.set_config`, in MiB), but at least one row.
+    A block has at most `block_bytes` (default: `BLOCK_BYTES`), at most scikit-learn's
+    ``working_memory`` (a setting of `sklearn.set_config`, in MiB), and at least one row.
     """
     largest = BLOCK_BYTES if block_bytes is None else block_bytes
     limit = min(largest, int(get_config()["working_memory"] * 2**20))
@@ -35,16 +35,16 @@ def rows_per_block(row_bytes: int, block_bytes: int | None = None) -> int:
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield blocks of rows of a table, each small enough to stay in the processor's cache."""
+    """Yield blocks of rows of a table that are small enough to stay in the processor's cache."""
     step = rows_per_block(8 * n_columns, CACHE_BYTES)
     return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
 def check_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise ValueError if `n_bytes` exceed the memory of the machine or of the container.
+    """Raise ValueError if `n_bytes` exceeds the memory of the machine or the container.
 
-    The message says how much memory `what` would take, and what to do: `remedy`. If no limit is
-    known, nothing is checked.
+    The message says how much memory `what` needs, and gives a `remedy`. If no limit is known,
+    nothing is checked.
     """
     limits = {
         "this machine has": machine_memory(),
@@ -62,14 +62,14 @@ def check_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 
 def machine_memory() -> int | None:
-    """Return the bytes of the machine's physical memory, or None if the system does not tell."""
+    """Return the physical memory of the machine in bytes, or None if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not a POSIX system
         return None
 
 
-@functools.cache  # readers of files ask once for each block of text
+@functools.cache  # readers of files call this once for each block of text
 def container_memory() -> int | None:
     """Return the memory limit of the container in bytes, or None if there is none."""
     for file in CONTAINER_LIMITS:
@@ -77,6 +77,6 @@ def container_memory() -> int | None:
             text = file.read_text().strip()
         except OSError:
             continue
-        if text.isdecimal():  # version 2 writes "max" where there is no limit
+        if text.isdecimal():  # version 2 writes "max" if there is no limit
             return int(text)
     return None

@@ -1,4 +1,4 @@
-"""What estimators tell their users: warnings that point at the user's line, and progress."""
+"""Messages of estimators: warnings that point at the user's line, and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _is_library(module: str) -> bool:
 
 
 def counted(n: float, noun: str) -> str:
-    """Write a whole number with its noun: "1 query", "2,000 queries".
+    """Format a count with its noun: "1 query", "2,000 queries".
 
     Examples
     --------
@@ -36,7 +36,7 @@ def counted(n: float, noun: str) -> str:
 
 
 def all_of(n: int, noun: str) -> str:
-    """Write "all 3 queries", or "the only query".
+    """Format "all 3 queries" or "the only query".
 
     Examples
     --------
@@ -48,7 +48,7 @@ def all_of(n: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent with two digits, and with three where two would round to 100.
+    """Format a share in percent with two digits, or three if two would round to 100.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def percent(share: float) -> str:
 
 
 def print_progress(estimator: Any, what: str, started: float | None = None) -> None:
-    """Print a line if `verbose` is not 0, with the seconds since `started` if it is given."""
+    """Print a line if `verbose` is not 0, with the seconds since `started` if given."""
     if estimator.verbose:
         took = "" if started is None else f" ({time.perf_counter() - started:.2f} s)"
         print(f"[{type(estimator).__name__}] {what}{took}", flush=True)

@@ -1,4 +1,4 @@
-"""Errors about unknown names and keywords, which suggest what the user probably meant."""
+"""Errors about unknown names and keywords, with suggestions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# ways to write a name with a cutoff: "ndcg10", "ndcg_10", "ndcg_at_10", "ndcg_cut_10", "ndcg@10"
+# Ways to write a name with a cutoff: "ndcg10", "ndcg_10", "ndcg_at_10", "ndcg_cut_10", "ndcg@10".
 _CUTOFF = re.compile(r"(?P<base>.*?)(?:_at_|_cut_|[@_ ]+)?(?P<cutoff>[1-9][0-9]*)")
 
 GROUP_KEYWORDS = ("group", "group_id", "group_ids", "qid", "qids", "query", "query_id", "queries")
@@ -22,27 +22,27 @@ _VALIDATION = (
     "Or create the ranker with validation_queries=0.2, which holds out a share of the queries of "
     "X. The loss of the ranker is the metric."
 )
-#: Keywords of the `fit` of LGBMRanker, XGBRanker and CatBoostRanker for validation queries.
+#: Keywords for validation queries in the `fit` of LGBMRanker, XGBRanker and CatBoostRanker.
 _VALIDATION_KEYWORDS = re.compile(
     r"eval_\w+|early_stopping_rounds|use_best_model|sample_weight_eval_set"
 )
-#: Keywords of the constructors of `Judgements`, which `aggregate` does not have.
+#: Keywords of the constructors of `Judgements` that `aggregate` does not have.
 _OF_JUDGEMENTS = (
     "weight", "tied", "count", "judgement", "judge", "items", "unlisted", "ties", "tie",
 )  # fmt: skip
-#: Keywords for the places of documents when they were clicked.
+#: Keywords for the positions and clicks of documents.
 _OF_CLICKS = ("position", "positions", "shown", "clicked", "clicks", "propensity", "propensities")
 
 
-#: A name that occurs at most so often may be a misspelling of a frequent one.
+#: A name that occurs at most this often may be a misspelling of a frequent name.
 RARE = 2
 
 
 def did_you_mean(name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
     """Return a hint such as `` Did you mean 'ndcg@10'?``, or "" if no known name is similar.
 
-    `known` are names without cutoffs. `others` maps well-known names that do not exist here to the
-    most similar one that does.
+    `known` are names without cutoffs. `others` maps well-known names that this package does not
+    have to the most similar name that it has.
     """
     names = list(known)
     lowered = name.strip().lower()
@@ -64,7 +64,7 @@ def _joined(name: str, cutoff: str) -> str:
 
 
 def one_edit(one: str, other: str) -> bool:
-    """Whether a letter less, more, changed, or exchanged with the next makes one name the other."""
+    """Return whether one inserted, deleted, replaced or swapped letter turns one into the other."""
     if abs(len(one) - len(other)) > 1:
         return False
     start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
@@ -72,12 +72,12 @@ def one_edit(one: str, other: str) -> bool:
         return one != other
     a, b = one[start:], other[start:]
     if a[1:] == b[1:] and (a[:1] + b[:1]).isdigit():
-        return False  # another number is another item
+        return False  # names with different numbers are different items
     return a[1:] in (b, b[1:]) or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
 def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) -> None:
-    """Raise TypeError for a parameter that an object with a name does not have."""
+    """Raise TypeError for a parameter that the object called `who` does not have."""
     for name in parameters:
         if name not in known:
             listed = f"Its parameters: {', '.join(known)}." if known else "It has no parameters."
@@ -85,7 +85,7 @@ def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) 
 
 
 def checks_keywords(function: _Function) -> _Function:
-    """Decorate a function so that its error for an unknown keyword suggests the right one."""
+    """Decorate a function to suggest the right keyword in its error for an unknown one."""
     parameters = inspect.signature(function).parameters
     name = function.__name__
     if name == "__call__":
@@ -103,7 +103,7 @@ def checks_keywords(function: _Function) -> _Function:
 
 
 def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> str:
-    """Return the message of the error for a keyword that a function does not have."""
+    """Return the error message for an unknown keyword of a function."""
     known = [name for name in parameters if name not in ("self", "cls")]
     start = f"{function}() has no parameter {keyword!r}."
     if "groups" in known and keyword in GROUP_KEYWORDS:

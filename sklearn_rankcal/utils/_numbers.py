@@ -1,6 +1,6 @@
-"""Conversion of a user's array-likes to arrays of numbers, with checks.
+"""Checked conversion of a user's array-likes to arrays of numbers.
 
-NumPy's own conversion is too generous: it ignores masks, and converts dates and text to numbers.
+NumPy's own conversion is too permissive: it ignores masks, and converts dates and text to numbers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: Up to this number, float64 represents every integer exactly.
 LARGEST_WHOLE = 2**53
-#: Labels, weights and costs other than 0 are between these in absolute value, so that products of
-#: up to six of them neither overflow nor underflow.
+#: Limits of the absolute values of nonzero labels, weights and costs. With them, products of up to
+#: six factors neither overflow nor underflow.
 SMALLEST, LARGEST = 1e-50, 1e50
 _KINDS = {
     "U": "text",
@@ -37,9 +37,9 @@ _REMEDY = (
 def read_numbers(
     values: Any, name: str, *, missing: bool = False, keep_float32: bool = False
 ) -> NDArray[Any]:
-    """Convert real numbers to float64 and keep their shape; NaN and infinity are allowed.
+    """Convert real numbers to float64 and keep their shape. NaN and infinity are allowed.
 
-    Masked entries, None and pandas' NA become NaN if `missing`, and are refused otherwise. With
+    If `missing`, masked entries, None and pandas' NA become NaN; otherwise they raise an error. If
     `keep_float32`, float16 and float32 are not converted. The result may be `values` itself.
 
     Raises
@@ -65,7 +65,7 @@ def read_numbers(
 
 
 def check_range(numbers: NDArray[np.float64], name: str) -> None:
-    """Refuse finite numbers other than 0 that are not between 1e-50 and 1e50 in absolute value.
+    """Reject finite nonzero numbers with an absolute value outside 1e-50 to 1e50.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def check_range(numbers: NDArray[np.float64], name: str) -> None:
 
 
 def read_whole(values: Any, name: str) -> NDArray[np.int64]:
-    """Convert whole numbers to int64 without rounding, and keep their shape; floats may be whole.
+    """Convert whole numbers to int64 without rounding and keep their shape. Floats may be whole.
 
-    The errors are those of `read_numbers`, and ValueError for NaN, infinity, fractions, booleans,
+    Raises the errors of `read_numbers`, and ValueError for NaN, infinity, fractions, booleans,
     floats beyond 2^53 and integers beyond int64.
 
     Examples
@@ -116,9 +116,9 @@ def read_whole(values: Any, name: str) -> NDArray[np.int64]:
 
 
 def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]:
-    """Return real numbers as booleans, integers or floats; the errors are those of `read_numbers`.
+    """Return real numbers as booleans, integers or floats, with the errors of `read_numbers`.
 
-    Masked entries, None and pandas' NA become NaN if `missing` is true.
+    If `missing`, masked entries, None and pandas' NA become NaN.
     """
     if issparse(values):
         raise TypeError(f"{name} is a sparse matrix; call its toarray() first.")
@@ -127,7 +127,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     check_no_mask(values, name)
     if isinstance(values, list | tuple):
         kinds = set(map(type, values))
-        if any(issubclass(kind, str | bytes) for kind in kinds):  # an array of it could be huge
+        if any(issubclass(kind, str | bytes) for kind in kinds):  # their array could be huge
             raise ValueError(f"{name} must be real numbers, not text. {_REMEDY}")
         if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):  # numpy ignores their masks
             for row in values:
@@ -142,7 +142,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     if kind not in "biufO":
         raise ValueError(f"{name} must be real numbers, not {_KINDS[kind]}. {_REMEDY}")
     if kind == "f" and isinstance(values, list | tuple) and (np.abs(array) >= LARGEST_WHOLE).any():
-        # numpy may have rounded whole numbers of a list
+        # numpy may have rounded integers in a list
         array, kind = np.array(values, dtype=object), "O"
     return _read_objects(array, name, missing) if kind == "O" else array
 
@@ -187,7 +187,7 @@ def _check_rounding(largest: int, name: str) -> None:
 
 
 def check_no_mask(values: Any, name: str) -> None:
-    """Refuse a masked array with masked entries; it may be a structured array."""
+    """Reject a masked array with masked entries, including structured arrays."""
     if not isinstance(values, np.ma.MaskedArray):
         return
     mask = np.ascontiguousarray(np.ma.getmaskarray(values))
@@ -198,12 +198,12 @@ def check_no_mask(values: Any, name: str) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an object is a missing value: None, NaN, NaT, pandas' NA or a masked entry."""
+    """Return whether an object is missing: None, NaN, NaT, pandas' NA or a masked entry."""
     if value is None or value is np.ma.masked:
         return True
     try:
         return not bool(value == value)
-    except (TypeError, ValueError):  # comparisons of NA have no truth value
+    except (TypeError, ValueError):  # comparisons with NA have no truth value
         return type(value).__name__ == "NAType"
 
 
@@ -217,5 +217,5 @@ def frame_columns(values: Any) -> list[Any] | None:
 
 
 def add_up(places: Ints, values: NDArray[Any] | None, length: int) -> Floats:
-    """Add up values by place, or count places. Without values, bincount returns integers."""
+    """Sum values by place, or count places. Without values, bincount returns integers."""
     return np.bincount(places, values, length).astype(np.float64, copy=False)

@@ -1,7 +1,7 @@
 """Checks of the parameters of models.
 
-scikit-learn's constraints are more generous: its ``Interval`` accepts True as a count, and its
-``HasMethods`` accepts a class where an object is needed.
+scikit-learn's constraints are more permissive: its ``Interval`` accepts True as a count, and its
+``HasMethods`` accepts a class instead of an object.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 from sklearn_rankcal.utils._names import did_you_mean
 
-#: No table has more rows. Beyond it, NumPy's 64-bit integers overflow.
+#: No table has more rows. Larger numbers overflow NumPy's 64-bit integers.
 MOST = 2**63 - 1
 
 
 def check_count(
     value: Any, name: str, or_none: bool = False, *, least: int = 1, most: int = MOST
 ) -> None:
-    """Raise an error unless the value is a whole number in a range, or None if that is allowed."""
+    """Raise an error unless the value is a whole number in a range, or None if allowed."""
     if or_none and value is None:
         return
     whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -36,7 +36,7 @@ def check_count(
 def check_number(value: Any, name: str, within: str = "(0, inf)", also: str = "") -> None:
     """Raise an error unless the value is a finite number in an interval such as "[0, 1)".
 
-    `also` describes other values that the caller accepts, for the message, such as ``"'auto' or"``.
+    `also` describes other accepted values in the message, for example ``"'auto' or"``.
     """
     low, high = map(float, within[1:-1].split(","))
     real = isinstance(value, Real) and not isinstance(value, bool)
@@ -60,7 +60,7 @@ _INTERVALS = {
 
 
 def check_choice(value: Any, name: str, known: Iterable[str]) -> None:
-    """Raise an error unless the value is one of some names."""
+    """Raise an error unless the value is one of the known names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
         hint = did_you_mean(value, names) if isinstance(value, str) else ""
@@ -74,9 +74,9 @@ def check_flag(value: Any, name: str) -> None:
 
 
 def check_nested(estimator: Any, parameters: dict[str, Any], regressor: str) -> None:
-    """Raise an error if a parameter belongs to an object that `fit` makes from a name or None.
+    """Raise an error for a parameter of an object that `fit` makes from a name or None.
 
-    `regressor` is code that makes a regressor to pass instead.
+    `regressor` is code for a regressor that the user can pass instead.
     """
     instead = {
         "regressor": regressor,

@@ -1,10 +1,11 @@
-"""The comparison of computed numbers that may be exactly equal.
+"""Comparison of computed numbers that may be exactly equal.
 
-Two numbers that mathematics makes equal, such as the scores of items with mirrored records, come
-out of a computation with errors that depend on the processor, on the order of the rows and on the
-unit. A decision between computed numbers therefore needs a tolerance that is relative to their
-size. Scores of items have one of their own, `aggregation._base.tie_scores`; everything else is
-compared here. Numbers that were given, and sums of small whole numbers, need no tolerance.
+Two numbers that are mathematically equal, such as the scores of items with mirrored records, can
+have different rounding errors. The errors depend on the processor, the order of the rows and the
+unit. Comparing computed numbers therefore needs a tolerance relative to their size.
+
+All comparisons use this module, except for scores of items (`aggregation._base.tie_scores`). Given
+numbers and sums of small whole numbers need no tolerance.
 """
 
 from __future__ import annotations
@@ -16,28 +17,28 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The largest difference of two numbers that count as equal, relative to their size.
+#: Numbers are equal if their difference is at most this number times their size.
 ROUNDING = 1e-9
 
 
 def exceeds(one: ArrayLike, other: ArrayLike, size: ArrayLike) -> Bools:
-    """Return where a number is larger than another one by more than rounding.
+    """Return where one number is larger than another by more than rounding.
 
     `size` is the size of the terms that the numbers were computed from. It can be larger than the
-    numbers, which may be differences.
+    numbers, for example if they are differences.
     """
     return np.asarray(np.asarray(one) - other > ROUNDING * np.asarray(size))
 
 
 def first_smallest(values: Sequence[float] | Floats) -> int:
-    """Return the place of the first value that equals the smallest one, up to rounding."""
+    """Return the place of the first value that equals the smallest value up to rounding."""
     return int(is_largest(-np.asarray(values, dtype=np.float64)).argmax())
 
 
 def is_largest(values: Floats, size: ArrayLike | None = None, axis: int = -1) -> Bools:
     """Return which values equal the largest along an axis, up to rounding.
 
-    `size` is by default the largest absolute value that is finite.
+    By default, `size` is the largest finite absolute value.
     """
     top = values.max(axis=axis, keepdims=True)
     if size is None:
@@ -48,13 +49,13 @@ def is_largest(values: Floats, size: ArrayLike | None = None, axis: int = -1) ->
 
 
 def tie(values: Floats, size: ArrayLike) -> Floats:
-    """Make values along the last axis equal if, in descending order, none exceeds the next one.
+    """Make neighbouring values equal if they differ only by rounding, along the last axis.
 
-    `size`, as in `exceeds`, has one entry for each vector of values.
+    Neighbours are taken in descending order. `size`, as in `exceeds`, has one entry per vector.
     """
     order = np.argsort(-values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)
-    first = np.zeros(values.shape, dtype=np.int64)  # the place of the first of the same level
+    first = np.zeros(values.shape, dtype=np.int64)  # the place of the first value of the level
     new = exceeds(ordered[..., :-1], ordered[..., 1:], np.asarray(size)[..., None])
     first[..., 1:] = np.where(new, np.arange(1, values.shape[-1]), 0)
     first = np.maximum.accumulate(first, axis=-1)
@@ -66,9 +67,8 @@ def tie(values: Floats, size: ArrayLike) -> Floats:
 def order_from_largest(values: Floats, *then: Ints, size: ArrayLike | None = None) -> Ints:
     """Return the order from the largest value to the smallest.
 
-    Of the values in descending order, each counts as equal to the one before it if rounding
-    explains their difference. Equal values are in the order of `then`, from small to large. `size`
-    is as in `is_largest`.
+    In descending order, a value equals the one before it if they differ only by rounding. Equal
+    values are ordered by `then`, from small to large. `size` is as in `is_largest`.
     """
     values = np.asarray(values)
     if size is None:

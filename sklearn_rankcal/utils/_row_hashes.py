@@ -1,4 +1,4 @@
-"""Hashes of rows: numbers that depend on the content of a row, and not on its place in `X`."""
+"""Hashes of rows, which depend on the values of a row and not on its place in `X`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return a hash of each row that depends only on the values of the row.
 
-    The hash is the same for arrays, sparse matrices and data frames with the same values, whatever
-    their dtypes. It is the sum over the cells of a hash of (column, value). A zero adds nothing, so
-    that sparse matrices need not visit their zeros.
+    Arrays, sparse matrices and data frames with the same values have the same hashes, for any
+    dtypes. The hash of a row is the sum over its cells of a hash of (column, value). Zeros add
+    nothing, and can be skipped in sparse matrices.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     keys = np.zeros(len(rows), dtype=np.uint64)
     if sparse.issparse(part):
         part = part.tocsr()
-        # sums over the rows as differences of a cumulative sum, which is exact modulo 2^64
+        # sums over rows as differences of a cumulative sum, which is exact modulo 2^64
         cells = _mix(part.data.astype(np.float64), part.indices.astype(np.uint64))
         total = np.append(np.uint64(0), np.cumsum(cells, dtype=np.uint64))
         return total[part.indptr[1:]] - total[part.indptr[:-1]]
@@ -54,9 +54,9 @@ def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 def hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return a hash of each value, such as a query id, as `hash_rows` does for one column.
+    """Return a hash of each value, such as a query id, like `hash_rows` for one column.
 
-    A number and the same number as text have the same hash, and so do few other values.
+    A number and the same number as text have the same hash. Other collisions are rare.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Convert values to float64; text that is not a number becomes a hash of the text."""
+    """Convert values to float64. Text that is not a number becomes a hash of the text."""
     if values.dtype.kind not in "OSUmMV":
         return values.astype(np.float64)
     listed = values.tolist()
@@ -88,9 +88,9 @@ def _as_number(text: str) -> float:
 
 
 def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:
-    """Hash (column, value) by the last step of splitmix64; the value 0 has the hash 0."""
+    """Hash (column, value) by the last step of splitmix64. The value 0 has the hash 0."""
     with np.errstate(over="ignore"):
-        values = np.where(np.isnan(values), np.nan, values + 0.0)  # all NaN alike; -0.0 becomes 0.0
+        values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN; -0.0 becomes 0.0
         bits = np.ascontiguousarray(values).view(np.uint64) ^ ((column + np.uint64(1)) * _ODD)
         bits = (bits ^ (bits >> np.uint64(30))) * _MIX
         bits = bits ^ (bits >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""The range of weights and targets that regressors can learn from."""
+"""The ranges of weights and targets that regressors can learn from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import numpy as np
 
 from sklearn_rankcal.utils._typing import Floats
 
-# Regressors receive targets whose largest absolute value is between these limits, because
-# scikit-learn's trees do not split a node of variance 2e-16, and its histogram boosting has
-# 32-bit gradients.
+# The largest absolute target passed to a regressor is between these limits. scikit-learn's trees do
+# not split a node of variance 2e-16, and its histogram boosting has 32-bit gradients.
 _SMALLEST_TARGET, _LARGEST_TARGET = 2.0**-16, 2.0**64
 # Beyond these limits, predictions in the unit of the targets would lose digits or overflow.
 _SMALLEST_UNIT, _LARGEST_UNIT = 1e-290, 1e290
-# A user's regressor receives the weights unscaled, and products of two weights for pairs. It may
+# A user's regressor receives the weights unscaled, or products of two weights for pairs. It may
 # convert them to 32 bits.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-12, 1e12
 
@@ -25,14 +24,14 @@ def mean_one(weight: Floats) -> Floats | None:
 
 
 def power_above(value: float) -> float:
-    """Return the smallest power of two above a number; 1 for 0."""
+    """Return the smallest power of two above a number, or 1 for 0."""
     return float(np.ldexp(1.0, np.frexp(value)[1]))
 
 
 def target_unit(largest: float) -> float:
-    """Return the power of two by which targets are divided for regressors; 1 if they are moderate.
+    """Return a power of two to divide targets by for regressors, 1 if they are moderate.
 
-    `largest` is the largest absolute value of a target.
+    `largest` is the largest absolute target.
     """
     if largest == 0 or _SMALLEST_TARGET <= largest <= _LARGEST_TARGET:
         return 1.0
@@ -40,7 +39,7 @@ def target_unit(largest: float) -> float:
 
 
 def check_unit(largest: float) -> None:
-    """Raise ValueError if the largest absolute value of a target is not 0 or in the range."""
+    """Raise ValueError if the largest absolute target is outside the range and not 0."""
     if largest != 0 and not _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
         up = "up" if largest < 1 else "down"
         raise ValueError(
@@ -51,7 +50,7 @@ def check_unit(largest: float) -> None:
 
 
 def check_weight_range(weight: Floats, regressor: str) -> None:
-    """Raise ValueError if a user's regressor cannot be expected to work with the weights."""
+    """Raise ValueError if a user's regressor may not work with the weights."""
     largest = float(weight.max())
     if not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
         raise ValueError(

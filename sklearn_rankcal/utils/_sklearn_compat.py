@@ -1,7 +1,7 @@
-"""Everything in this package that depends on private parts of scikit-learn, or lacks types there.
+"""Code that depends on private parts of scikit-learn, or adds missing types.
 
-`_fit_context` and `available_if` are scikit-learn's decorators with a type: without one, type
-checkers take every method that they decorate for `Any`.
+`_fit_context` and `available_if` are scikit-learn's decorators with types. Without types, checkers
+treat every decorated method as `Any`.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Functio
 
 
 def tags_of(estimator: Any) -> Any:
-    """Return the tags of an estimator inside another one, or raise TypeError if it has none."""
-    # scikit-learn 1.6 has tags for estimators of older libraries, which have parameters at least
+    """Return the tags of an inner estimator, or raise TypeError if it has none."""
+    # scikit-learn 1.6 has tags for estimators of older libraries, which at least have parameters.
     if not (hasattr(estimator, "__sklearn_tags__") or hasattr(estimator, "get_params")):
         name = type(estimator).__name__
         raise TypeError(
@@ -67,7 +67,7 @@ def tags_of(estimator: Any) -> Any:
 
 
 def cut_iterations(regressor: Any, n_iter: int) -> bool:
-    """Remove all but the first iterations of histogram boosting; False for other regressors."""
+    """Keep only the first iterations of histogram boosting. Return False for other regressors."""
     if not isinstance(regressor, _HISTOGRAMS):
         return False
     regressor._predictors = regressor._predictors[:n_iter]
@@ -76,10 +76,10 @@ def cut_iterations(regressor: Any, n_iter: int) -> bool:
 
 @contextmanager
 def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
-    """Let histogram boosting keep the bins of its training data for further fits to the same data.
+    """Make histogram boosting keep the bins of its training data for further fits to the same data.
 
-    Each step of a warm start finds the same bins again, which takes as long as dozens of trees.
-    Several regressors with the same `max_bins` share the bins of the same table in a list `kept`.
+    Otherwise each step of a warm start computes the same bins again, which takes as long as dozens
+    of trees. Regressors with the same `max_bins` can share the bins of a table in a list `kept`.
     """
     if not isinstance(regressor, _HISTOGRAMS):
         yield
@@ -106,8 +106,8 @@ def merge_boosters(
 ) -> Any:
     """Return one histogram booster that predicts the weighted sum of the raw scores of several.
 
-    They have to be fitted to the same table. With a level, the booster predicts exp(sum + level),
-    as boosters of the Poisson deviance do, whose raw scores are logarithms.
+    All must be fitted to the same table. If `level` is given, the booster predicts
+    exp(sum + level), like boosters of the Poisson deviance, which have logarithmic raw scores.
     """
     logs = level is not None
     merged = copy.copy(regressors[0]).set_params(loss="poisson" if logs else "squared_error")
@@ -131,8 +131,8 @@ def merge_boosters(
 class FlatTrees:
     """The trees of a histogram booster in a few arrays, for fast predictions of a few rows.
 
-    The booster itself calls a function for each tree, which takes most of its time for the
-    documents of one query. The predictions are equal to the last digit.
+    The booster itself calls a function for each tree. This takes most of its time for the documents
+    of one query. The predictions agree to the last digit.
     """
 
     def __init__(self, regressor: Any) -> None:
@@ -156,7 +156,7 @@ class FlatTrees:
 
     @staticmethod
     def suits(regressor: Any) -> bool:
-        """Whether all splits of a booster compare numbers."""
+        """Return whether all splits of a booster compare numbers."""
         predictors = getattr(regressor, "_predictors", [])
         return (
             kernels.add_trees is not None
@@ -186,7 +186,7 @@ class _Request:
 
 
 def shorten_requests(estimator: type) -> None:
-    """Replace the docstrings of scikit-learn's ``set_*_request``, of 35 lines and more each."""
+    """Replace the docstrings of scikit-learn's ``set_*_request``, which have at least 35 lines."""
     for name, method in list(vars(estimator).items()):
         if name.startswith("set_") and name.endswith("_request"):
             setattr(estimator, name, _Request(method))

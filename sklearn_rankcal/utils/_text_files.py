@@ -1,4 +1,4 @@
-"""Readers of the text files of users, plain or compressed, with errors that name the line."""
+"""Readers of plain or compressed text files, with line numbers in their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def open_bytes(path: Path) -> Any:
-    """Open a file for reading bytes, and decompress it if it is called ``.gz`` or ``.bz2``."""
+    """Open a file for reading bytes, and decompress it if its name ends in ``.gz`` or ``.bz2``."""
     opener = _OPENERS.get(os.path.splitext(os.fspath(path))[1])
     if opener is None:
         return open(path, "rb")
@@ -24,9 +24,9 @@ def open_bytes(path: Path) -> Any:
 
 
 def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[int, Any]]:
-    """Yield the numbers, from 1, and the lines of an open file. ValueError if it is damaged.
+    """Yield the numbers, from 1, and the lines of an open file.
 
-    Lines of white space are left out unless `blank`.
+    Blank lines are left out unless `blank`. Raises ValueError if the file is damaged.
     """
     number = 0
     try:
@@ -35,7 +35,7 @@ def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[
                 yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        # Text is decoded in blocks, so that the line is found by reading the file again.
+        # Text is decoded in blocks: read the file again to find the line.
         with open_bytes(path) as again:
             lines = (k for k, line in enumerate(again, 1) if not _is_utf8(line))
             number = next(lines, number)
@@ -44,7 +44,7 @@ def numbered_lines(path: Path, file: Any, blank: bool = True) -> Iterator[tuple[
             "that encoding."
         ) from None
     except (EOFError, OSError, zlib.error) as error:
-        if getattr(error, "errno", None) is not None:  # of the system, not of the contents
+        if getattr(error, "errno", None) is not None:  # an error of the system, not the contents
             raise
         raise ValueError(
             f"{path}: the compressed data is damaged or cut short after line {number} ({error}). "
@@ -61,9 +61,9 @@ def _is_utf8(line: bytes) -> bool:
 
 
 class LineReader:
-    """Iterate over the lines of a text file in UTF-8 that are not blank; once only.
+    """Iterate once over the non-blank lines of a UTF-8 text file.
 
-    `number` is the number of the line that was returned last, from 1.
+    `number` is the number of the line returned last, counted from 1.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +71,7 @@ class LineReader:
         self.number = 0
 
     def error(self, what: str) -> ValueError:
-        """Return an error about the line that was returned last."""
+        """Return an error about the line returned last."""
         return ValueError(f"{self.path}, line {self.number}: {what}")
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Names of the arrays that signatures mention most."""
+"""Short names of array types in signatures."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Versions of the package and of its dependencies, for bug reports."""
+"""Versions of the package and its dependencies, for bug reports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OPTIONAL = ("pandas", "polars", "matplotlib", "lightgbm", "xgboost", "catboost",
 
 
 def show_versions() -> None:
-    """Print the versions of Python, of the package and of its dependencies, and the kernels in use.
+    """Print the versions of Python, the package and its dependencies, and the kernels in use.
 
-    The kernels, which are the inner loops of the decoders, are ``compiled`` or ``numpy``. They are
+    The kernels are the inner loops of the decoders, and are ``compiled`` or ``numpy``. They are
     ``numpy`` if the package was built without a C compiler, or if the environment variable
     ``SKLEARN_RANKCAL_KERNELS`` is set to ``numpy``.
 

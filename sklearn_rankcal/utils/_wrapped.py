@@ -1,16 +1,16 @@
-"""Rankers inside pipelines, searches and other wrappers: find them, and call them with groups.
+"""Find rankers inside pipelines, searches and other wrappers, and call them with groups.
 
-This module does not import the rankers, so that the scorers and splitters, which use it, do not
-have to import them either. It recognises the estimators of this package by three class attributes:
+This module does not import the rankers, because scorers and splitters use it without them. It
+recognises the estimators of this package by three class attributes:
 
-- ``_predicts_positions`` is true of a ranker: its `predict` takes `groups` and returns positions,
+- ``_predicts_positions`` is true for a ranker: its `predict` takes `groups` and returns positions,
   1 = top.
-- ``_predicts_scores`` is true of a regressor made from a ranker (`ScoreRegressor`): its `predict`
+- ``_predicts_scores`` is true for a regressor made from a ranker (`ScoreRegressor`): its `predict`
   takes `groups` and returns scores, larger is better.
-- ``_takes_ranking_labels`` is true of every estimator whose `fit` takes the structured array of
-  `relevance_labels`.
+- ``_takes_ranking_labels`` is true for every estimator with a `fit` that takes the structured array
+  of `relevance_labels`.
 
-The attributes are read from the class and not from the object, since a wrapper such as
+The attributes are read from the class and not from the object, because a wrapper such as
 `FrozenEstimator` forwards the attributes of the object that it holds.
 """
 
@@ -29,17 +29,17 @@ from sklearn.utils import get_tags
 
 
 def predicts_positions(estimator: Any) -> bool:
-    """Whether an estimator is a ranker of this package, whose `predict` returns positions."""
+    """Return whether an estimator is a ranker of this package: its `predict` returns positions."""
     return getattr(type(estimator), "_predicts_positions", False)
 
 
 def predicts_scores(estimator: Any) -> bool:
-    """Whether an estimator is a `ScoreRegressor`: its `predict` takes groups and returns scores."""
+    """Return whether an estimator is a `ScoreRegressor`: its `predict` returns scores."""
     return getattr(type(estimator), "_predicts_scores", False)
 
 
 def takes_ranking_labels(estimator: Any) -> bool:
-    """Whether an estimator, or one inside it, takes the structured labels of rankers."""
+    """Return whether an estimator, or one inside it, takes the structured labels of rankers."""
     return any(
         getattr(type(part), "_takes_ranking_labels", False)
         for part in (estimator, *_objects_inside(estimator))
@@ -50,14 +50,14 @@ def takes_ranking_labels(estimator: Any) -> bool:
 
 
 def _wrapped_estimator(estimator: Any) -> Any:
-    """Return the estimator to which a search, pipeline or selector passes its rows, or None."""
+    """Return the estimator that receives the rows of a search, pipeline or selector, or None."""
     if predicts_positions(estimator) or predicts_scores(estimator):
         return None
     if isinstance(estimator, Pipeline):
         return estimator.steps[-1][1]
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
-    if isinstance(estimator, RFE):  # RFECV too; other wrappers may keep something else there
+    if isinstance(estimator, RFE):  # and RFECV; other wrappers may store something else there
         return getattr(estimator, "estimator_", None)
     return getattr(estimator, "best_estimator_", None)  # a search
 
@@ -72,16 +72,15 @@ def innermost_estimator(estimator: Any) -> Any:
 def call_with_groups(estimator: Any, method: str, X: Any, groups: Any, **options: Any) -> Any:
     """Call a method of the innermost estimator with groups.
 
-    It receives the rows that its wrappers would pass to it: `X`, after the transformations of
-    pipelines and selectors.
+    `X` is first transformed by the pipelines and selectors around the estimator.
     """
     wrapped = _wrapped_estimator(estimator)
     if wrapped is None:
         return getattr(estimator, method)(X, groups=groups, **options)
     if isinstance(estimator, Pipeline):
-        # A pipeline passes the keywords of `predict` to its last step in any case, and those of
-        # `decision_function` when metadata routing is on. It does so for the last step only, so
-        # that the last step must not be a wrapper itself.
+        # A pipeline always passes the keywords of `predict` to its last step, and the keywords of
+        # `decision_function` if metadata routing is on. Only the last step receives them: it must
+        # not be a wrapper itself.
         routed = get_config()["enable_metadata_routing"] and method == "decision_function"
         if _wrapped_estimator(wrapped) is None and (method == "predict" or routed):
             return getattr(estimator, method)(X, groups=groups, **options)
@@ -97,21 +96,21 @@ def call_with_groups(estimator: Any, method: str, X: Any, groups: Any, **options
 def refuse_hidden_ranker(estimator: Any, who: str) -> None:
     """Raise an error if `predict` of an estimator may return the positions of a ranker inside it.
 
-    The caller, whose name is `who`, would read these positions as scores.
+    The caller, called `who` in the message, would read these positions as scores.
     """
     for part in _objects_inside(estimator):
         if predicts_positions(part) or _is_tagged_as_ranker(part):
             name = type(innermost_estimator(part)).__name__
             raise ValueError(
-                f"{who} reads what predict returns as scores, where larger is better. "
-                f"{type(estimator).__name__} holds a ranker ({name}), whose predict returns "
-                "positions, 1 = top, so that the order would be reversed. Put "
-                "ScoreRegressor(ranker) in the ranker's place: its predict returns scores."
+                f"{who} reads the output of predict as scores, where larger is better. "
+                f"{type(estimator).__name__} holds a ranker ({name}), and its predict returns "
+                "positions, 1 = top: the order would be reversed. Put ScoreRegressor(ranker) there "
+                "instead: its predict returns scores."
             )
 
 
 def label_ranker_in(estimator: Any) -> Any:
-    """Return a label ranker, which decides how `y` is read, or one inside an estimator, or None."""
+    """Return a label ranker, or one inside an estimator, or None. It decides how to read `y`."""
     for part in (estimator, *_objects_inside(estimator)):
         if hasattr(part, "y_type") and not isinstance(part, type):
             return part
@@ -128,8 +127,8 @@ def _objects_inside(estimator: Any) -> Iterator[Any]:
     """Yield every object inside an estimator that may take part in its `predict`, except itself.
 
     The search follows attributes and parameters, lists, dicts and arrays of objects, through every
-    object that has a `predict`. It does not look inside a `ScoreRegressor`, whose `predict` returns
-    scores. Of a `Pipeline` it follows the last step only, since the others do not predict.
+    object that has a `predict`. It stops at a `ScoreRegressor`, because this returns scores. In a
+    `Pipeline`, it only follows the last step, because earlier steps do not predict.
     """
     seen: set[int] = {id(estimator)}
     waiting = list(_direct_parts(estimator))
@@ -143,7 +142,7 @@ def _objects_inside(estimator: Any) -> Iterator[Any]:
 
 
 def _direct_parts(part: Any) -> Iterator[Any]:
-    """Yield the objects that an object contains and that may take part in its `predict`."""
+    """Yield the objects in an object that may take part in its `predict`."""
     if predicts_scores(part):
         return
     if isinstance(part, dict):
