@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: interleaved timing, ratios of medians, and plain tables."""
+"""Shared code of the benchmark scripts: interleaved timing, ratios of medians, and plain tables."""
 
 from __future__ import annotations
 

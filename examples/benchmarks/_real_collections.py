@@ -1,12 +1,12 @@
 """Public collections as tables for ranking, each built from its raw files by one function.
 
-A function takes the folder that holds the raw files and returns ``(X, y, groups)``: numbers, NaN
-where a value is missing; whole grades; and the query of each row. Every column is known before
-the outcome that is ranked. A query's rows stand together in random order, because a table that is
-sorted by outcome gives its ties away.
+A function takes the folder with the raw files and returns ``(X, y, groups)``: numbers, NaN for
+missing values; whole grades; and the query of each row. Every column is known before the outcome
+that is ranked. The rows of a query are together, in random order, because a table sorted by outcome
+would reveal it in ties.
 
-No raw file is part of this repository: `SOURCES` says which files each collection needs, where
-they come from, and what their licence is.
+No raw file is part of this repository. `SOURCES` lists the files that each collection needs, their
+origin and their licence.
 """
 
 from __future__ import annotations

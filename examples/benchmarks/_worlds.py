@@ -1,9 +1,10 @@
-"""Ranking data of unlike character, on which the defaults of `CalibratedRanker` were chosen.
+"""Generated ranking data of different kinds, used to choose the defaults of `CalibratedRanker`.
 
-Each world is a function of a seed that returns (X, y, groups). The worlds differ in whether labels
-depend on features linearly, whether features have a level of their own in each query, whether the
-level says something about relevance, how many queries, documents, grades and columns there are, and
-how noisy labels are. `digits` is made of scikit-learn's images of digits.
+Each world is a function of a seed that returns (X, y, groups). The worlds differ in these respects:
+whether labels depend linearly on features; whether features have a level of their own in each
+query, and whether the level is informative about relevance; the numbers of queries, documents,
+grades and columns; and the noise of the labels. `digits` is made from scikit-learn's images of
+digits.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""How long structures take for millions of comparisons, and `choix` for one large problem.
+"""Speed of structures on millions of comparisons, and of `choix` on one large problem.
 
 queries
-    Each structure on `--comparisons` comparisons of random pairs of `--queries` queries, whose
-    sizes are drawn from 10 to 30. The comparisons are drawn from a Bradley-Terry-Luce model. The
-    rows above the structures are the seconds that it takes to read the pairs into `Judgements`, and
-    to add up equal comparisons, which happens once for all structures. The last column is the
-    number of million comparisons per second, including the time to add them up.
+    Each structure on `--comparisons` comparisons of random pairs of `--queries` queries. A query
+    has 10 to 30 items. The comparisons follow a Bradley-Terry-Luce model. The first rows are the
+    seconds to read the pairs into `Judgements` and to add up equal comparisons, which happens once
+    for all structures. The last column is the millions of comparisons per second, including the
+    time to add them up.
 large
-    Each structure on one query of `--items` items and 20 random comparisons per item, most of whose
-    pairs are never compared.
+    Each structure on one query of `--items` items and 20 random comparisons per item. Most pairs of
+    items are never compared.
 choix
     Maximum likelihood of one query of `--choix-items` items with `--choix-comparisons` comparisons:
-    `BradleyTerry` and the spectral solver of the package choix, which is its fastest; and all of
-    its exact solvers on a query of 100 items with 20,000 comparisons. The gap is the
-    log-likelihood per comparison that the scores are below the best, and the ratio is that of the
+    `BradleyTerry`, and the spectral solver of the package choix, its fastest. Then all exact
+    solvers of choix on a query of 100 items with 20,000 comparisons. The gap is the log-likelihood
+    per comparison of the best scores minus the one of the solver's scores. The ratio is between
     seconds. The solvers of choix run until their default tolerance. `BradleyTerry` gets row numbers
-    of items, as they do, and adding up equal comparisons is part of its time.
+    of items, as they do, and its time includes adding up equal comparisons.
 orders
     Maximum likelihood of `--orders` orders of 5 of 200 items: `PlackettLuce`, and two
     solvers of choix.

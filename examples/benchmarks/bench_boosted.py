@@ -1,14 +1,14 @@
 """BoostedRanker against LambdaMART and other boosted rankers: quality on MQ2008, and time.
 
-Quality: the queries are divided into five parts; each part tests rankers that were trained on the
-other four. All rankers have 100 trees and learning rate 0.05, and all are searched over 7 and 15
-leaves, on the columns of X alone and with z-scores inside the query. The setting of each ranker is
-the one with the best NDCG@10 on validation queries, a quarter of the training queries that it is
-then fitted to as well. The row "best of the templates" also chooses the surrogate on these queries.
-Values are means over test queries, and intervals are paired over queries.
+Quality: the queries are divided into five parts. Each part tests rankers trained on the remaining
+four. All rankers have 100 trees and learning rate 0.05. All are searched over 7 and 15 leaves, and
+over the columns of X alone and with z-scores inside the query. The setting of each ranker has the
+best NDCG@10 on validation queries, a quarter of the training queries; the ranker is then fitted to
+all training queries. The row "best of the templates" also chooses the surrogate on these queries.
+Values are means over test queries. Intervals are paired over queries.
 
-Time: 240,000 rows of 136 columns in queries of 120, 100 trees of 31 leaves. All are fitted by
-`LGBMRanker` with the same settings, so that only the objective differs.
+Time: 240,000 rows of 136 columns in queries of 120, with 100 trees of 31 leaves. All objectives are
+fitted by `LGBMRanker` with the same settings: only the objective differs.
 
     python examples/benchmarks/bench_boosted.py --data ../shared/data
     python examples/benchmarks/bench_boosted.py --time

@@ -1,13 +1,14 @@
-"""What classifiers gain by learning normalized targets: MQ2008, five LETOR folds, NDCG@10.
+"""Classifiers with and without normalized targets: MQ2008, five LETOR folds, NDCG@10.
 
-Each classifier is fitted in two ways. *Weights* is ``CalibratedRanker(classifier, loss="ndcg")``,
-where the normalized targets are weights of two classes. *Levels* is the same with ``loss="dcg"``,
-fitted to the queries with a relevant document: the grades are the classes, and documents are sorted
-by their expected gain, which has no normalizer. The folds are those of ``bench_mq2008.py``: three
-parts are fitted, one is tested, and nothing is tuned. NDCG@10 is taken per test query with a
-relevant document, and pooled over the folds. Differences come with 95 % intervals of a paired
-bootstrap over queries, not adjusted for the number of comparisons. Seconds are for fit and predict,
-summed over the folds.
+Each classifier is fitted in two ways. *Weights* is ``CalibratedRanker(classifier, loss="ndcg")``:
+the normalized targets are weights of two classes. *Levels* is the same with ``loss="dcg"``, fitted
+to the queries with a relevant document: the grades are the classes, and documents are sorted by
+their expected gain, which has no normalizer.
+
+The folds are the same as in ``bench_mq2008.py``: three parts train, one tests, and nothing is
+tuned. NDCG@10 is computed for each test query with a relevant document, and pooled over the folds.
+Differences have 95 % intervals of a paired bootstrap over queries, not adjusted for the number of
+comparisons. Seconds are for fit and predict, summed over the folds.
 
     python examples/benchmarks/bench_classifiers.py --data ../shared/data
 """

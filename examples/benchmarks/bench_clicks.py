@@ -1,31 +1,31 @@
 """Rankers from clicks with position bias: MQ2008 with simulated clicks, against true relevance.
 
-The queries of MQ2008 are divided into five parts, and each part tests rankers that were trained on
-the other four. A weak linear ranker, fitted to one training query in a hundred, logs clicks: each
-session draws a training query and shows ten documents, in an order drawn around the scores of this
-ranker. Users examine position k with probability 1 / k and click on an examined document with
-probability 0.1 + 0.9 (2^y - 1) / 3 (`datasets.make_clicks`). Rankers are trained on
+The queries of MQ2008 are divided into five parts. Each part tests rankers trained on the remaining
+four. A weak linear ranker, fitted to one training query in a hundred, logs clicks: each session
+draws a training query and shows ten documents, in a random order around the scores of this ranker.
+Users examine position k with probability 1 / k. They click on an examined document with probability
+0.1 + 0.9 (2^y - 1) / 3 (`datasets.make_clicks`). Rankers are trained on
 
-* the probabilities of clicks of examined documents, which is full information;
-* the share of sessions in which a document was clicked (`ClickThroughRate`), without a correction;
-* `InversePropensity`, with the propensities 1 / k or with those that regression-EM estimates from
-  the same clicks;
-* `CascadeSatisfaction`, which is the right correction of a user who is not the one simulated;
+* the click probabilities of examined documents, which is full information;
+* the share of sessions with a click on the document (`ClickThroughRate`), without a correction;
+* `InversePropensity`, with the propensities 1 / k, or with propensities that regression-EM
+  estimates from the same clicks;
+* `CascadeSatisfaction`, a correction for a different user model than the simulated one;
 * the doubly robust `estimate_relevance`, with known and with estimated propensities, which also
   learns from the features;
-* the clicks themselves, by LightGBM's lambdarank, without and with the field `position` of its
-  Dataset, and by XGBoost's rank:ndcg, without and with ``lambdarank_unbiased``. They take every
-  session as a query, so they have one row for each impression, and are only run up to
-  ``--peer-sessions``.
+* the clicks themselves: LightGBM's lambdarank without and with the field `position` of its Dataset,
+  and XGBoost's rank:ndcg without and with ``lambdarank_unbiased``. These peers treat every session
+  as a query, with one row per impression, and only run up to ``--peer-sessions``.
 
-All but the last are `CalibratedRanker`, with ``DCG(gain="linear")`` on full information and on
-doubly robust relevance, and with `AggregatedLoss` of it on clicks, where all sessions of a query
-are aggregated at once and documents that were never shown have weight 0. All rankers have the
-columns of X alone, the same number of trees and leaves and the same learning rate. Values are
-measured with the true grades of the test queries, and each is the mean over several logs (over one
-log for the peers from 100,000 sessions on). Intervals are of a paired bootstrap over queries. A
-method is within the margin of 0.01 of NDCG@10 if the interval of what it loses against full
-information is.
+All rankers except these peers are `CalibratedRanker`. Its loss is ``DCG(gain="linear")`` on full
+information and on doubly robust relevance, and an `AggregatedLoss` of it on clicks. This aggregates
+all sessions of a query at once, and gives weight 0 to documents that were never shown. All rankers
+have the columns of X alone, the same number of trees and leaves, and the same learning rate.
+
+Values use the true grades of the test queries. Each is the mean over several logs (over one log for
+the peers from 100,000 sessions on). Intervals come from a paired bootstrap over queries. A method
+is within the margin of 0.01 of NDCG@10 if the whole interval of its difference to full information
+is.
 
     python examples/benchmarks/bench_clicks.py --data ../shared/data
 """

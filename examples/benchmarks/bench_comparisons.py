@@ -1,40 +1,40 @@
 """Learn from comparisons of two documents, alone or aggregated: figures 2 to 4 of the paper.
 
 Duchi, Mackey and Jordan (2013), section 6, generate comparisons from the relevance of a LETOR
-collection: a random query, a random pair, and the model of Bradley, Terry and Luce (their equations
-26 and 27). They compare linear rankers by their NDCG risk under the asymptotic scores, which is
-1 - NDCG with the gains G(score). The paper does not say which G it uses. Scores can be negative, so
-that 2^score - 1 cannot be used, and the default here is 2^score (--base). The collection is MQ2008
-(784 queries and 46 columns, which are standardised). The rankers are
+collection: a random query, a random pair, and a Bradley-Terry-Luce model (their equations 26 and
+27). They compare linear rankers by their NDCG risk under the asymptotic scores: 1 - NDCG with the
+gains G(score). The paper does not say which G it uses. Scores can be negative, which rules out
+2^score - 1; the default here is 2^score (--base). The collection is MQ2008 (784 queries and 46
+standardised columns). The rankers are
 
 aggregated
-    Squared error to the targets of NDCG, which are averaged over subsets of k comparisons of the
-    same query (their equations 18 and 28). Each query is centred, because a number that is added to
-    all scores of a query changes no ranking. There is one such ranker for each way of smoothing.
+    Squared error to the targets of NDCG, averaged over subsets of k comparisons of the same query
+    (their equations 18 and 28). Each query is centred, because a shift of all scores of a query
+    changes no ranking. There is one such ranker for each kind of smoothing.
 pairwise logistic
-    The logistic loss of all comparisons (their equation 29), once with little regularization, and
-    once with the multiplier that is best by the very risk that is reported, in its favour.
+    The logistic loss of all comparisons (their equation 29): once with little regularization, and
+    once with the multiplier that has the best reported risk, in its favour.
 full information
     Squared error to the targets of the asymptotic scores themselves.
 
-Multipliers are those of lambda / 2 ||w||^2 beside a mean over comparisons or queries, as in the
-paper.
+A multiplier is the lambda in lambda / 2 ||w||^2, which is added to a mean over comparisons or
+queries, as in the paper.
 
 Figures
     3: risk against k, for several numbers n of comparisons.
     4: risk of the aggregated ranker against its multiplier.
-    2: the optimality gap of the surrogate after some steps of the stochastic gradient method,
-       which draws one query and k of its comparisons a step. The gap of an objective that is
-       quadratic is computed from the distance to its minimiser, which L-BFGS finds for the mean
-       targets. The paper estimates absolute gaps by the losses of the last 100 steps. Here the
-       tables have the absolute gap times 10^6, and at 0 steps that of w = 0: small subsets have
-       small targets, hence small gaps, and noise that is larger in proportion.
+    2: the optimality gap of the surrogate after some steps of the stochastic gradient method, with
+       one random query and k of its comparisons per step. For a quadratic objective, the gap
+       follows from the distance to its minimiser, which L-BFGS finds for the mean targets. The
+       paper estimates absolute gaps by the losses of the last 100 steps. Here the tables have the
+       absolute gap times 10^6, and at 0 steps the gap of w = 0. Small subsets have small targets,
+       hence small gaps, and noise that is larger in proportion.
 
-Repetitions draw new comparisons. Intervals are those of the t distribution over repetitions. Risk
-is that on the queries whose documents were compared, as in the paper, or with --held-out on the
-queries of one of five parts, each part once, where only queries of the other four are compared.
+Repetitions draw new comparisons. Intervals use the t distribution over repetitions. Risk is
+measured on the queries with compared documents, as in the paper. With --held-out, it is measured
+on one of five parts, each part once, and only queries of the remaining parts are compared.
 
-Figure 3 with 3 repetitions, the default, takes about 2 minutes; figure 4 takes 1 minute, and figure
+Figure 3 with 3 repetitions, the default, takes about 2 minutes. Figure 4 takes 1 minute, and figure
 2 takes 5 minutes.
 
     python examples/benchmarks/bench_comparisons.py --data ../shared/data --figure 3 --repeats 3

@@ -1,24 +1,24 @@
-"""What context columns cost: seconds and memory of the columns, and of fit and predict with them.
+"""Cost of context columns: seconds and memory of the columns, and of fit and predict with them.
 
-Seconds are those of the processor, over all threads.
+Seconds are processor seconds, summed over all threads.
 
 columns
-    `add_context` with z-scores into a table of float64, with the compiled kernel and with its twin
-    in NumPy, against copying X twice into such a table, which is the least that any method does.
-    Memory is the peak that `tracemalloc` sees beside the table, in multiples of X. Rows are
+    `add_context` with z-scores into a table of float64, with the compiled kernel and with NumPy.
+    The reference is copying X twice into such a table, the least work that any method does. Memory
+    is the peak that `tracemalloc` measures in addition to the table, in multiples of X. Rows are
     contiguous or in random order.
 auto
-    Fit and predict of the default ranker (``context="auto"``), without context and with the
-    z-scores of all columns, against LightGBM's lambdarank, if it is installed, with X alone and as
-    many trees and leaves. In one table features have the same distribution in every query, so
-    that context cannot help; in the other they have a level of their own in each query. Predict
-    is also compared with one `predict` of the ranker's regressor on the finished table. NDCG@10 is
-    of new queries.
+    Fit and predict of the default ranker (``context="auto"``), without context, and with the
+    z-scores of all columns. The reference is LightGBM's lambdarank, if installed, on X alone with
+    the same number of trees and leaves. In one table, features have the same distribution in every
+    query, and context cannot help; in another, they have a level of their own in each query.
+    Predict is also compared with one `predict` of the ranker's regressor on the finished table.
+    NDCG@10 is measured on new queries.
 shares
-    NDCG@10 of new queries with the shares of categories that ``context="auto"`` adds, minus without
-    context, with the processor seconds of both fits. Queries have 20 documents, three columns of
-    numbers and one of categories. Relevance depends on whether a document has the category that its
-    query looks for, which most of its documents have, or on the category itself, or not at all.
+    NDCG@10 on new queries with the shares of categories that ``context="auto"`` adds, minus without
+    context, with the processor seconds of both fits. Queries have 20 documents, three numeric
+    columns and a categorical one. Relevance depends on whether a document has the category that its
+    query looks for (most of its documents do), or on the category itself, or on neither.
 
     python examples/benchmarks/bench_context.py --documents 240000 --trees 100
     python examples/benchmarks/bench_context.py --parts shares

@@ -4,25 +4,25 @@
     python examples/benchmarks/bench_dask.py --folder FOLDER --documents 10000000
     python examples/benchmarks/bench_dask.py --folder FOLDER --documents 1000000 --costs
 
-Data: parquet files in `--folder`, which are written if they are not there. They have float64
-columns, whole queries in each file, and labels 0 to 4. The labels are a nonlinear function of eight
-columns, plus noise. Then the first two fifths of the columns, which include these eight, get a
-level and a spread in each query that say nothing about the labels. Queries as many as a tenth of
-the training queries are held out, in files of their own.
+Data: parquet files in `--folder`, written by the script if missing. They have float64 columns,
+whole queries in each file, and labels 0 to 4. The labels are a nonlinear function of eight columns,
+plus noise. Then the first two fifths of the columns, including these eight, get a level and a
+spread in each query that are not informative about the labels. The held-out queries are a tenth as
+many as the training queries, in separate files.
 
-Contenders: each is fitted on a `LocalCluster` of its own, of `--workers` processes with one thread
-each. Seconds are wall seconds of `fit`, which include reading the files. The peak is the largest
-resident memory of all workers together, sampled every 20 milliseconds, minus that before `fit`,
-when the libraries are imported already. It is given in MB and as a share of the bytes of the
-training columns. The peak of the client is that of the process that calls `fit`. Differences of
-NDCG@10 from DaskLGBMRanker are paired over the held-out queries.
+Contenders: each is fitted on its own `LocalCluster`, with `--workers` processes of one thread each.
+Seconds are wall seconds of `fit`, including reading the files. The peak is the largest resident
+memory of all workers together, sampled every 20 milliseconds, minus the memory before `fit`, with
+the libraries already imported. It is given in MB and as a share of the bytes of the training
+columns. The peak of the client is the peak of the process that calls `fit`. Differences of NDCG@10
+from DaskLGBMRanker are paired over the held-out queries.
 
 The rankers of the libraries get the columns of X. With "+context" they also get the z-scores that
 ``context="auto"`` adds for our ranker. They need whole queries in each partition, which the files
 have.
 
-Costs: with `--costs`, the script prints instead the seconds of each stage for a million rows on one
-thread, and for passes over the data on the cluster the seconds, the peak and the number of tasks.
+Costs: with `--costs`, the script instead prints the seconds of each stage for a million rows on one
+thread, and the seconds, peak and number of tasks of passes over the data on the cluster.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""How fast and how good the decoders are, against what else there is, in one run.
+"""Speed and quality of the decoders, compared with alternatives in one run.
 
     python examples/benchmarks/bench_decoders.py
     python examples/benchmarks/bench_decoders.py --parts greedy batch quality effort exact peers map
 
-greedy   Algorithm 1 for one query: deleting edges one by one with networkx, as the paper says it,
-         against ours, with compiled kernels and with their NumPy twins. The thresholds must agree.
+greedy   Algorithm 1 for one query: deleting edges one by one with networkx, as in the paper,
+         against ours, with compiled kernels and in NumPy. The thresholds must agree.
 batch    2,000 queries of 100 documents in one call.
-quality  The preference weight that is lost (beyond the sum of min(u_ij, u_ji), which every order
-         loses), as a ratio to a random topological order of what Algorithm 1 keeps; and to the
-         optimum, where "exact" proves it.
-effort   Local search on uniform matrices by the number of steps: time, and how far it ends above
-         the best that longer searches find.
+quality  The lost preference weight (beyond the sum of min(u_ij, u_ji), which every order loses), as
+         a ratio to a random topological order of what Algorithm 1 keeps, and to the optimum, if
+         "exact" proves it.
+effort   Local search on uniform matrices by the number of steps: time, and the gap to the best
+         result of longer searches.
 exact    Seconds to a proved optimum, by size and noise.
 lolib    The input-output instances of LOLIB in --lolib, "exact" and "local_search".
 peers    igraph's feedback_arc_set (Eades' heuristic, its integer program), time and lost weight.
 map      Average precision: SciPy's quadratic_assignment (faq, 2opt) against ours.
 
-networkx and igraph are optional: their lines are left out where they are missing.
-Matrices: "btl" are noisy comparisons of documents with scores s: sigmoid(s_i - s_j) + noise,
+networkx and igraph are optional: without them, their lines are left out.
+Matrices: "btl" are noisy comparisons of documents with scores s: sigmoid(s_i - s_j) + noise, with
 the noise in the name; "uniform" are random entries, the worst case.
 """
 

@@ -1,8 +1,8 @@
-"""One regressor that has learned the scores of the stack, against the stack and single models.
+"""One regressor that imitates the scores of the stack, against the stack and single models.
 
-On MQ2008 (five folds) and on generated worlds of `_worlds.py` (one division), new with each
-shuffle. A query's value is the mean over the shuffles, and intervals are paired over queries. The
-last row is the mean over all collections, each of which counts the same.
+The data are MQ2008 (five folds) and generated worlds of `_worlds.py` (one split), new in each
+shuffle. A query's value is the mean over the shuffles. Intervals are paired over queries. The last
+row is the mean over all collections, with equal weights.
 
     python examples/benchmarks/bench_distilled.py --data ../shared/data
     python examples/benchmarks/bench_distilled.py --rows

@@ -3,10 +3,10 @@
 A regressor is fitted once for each fold, and its predictions are decoded by every decoder. The
 parts of the default (trees, kernel ridge regressions, logistic regression) are measured as the
 default fitted them. "whole cyclic part" is the default with `cyclic_weight_` set to 1. "tuned
-trees" are extra trees chosen by a grid search inside each training fold. "against default" has
-the mean difference on the same folds, and half its 95 % interval over these folds; the folds of
-different repeats share rows, so that the true interval is somewhat wider. The sets are those of
-Cheng et al. (2009). The folder has csv.gz files with features A1, A2, ... and ranks L1, L2, ...
+trees" are extra trees chosen by a grid search inside each training fold. "against default" is the
+mean difference on the same folds, with half its 95 % interval over these folds. The folds of
+different repeats share rows: the true interval is somewhat wider. The data sets come from Cheng et
+al. (2009). The folder has csv.gz files with features A1, A2, ... and ranks L1, L2, ...
 
     python examples/benchmarks/bench_label_ranking.py --tuned-folds 10
 """

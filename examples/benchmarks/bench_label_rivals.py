@@ -1,12 +1,12 @@
 """The default label ranker against rivals that are tuned inside each training fold.
 
-Ten folds of each set. Every rival predicts the signs of all pairs of labels, and its parameters are
+Every data set has ten folds. Every rival predicts the signs of all pairs of labels, with parameters
 chosen by three folds of the training rows. With ``--missing`` a share of the training ranks is
-removed at random; rivals take the pairs that are then unknown for ties, as is usual. The value of a
-row is Kendall's tau, and intervals of the differences are paired over rows. The sets are those of
-Cheng et al. (2009); the folder has csv.gz files with features A1, A2, ... and ranks L1, L2, ...
-Sets called ``weak4``, ``weak6`` and so on are generated: 2,465 rows of 24 features and 4 or 6
-labels, whose rankings are mostly noise.
+removed at random; rivals treat the unknown pairs as ties, as usual. The value of a row is Kendall's
+tau, and intervals of the differences are paired over rows. The data sets come from Cheng et al.
+(2009); the folder has csv.gz files with features A1, A2, ... and ranks L1, L2, ... Sets called
+``weak4``, ``weak6`` and so on are generated: 2,465 rows of 24 features and 4 or 6 labels, with
+rankings that are mostly noise.
 
     python examples/benchmarks/bench_label_rivals.py --missing 0 0.3 0.6
 """

@@ -1,22 +1,24 @@
 """The default ranker against boosted rankers with early stopping, from 3,000 to a million rows.
 
-Six generated worlds of unlike character (`_worlds.LARGE_WORLDS`), with at least 300 test queries
-each, and on request five in which columns have to match, and one of purchases. Every peer has at
-most 1,000 trees and stops after 50 without a better NDCG@10 on one query of seven. Those of
-LightGBM and XGBoost have 31 leaves, learning rate 0.05 and three tenths of the columns for each
-tree, and those of CatBoost depth 6 and learning rate 0.1. Each is fitted with the columns of X
-alone and with z-scores inside the query, and the better of the two on the held-out queries is
-compared. The default is a weighted sum of models, and so are the "two weighted": lambdarank and
-QueryRMSE, with weights by non-negative least squares of the held-out gains. Intervals are paired
-over test queries. Costs are processor seconds of `fit` (for peers of the better fit alone), one
-thread.
+The data are six generated worlds of different kinds (`_worlds.LARGE_WORLDS`), with at least 300
+test queries each. On request, there are also five worlds where columns have to match, and one of
+purchases.
+
+Every peer has at most 1,000 trees and stops after 50 without a better NDCG@10 on one query of
+seven. LightGBM and XGBoost have 31 leaves, learning rate 0.05 and three tenths of the columns for
+each tree. CatBoost has depth 6 and learning rate 0.1. Each is fitted on the columns of X alone and
+with z-scores inside the query; the one with the better held-out result is compared.
+
+The default is a weighted sum of models. "two weighted" is one too: lambdarank and QueryRMSE, with
+weights by non-negative least squares of the held-out gains. Intervals are paired over test queries.
+Costs are processor seconds of `fit` on one thread (for peers, of the better fit alone).
 
     python examples/benchmarks/bench_large.py
     python examples/benchmarks/bench_large.py --rows 0.3
     python examples/benchmarks/bench_large.py --sizes 3000 30000 300000 --peers lambdarank
 
-``--rows`` trains on a share of the training queries, and ``--sizes`` on so many rows of another
-world of 40 columns and five grades, with 600 test queries.
+``--rows`` trains on a share of the training queries. ``--sizes`` trains on these numbers of rows of
+another world, with 40 columns, five grades and 600 test queries.
 """
 
 from __future__ import annotations

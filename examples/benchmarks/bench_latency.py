@@ -1,8 +1,9 @@
-"""What one query costs at predict, and what a saved ranker weighs.
+"""Time of one query at predict, and size of a saved ranker.
 
-Trained on 10,000 rows of 46 columns in 100 queries, one thread. All boosters have 100 trees, and
-LightGBM's ranker has 31 leaves, as the default of `CalibratedRanker`. The tasks take turns, and the
-table has medians. The time of LightGBM is that of `LGBMRanker.predict`, which returns scores.
+The rankers are trained on 10,000 rows of 46 columns in 100 queries, on one thread. All boosters
+have 100 trees. LightGBM's ranker has 31 leaves, like the default of `CalibratedRanker`. The tasks
+take turns, and the table has medians. For LightGBM, the time is of `LGBMRanker.predict`, which
+returns scores.
 
     python examples/benchmarks/bench_latency.py
 """

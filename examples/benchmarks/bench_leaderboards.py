@@ -1,33 +1,32 @@
-"""Whether the error bars of leaderboards hold the truth, and how long they take.
+"""Coverage of the intervals of leaderboards, and the time to compute them.
 
     python examples/benchmarks/bench_leaderboards.py
     python examples/benchmarks/bench_leaderboards.py --parts scores ranks judges seconds
 
 scores   Leaderboards of Bradley-Terry-Luce votes between items with normal scores of standard
-         deviation 1: the share of true scores, centred, that 95 % intervals hold. "aggregate" are
-         those of `aggregate`, from bias-corrected percentiles, "percentile" the plain ones, "basic"
-         the percentiles reflected at the estimate, "normal" 1.96 standard deviations of resamples.
+         deviation 1: the share of true scores, centred, inside 95 % intervals. "aggregate" uses
+         bias-corrected percentiles, as `aggregate` does; "percentile" plain percentiles; "basic"
+         percentiles reflected at the estimate; "normal" 1.96 standard deviations of resamples.
 ranks    The same for ranks: "pairs" are the intervals of `aggregate`, from the probabilities of
          pairs, and "percentile" the percentiles of resampled ranks. Scores are equally spaced, from
          -spread to spread. A spread of 0.1 or less is a world of near-ties, and 0 a world of ties,
          where the items are ranked by their numbers.
-judges   Votes of judges who disagree: each adds normal numbers of their own to the scores. The true
-         scores are those of the expected votes of all judges, and resamples draw either; "robust"
-         are intervals without resamples.
-kinds    The intervals without resamples, of scores and of effects, if votes depend on the position
-         and on a covariate. "sparse" are designs with 40 votes of each item, "dense" with 400. With
-         judges, each has tastes of their own, and the true scores are those of the expected votes.
-peers    Processor seconds from a table of votes to scores, beside evalica, choix, arena-rank and
-         statsmodels, those of them that are installed; and to robust intervals, which arena-rank
-         has. Peers get what they need as lists, codes or dummies, whose making is not counted, and
-         arena-rank is compiled before. The gap is what the log-likelihood of a vote is below the
-         best. "no" is a package without covariates, "-" one that was not tried: more votes than
-         --peer-votes, more than 10 million numbers of dummies, or more than 1,000 items where
-         matrices are dense.
+judges   Votes of judges who disagree: each judge adds individual normal numbers to the scores. The
+         true scores belong to the expected votes of all judges. Resamples draw judgements or
+         judges; "robust" are intervals without resamples.
+kinds    The intervals without resamples, of scores and of effects, for votes that depend on the
+         position and on a covariate. "sparse" are designs with 40 votes per item, "dense" with 400.
+         With judges, each has individual tastes, and the true scores belong to the expected votes.
+peers    Processor seconds from a table of votes to scores, compared with evalica, choix, arena-rank
+         and statsmodels, if installed; and to robust intervals, which arena-rank has. Peers get
+         their input as lists, codes or dummies. Its preparation is not timed, and arena-rank is
+         compiled beforehand. The gap is the log-likelihood of a vote below the best. "no" is a
+         package without covariates. "-" was not tried: more votes than --peer-votes, more than 10
+         million numbers of dummies, or more than 1,000 items with dense matrices.
 seconds  Ten million votes on 50 models, and 100,000 votes on 1,000 queries of 10.
 
-The share of a kind of interval is over all items of all leaderboards. Its standard error is at most
-0.25 percentage points for 1,000 leaderboards of 8 items or more.
+The coverage of a kind of interval is over all items of all leaderboards. Its standard error is at
+most 0.25 percentage points for 1,000 leaderboards of 8 items or more.
 """
 
 from __future__ import annotations

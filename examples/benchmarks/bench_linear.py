@@ -1,19 +1,19 @@
-"""How long `LinearRanker` takes for all pairs of a million documents.
+"""Time of `LinearRanker` for all pairs of a million documents.
 
 solvers
     `LinearRanker("pairwise_logistic")` on float32 features of queries of 120 documents: L-BFGS with
     one and with several threads, and the stochastic gradient method with one and with ten passes.
-    Each row has the seconds of `fit` and the processor seconds of all threads, and how good the fit
-    is: the share of the fall of the objective from w = 0 that is left, and NDCG@10 of other
+    Each row has the seconds of `fit`, the processor seconds of all threads, and the quality of the
+    fit: the remaining share of the decrease of the objective from w = 0, and NDCG@10 of new
     queries. The last column is the ratio of processor seconds to L-BFGS with one thread in the same
-    run, because other processes change the seconds. There is a table for columns as they are drawn,
-    which are not correlated inside a query, and one for mixed columns of other units. Their
-    correlations have the condition number of `--conditions`, squared, which is harder for both.
+    run, because other processes change the seconds. One table has independent columns. Another has
+    mixtures of them in other units. The condition number of their correlations is `--conditions`
+    squared, which is harder for both solvers.
 pairs
     The same objective as scikit-learn's `LinearSVC`, the squared hinge of all preferred pairs, on
-    as many queries as have a million preferred pairs. `LinearSVC` gets the differences of the
-    features of each pair, whose table has as many rows as there are pairs. Its seconds for all
-    queries of the first part are extrapolated by the number of pairs.
+    the number of queries with a million preferred pairs. `LinearSVC` gets the differences of the
+    features of each pair, in a table with one row per pair. Its seconds for all queries of the
+    first part are extrapolated by the number of pairs.
 
     python examples/benchmarks/bench_linear.py --documents 1200000 --n-jobs 2
 """

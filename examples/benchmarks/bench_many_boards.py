@@ -1,10 +1,10 @@
-"""How long the steps from votes on pairs of documents to a ranker take, for many small queries.
+"""Time of the steps from votes on pairs of documents to a ranker, for many small queries.
 
     python examples/benchmarks/bench_many_boards.py
     python examples/benchmarks/bench_many_boards.py --queries 1000 --votes 30
 
-Each query has 10 documents. Pairs are drawn at random, 10 % of the votes are ties, and 2 % have no
-answer. "GiB" is the most memory of the process so far.
+Each query has 10 documents. Pairs are random, 10 % of the votes are ties, and 2 % have no answer.
+"GiB" is the peak memory of the process so far.
 """
 
 from __future__ import annotations

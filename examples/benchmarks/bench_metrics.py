@@ -1,17 +1,18 @@
-"""How fast the metrics are: five of them in one call, against a loop over scikit-learn for one.
+"""Speed of the metrics: five metrics in one call, against a loop over scikit-learn for one.
 
 `evaluate_rankings` with ndcg@10, map, err@20, precision@10 and kendall_tau (relevant: y >= 1),
-grouping and sort included, is timed against `sklearn.metrics.ndcg_score(k=10)` called query by
-query, which is how scikit-learn ranks many queries of different sizes. The loop runs over the
-first queries only and its time is SCALED LINEARLY to all of them. It is given the gains 2^y - 1, so
-that both compute the same number; the largest difference per query is printed. Scores are distinct,
-or heavily tied (rounded to a few levels, as those of a few trees are: both average over ties);
-queries all of one size, or of sizes between a fifth of it and nine fifths. Where all sizes are
-equal, scikit-learn also takes them as one 2-D array: its fastest way, with ignore_ties=True where
-scores are distinct.
+including grouping and sort, is timed against `sklearn.metrics.ndcg_score(k=10)` called query by
+query. This is scikit-learn's way to rank many queries of different sizes. The loop only runs over
+the first queries, and its time is SCALED LINEARLY to all of them. It is given the gains 2^y - 1:
+both compute the same number, and the largest difference per query is printed.
 
-The second table takes the same call apart: each metric alone, with the reading, grouping and sort
-that every call has.
+Scores are distinct, or heavily tied (rounded to a few levels, like the scores of a few trees); both
+average over ties. Queries have one size, or sizes between a fifth and nine fifths of it. If all
+sizes are equal, scikit-learn also gets a 2-D array. This is its fastest way, with ignore_ties=True
+for distinct scores.
+
+The second table splits the same call: each metric alone, with the reading, grouping and sort of
+every call.
 
 `--runs` compares `evaluate_run` with ir_measures instead: ndcg@10, map, recall@100 and mrr of a run
 of 1,000 queries and 1,000 documents each, 20 of them judged, as a data frame and as nested dicts.

@@ -1,26 +1,26 @@
-"""Closed-form models of pairs at a million documents: seconds, memory, and where they go.
+"""Closed-form models of pairs for a million documents: seconds, memory, and their breakdown.
 
     python examples/benchmarks/bench_million.py
     python examples/benchmarks/bench_million.py --parts fit predict map default --repeats 5
 
-fit      `PairwiseRidge` and `BilinearPairs` against scikit-learn's Ridge on the same documents, and
-         all-pairs ridge against the pairs i < j written out, a query at a time, and added up to
-         normal equations: products in float32, and as ours in float64; on --part of the queries,
-         its seconds divided by that.
+fit      `PairwiseRidge` and `BilinearPairs` against scikit-learn's Ridge on the same documents.
+         Also all-pairs ridge against the pairs i < j written out, one query at a time, and added up
+         to normal equations: products in float32, and in float64 as ours. It runs on --part of the
+         queries, and its seconds are divided by that.
 predict  `CalibratedRanker` of both models with ``loss="pd", decoder="greedy_dag"``, as multiples of
          the fit of its model and of one HistGradientBoostingRegressor.predict (100 trees of 31
-         leaves) on the same documents. Then what it does, in percent: the order of rows inside
-         queries (by content, so that ties do not depend on the order that a user has them in),
-         features or scores of documents, predicted pairs, and decoding.
+         leaves) on the same documents. Then a breakdown in percent: the order of rows inside
+         queries (by content, to make ties independent of the user's order), features or scores of
+         documents, predicted pairs, and decoding.
 map      The same for ``loss="map"`` with `BilinearPairs`, decoded by the diagonal, and by local
-         search, on --part of the queries, times the inverse.
-default  The same for the default model of ``loss="pd"``, gradient boosting and a form on what it
-         leaves: minutes.
+         search on --part of the queries, times the inverse.
+default  The same for the default model of ``loss="pd"``: gradient boosting, and a form fitted to
+         its residuals. Takes minutes.
 
-Seconds are medians of --repeats, the tasks taking turns. Memory is the peak of what is resident,
-sampled every 5 milliseconds, above what was in use when the data stood ready, in multiples of the
-bytes of X; "-" where there is no /proc. Set OMP_NUM_THREADS to compare on one core. Documents are
-float32 features that share a shift in a query; grades 0 to 4 follow eight of them.
+Seconds are medians of --repeats; the tasks take turns. Memory is the peak of resident memory,
+sampled every 5 milliseconds, minus the memory in use once the data were ready, in multiples of the
+bytes of X, or "-" without /proc. Set OMP_NUM_THREADS to compare on one core. Documents are float32
+features that share a shift in a query; grades 0 to 4 depend on eight of them.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""How good the rankings are: MQ2008, five LETOR folds, against LightGBM and XGBoost.
+"""Quality of the rankings: MQ2008, five LETOR folds, against LightGBM and XGBoost.
 
 Every method is fitted on three parts of the collection and tested on a fourth (fold 1: train S1
 S2 S3, test S5; the validation part S4 is not used, nothing is tuned). NDCG@10 (gains 2^y - 1), MAP
-(relevant: y >= 1) and ERR (top grade 2) are taken per test query, equal scores averaged, over the
-queries with a relevant document, and pooled over the folds. Differences come with 95 % intervals
-of a paired bootstrap over queries, not adjusted for the number of comparisons; an interval that
-holds 0 is no difference.
+(relevant: y >= 1) and ERR (top grade 2) are computed for each test query with a relevant document,
+averaged over ties, and pooled over the folds. Differences have 95 % intervals of a paired bootstrap
+over queries, not adjusted for the number of comparisons. An interval that contains 0 shows no
+difference.
 
-The peers get as many trees and leaves and the same learning rate as the package's default
-regressor has on fold 1 (or what the options say), the same columns (X and its z-scores inside each
-query; rows "X alone" are without), and are else at their defaults; that default was
-chosen on validation queries of this collection, theirs were not, so one row gives the ranker
-scikit-learn's boosting with the peers' size and nothing else set. Least squares on plain labels,
-with the same columns and centring, is ``loss=DCG(gain="linear")``. rank_xendcg draws random
-numbers: it is fitted with several seeds, and a query's value is the mean over them. Seconds of fit
-and predict are ratios to the first peer present, medians over the folds.
+The peers have the same number of trees and leaves and the same learning rate as the package's
+default regressor on fold 1 (or as the options say). They have the same columns: X and its z-scores
+inside each query (without in rows "X alone"). Otherwise they are at their defaults. The package's
+default was chosen on validation queries of this collection, unlike theirs. Therefore one row gives
+the ranker scikit-learn's boosting with the peers' size and no other setting. Least squares on plain
+labels, with the same columns and centring, is ``loss=DCG(gain="linear")``. rank_xendcg uses random
+numbers: a query's value is the mean over several seeds. Seconds of fit and predict are ratios to
+the first peer present, medians over the folds.
 
     python examples/benchmarks/bench_mq2008.py --data ../shared/data
 """

@@ -1,21 +1,21 @@
-"""How many votes `Aggregate.next_comparisons` saves.
+"""Votes saved by `Aggregate.next_comparisons`.
 
     python examples/benchmarks/bench_next_comparisons.py
     python examples/benchmarks/bench_next_comparisons.py --models 20 --arenas 50 --plot FILE
 
 Arenas of models with normal scores of standard deviation 0.7 begin with 10 votes for each model on
-random pairs. Then votes are asked for in batches, by each way:
+random pairs. Then they request batches of votes in one of these ways:
 
-uniform  Pairs are drawn at random.
-even     The pairs that were compared least often.
+uniform  Random pairs.
+even     The pairs with the fewest comparisons.
 first, all, item
          `next_comparisons` with this target; the item is the one in the middle.
 
-After each batch, the columns are, as means over all arenas: the share of arenas in which the first
-place is clear at any time (`is_first_clear(anytime=True)`) and right; the share in which it is
-clear and wrong; the mean distance between the ranks and the true ranks; and the length of the 95 %
-interval of the item in the middle. The last table has the votes with which uniform pairs reach what
-planned pairs reach with a third of all votes.
+After each batch, the columns are means over all arenas: the share of arenas with a first place that
+is clear at any time (`is_first_clear(anytime=True)`) and right; the share with a first place that
+is clear and wrong; the mean distance between the ranks and the true ranks; and the length of the 95
+% interval of the item in the middle. The last table shows how many votes uniform pairs need to
+match planned pairs with a third of all votes.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""Listwise surrogates with the normalization of NDCG and with their own, as in P4.
+"""Listwise surrogates with the normalization of NDCG and with their own.
 
-Ravikumar, Tewari and Yang (2011) normalize the gains of a query as NDCG does, before expectations
-are taken. Squared error, cosine distance and cross-entropy are then consistent for NDCG, and with
-the normalizations with which they were published they are not. Both versions are compared here:
+Ravikumar, Tewari and Yang (2011) normalize the gains of a query as NDCG does, before they take
+expectations. Squared error, cosine distance and cross-entropy are then consistent for NDCG. With
+the normalizations of their original publications, they are not. This script compares both versions:
 
 mq2008
-    Five parts of shuffled queries, each tested once by rankers that were trained on the others.
+    Five parts of shuffled queries, each tested once by rankers trained on the remaining parts.
     Rankers are linear (`LinearRanker`) or boosted (`BoostedRanker`).
 world
-    Queries of two documents, of which one has the larger expected gain by NDCG's normalization and
-    the other by the surrogate's own. The labels of a query are one of two pairs, chosen for each
-    surrogate so that the two differ most. NDCG is exact: the expectation over both pairs, of the
-    ranking by the exact expected targets.
+    Queries of two documents. NDCG's normalization gives one the larger expected gain, and the
+    surrogate's own normalization the other. A query has one of two pairs of labels, chosen for each
+    surrogate to make the two versions differ most. NDCG is exact: the expectation over both pairs,
+    for the ranking by the exact expected targets.
 
 A last table counts the differences as table 1 of their supplement does, with its column for MQ2008.
 
-NDCG@1 to @10 are means over queries. The test of a difference is a paired permutation test over
-queries: its p-value is the chance of a difference at least as large if the two versions are
-interchangeable in every query.
+NDCG@1 to @10 are means over queries. A paired permutation test over queries tests a difference. Its
+p-value is the chance of a difference at least as large if the two versions are interchangeable in
+every query.
 
     python examples/benchmarks/bench_normalization.py --data ../shared/data --plot normalization.svg
 """

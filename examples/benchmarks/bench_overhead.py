@@ -1,21 +1,23 @@
-"""What the package costs beside its regressor: seconds, memory, and grouping.
+"""Cost of the package on top of its regressor: seconds, memory, and grouping.
 
 overhead
     One `CalibratedRanker.fit`, `predict` and `score` with gradient boosting. The regressor is a
-    subclass that adds up the seconds of its own fit and predict INSIDE those calls, so what is
-    left (reading, targets, grouping, context, decoding, measure) is exact and not a difference of
-    two noisy runs. It is given in percent of the regressor's own fit and one predict, of the same
-    run. Seconds are those of the processor, over all threads, which other work on the machine
-    changes less. With context columns the regressor itself sees twice the columns and takes longer:
-    that is the ratio of its seconds, on a line of its own. A virtual machine gets memory from its
-    host at the first touch, and some return it a second or two after it was freed. For the table
-    with context columns this takes up to several seconds, whatever program asks for the memory. So
-    as much memory is touched and freed before each fit, and the seconds of this are printed apart.
+    subclass that adds up the seconds of its own fit and predict INSIDE those calls. The remaining
+    time (reading, targets, grouping, context, decoding, measure) is therefore exact, and not a
+    difference of two noisy runs. It is given in percent of the regressor's own fit and one predict,
+    of the same run. Seconds are processor seconds over all threads, which depend less on other work
+    on the machine. With context columns, the regressor itself gets twice the columns and takes
+    longer: a separate line has the ratio of its seconds.
+
+    A virtual machine gets memory from its host at the first touch, and may return it a second or
+    two after it was freed. For the table with context columns, this takes up to several seconds in
+    any program. Therefore the same amount of memory is touched and freed before each fit, and these
+    seconds are printed separately.
 memory
-    Peak resident memory (`resource.getrusage`), in a process each, of fit, predict and score, above
-    what was in use when the data stood ready, in multiples of the bytes of X: the regressor alone
-    on X and centred labels, the ranker without context, and with its default context; for gradient
-    boosting and for ridge regression.
+    Peak resident memory (`resource.getrusage`) of fit, predict and score, each in its own process,
+    minus the memory in use once the data were ready, in multiples of the bytes of X. It is measured
+    for the regressor alone on X and centred labels, the ranker without context, and with its
+    default context; for gradient boosting and for ridge regression.
 groups
     `Queries.from_groups` on contiguous and shuffled ids, integers and strings, against
     `numpy.unique(ids, return_inverse=True)`.

@@ -1,12 +1,12 @@
 """The default and its stack against LightGBM's rankers with the same treatment, on small data.
 
-On MQ2008 and the generated worlds of `_worlds.py`, as `bench_distilled.py` divides them. The peers
-are tuned, averaged and stacked as `CalibratedRanker` does it: three folds of the training queries
-choose the leaves and whether there are z-scores inside the query, by the NDCG@10 of lambdarank.
-Then there are one model, the mean of five with other seeds, and a stack of lambdarank, rank_xendcg
-and a forest with weights by non-negative least squares to the gains, the models of the folds
-averaged.
-Costs are processor seconds of `fit`, one thread, the search of the peers left out.
+The data are MQ2008 and the generated worlds of `_worlds.py`, divided as in `bench_distilled.py`.
+The peers are tuned, averaged and stacked in the same way as `CalibratedRanker`: three folds of the
+training queries choose the leaves, and whether to add z-scores inside the query, by the NDCG@10 of
+lambdarank. The results are one model, the mean of five with different seeds, and a stack of
+lambdarank, rank_xendcg and a forest. The stack has weights by non-negative least squares to the
+gains, and averages the models of the folds. Costs are processor seconds of `fit` on one thread,
+without the search of the peers.
 
     python examples/benchmarks/bench_peers.py --data ../shared/data
 """

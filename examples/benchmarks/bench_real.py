@@ -2,21 +2,23 @@
 
 Films, sushi, persons met, songs, cars, tennis players, racing drivers and horses: the tables of
 `_real_collections.py`, each built from raw files under ``--data`` by one function. Three folds of
-queries test once each; a query's value is NDCG@10, and intervals are paired over queries. Every
-peer is fitted as in `bench_large.py`: early stopping on one query of seven, X alone and X with
-z-scores inside the query, and the better of the two on the held-out queries counts. The "peers
-stacked" are lambdarank, rank_xendcg and a forest of randomized trees, each fitted on three folds of
-the training queries, with weights by non-negative least squares of the held-out gains, the models
-of the folds averaged. Costs are processor seconds of `fit` (for peers of the better fit alone), one
-thread, as ratios to lambdarank's.
+queries test once each. A query's value is NDCG@10, and intervals are paired over queries.
 
-Larger collections are cut to random queries with 20,000 rows together, which ``--rows`` changes.
+Every peer is fitted as in `bench_large.py`: early stopping on one query of seven, on X alone and on
+X with z-scores inside the query; the one with the better held-out result counts. The "peers
+stacked" are lambdarank, rank_xendcg and a forest of randomized trees, each fitted on three folds of
+the training queries, with weights by non-negative least squares of the held-out gains; the models
+of the folds are averaged. Costs are processor seconds of `fit` on one thread (for peers, of the
+better fit alone), as ratios to lambdarank.
+
+From larger collections, random queries with 20,000 rows in total are taken; ``--rows`` changes
+this.
 
     python examples/benchmarks/bench_real.py --data ../shared/data/real
     python examples/benchmarks/bench_real.py --data ../shared/data/real --collections tennis sushi
 
 The folder holds one folder of raw files for each collection. No raw file is part of this
-repository: a run says which are missing, where they come from and what their licence is.
+repository: a run lists missing files, with their origin and licence.
 """
 
 from __future__ import annotations

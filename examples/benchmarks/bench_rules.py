@@ -1,12 +1,12 @@
-"""Decoding under rules against taking the best permitted document next, and its time.
+"""Decoding under rules against a greedy choice of the best permitted document, and its time.
 
-The queries have groups drawn at random: a brand of each document, with skewed shares, and whether
-its seller is new. Greedy re-ranking takes the best document that exceeds no bound, and as soon as
-the places left in a prefix are no more than what lower bounds still need, one that they need. Both
-get the scores, or for PD the matrices, of the same ranker. "Lost" is the mean over test queries of
-what greedy re-ranking loses to the decoder, with its 95 % interval, on the labels of the queries:
-NDCG@10 for scores and the share of preferences that are not contradicted for PD. "Impossible" are
-queries that the greedy choice could not end without breaking a rule.
+Each document has random groups: a brand, with skewed shares, and whether its seller is new. Greedy
+re-ranking takes the best document that exceeds no upper bound. Once lower bounds need all remaining
+places of a prefix, it takes a document that they need. Both methods get the scores (for PD, the
+matrices) of the same ranker. "Lost" is the measure of the decoder minus that of greedy re-ranking,
+as the mean over test queries with its 95 % interval, on the labels of the queries. The measure is
+NDCG@10 for scores, and the share of uncontradicted preferences for PD. "Impossible" are queries
+that the greedy choice cannot complete without breaking a rule.
 
     python examples/benchmarks/bench_rules.py --data ../shared/data
 """

@@ -1,19 +1,19 @@
-"""How far normalizers should move towards their mean: NDCG on narrow and wide labels.
+"""How far to shrink normalizers towards their mean: NDCG on narrow and wide labels.
 
-The targets of NDCG are gains divided by the ideal DCG of the query. The default,
-``shrinkage="auto"``, makes the ideal DCGs of queries more alike while there are few queries, each
-in the unit of the largest gain of its query. It is compared with ``shrinkage=0``, and with ideal
-DCGs that are made as much alike in no unit of their own.
+The targets of NDCG are gains divided by the ideal DCG of the query. If there are few queries, the
+default, ``shrinkage="auto"``, makes their ideal DCGs more alike, each in the unit of the largest
+gain of its query. It is compared with ``shrinkage=0``, and with the same shrinkage of ideal DCGs
+without such units.
 
 MQ2008
-    Five parts of shuffled queries, each tested once by rankers that were trained on the others.
+    Five parts of shuffled queries, each tested once by rankers trained on the remaining parts.
 bookings
-    Searches for hotels, some of which are booked. The label is the amount that is paid, divided
-    into grades from 0 to 4, 10 or 30. All are tested on 600 new searches for each seed.
+    Searches for hotels with some bookings. The label is the amount paid, divided into grades from 0
+    to 4, 10 or 30. All are tested on 600 new searches for each seed.
 
-For recall, AUC and MAP by scores the largest gain is 1, so that there is nothing else to move. All
-rankers are ``CalibratedRanker("boosting")``. A query's value is the mean over the shuffles, and
-intervals are paired over queries.
+For recall, AUC and MAP by scores the largest gain is 1: the unit makes no difference. All rankers
+are ``CalibratedRanker("boosting")``. A query's value is the mean over the shuffles, and intervals
+are paired over queries.
 
     python examples/benchmarks/bench_shrinkage.py --data ../shared/data
 """

@@ -1,25 +1,25 @@
-"""What is said of few votes and few judges, where the truth is known.
+"""Reliability of statements about few votes and few judges, where the truth is known.
 
     python examples/benchmarks/bench_small_counts.py
     python examples/benchmarks/bench_small_counts.py --parts judges --worlds 1000
 
 votes   A new item joins a board of three items with 200 votes for each pair. In truth it equals the
-        best two. "first" is how often it is said to be first, which should be at most 2.5 %,
-        "alone" how often nothing else may be first, and "held" how often its 95 % interval holds
-        the true score, by the number of its votes.
-judges  Sixty judges compare eight items, in 1,500 votes. One item has 60 votes, and all of them are
-        by few judges. "held" is how often the 95 % interval of this item holds the score that
-        infinitely many judges would give it, and "length" the median length of this interval. Each
-        judge adds normal numbers with the standard deviation "taste" to the scores.
-changes Nine items of which the first four have a sixth of the votes, and have changed by so much
-        at a time. "false" is how often an item is said to have changed that has not, which should
-        be at most 5 %, and "found" the share of the four that is found.
+        best two. Columns, by the number of its votes: "first" is how often it is reported as first,
+        which should be at most 2.5 %; "alone" how often no other item may be first; and "held" how
+        often its 95 % interval contains the true score.
+judges  Sixty judges compare eight items, in 1,500 votes. One item has 60 votes, all by few judges.
+        "held" is how often the 95 % interval of this item contains the score that infinitely many
+        judges would give it, and "length" the median length of this interval. Each judge adds
+        normal numbers with the standard deviation "taste" to the scores.
+changes Nine items. The first four together have a sixth of the votes, and their scores change by
+        the given step between two periods. "false" is how often an unchanged item is reported as
+        changed, which should be at most 5 %, and "found" the share of the four that is found.
 queries Two rankings without a true difference, by the number of queries. "p < .05" should be at
-        most 5 %, and "held" is how often the 95 % interval holds 0. Differences are drawn from the
-        normal distribution, from Student's with 2 degrees of freedom, or are 0 in 80 % of the
-        queries and normal in the others.
-effects A covariate that is not 0 in few votes, with the true effect b. "held" is how often the
-        interval holds it, and "open" how often the votes do not bound it.
+        most 5 %, and "held" is how often the 95 % interval contains 0. Differences follow the
+        normal distribution or Student's with 2 degrees of freedom, or are 0 in 80 % of the queries
+        and normal in the rest.
+effects A covariate that is nonzero in few votes, with the true effect b. "held" is how often the
+        interval contains it, and "open" how often the votes do not bound it.
 """
 
 from __future__ import annotations

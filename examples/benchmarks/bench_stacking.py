@@ -1,16 +1,16 @@
 """The default ranker and its stack against LambdaMART and other boosted rankers, on MQ2008.
 
-The protocol: the queries are shuffled and divided into five parts; each part tests rankers that
-were trained on the other four, so that every query is tested once in each shuffle. A query's value
-is the mean over the shuffles, and intervals are paired over queries.
+The protocol: the queries are shuffled and divided into five parts. Each part tests rankers trained
+on the remaining four: every query is tested once in each shuffle. A query's value is the mean over
+the shuffles, and intervals are paired over queries.
 
 All boosted rankers have 100 trees and learning rate 0.05. Each peer is fitted with 7 and with 15
-leaves, and with the columns of X alone and with z-scores inside the query as in `CalibratedRanker`.
-A table shows the best of these four settings, which is chosen on the test queries themselves, in
-the peer's favour. `CalibratedRanker` is at its defaults.
+leaves, on the columns of X alone and with z-scores inside the query, as in `CalibratedRanker`. A
+table shows the best of these four settings, chosen on the test queries themselves, in the peer's
+favour. `CalibratedRanker` is at its defaults.
 
-Costs are processor seconds of `fit`, one thread, as ratios to those of lambdarank with its best
-setting in the same run.
+Costs are processor seconds of `fit` on one thread, as ratios to lambdarank with its best setting in
+the same run.
 
     python examples/benchmarks/bench_stacking.py --data ../shared/data
     python examples/benchmarks/bench_stacking.py --losses

@@ -1,19 +1,20 @@
-"""Whether early stopping on validation queries helps: MQ2008, five LETOR folds.
+"""Effect of early stopping on validation queries: MQ2008, five LETOR folds.
 
-Each regressor is fitted with 100 and with 1,000 trees, and with at most 1,000 trees that validation
-queries stop: a fifth of the training queries, drawn with several seeds, whose values are averaged;
-and the validation part of the collection (fold 1: train S1 S2 S3, validation S4, test S5).
-"Refitted" means that the number of trees comes from a fifth of the queries, and that the regressor
+Each regressor is fitted with 100 trees, with 1,000 trees, and with at most 1,000 trees and early
+stopping. The validation queries are a fifth of the training queries, averaged over several random
+seeds; or the validation part of the collection (fold 1: train S1 S2 S3, validation S4, test S5).
+"Refitted" means that a fifth of the queries determines the number of trees, and that the regressor
 is then fitted to all training queries with this number. NDCG@10 is averaged over the test queries
-with a relevant document. Differences to 100 trees come with 95 % intervals of a paired bootstrap
-over queries. The seconds of `fit` are medians over the folds.
+with a relevant document. Differences to 100 trees have 95 % intervals of a paired bootstrap over
+queries. The seconds of `fit` are medians over the folds.
 
-A second table is about the default regressor on generated data with 200 to 5,000 training queries,
+A second table is about the default regressor on generated data with 200 to 5,000 training queries
 and 1,000 test queries.
 
-A third table (``--few``) is about 10 to 500 validation queries in worlds of `_worlds`: NDCG@10 on
-400 test queries if training goes on while the measure or the error of the targets improves, minus
-the same if it goes on while the measure does. The validation queries are parts of 500 queries.
+A third table (``--few``) is about 10 to 500 validation queries in worlds of `_worlds`. It has the
+NDCG@10 on 400 test queries if training continues while the measure or the error of the targets
+improves, minus the NDCG@10 if it continues only while the measure improves. The validation queries
+are parts of 500 queries.
 
     python examples/benchmarks/bench_validation.py --data ../shared/data
     python examples/benchmarks/bench_validation.py --few

@@ -123,7 +123,7 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
 
 
 def take_columns(X: Any, names: list[str], kept: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the data frame without the columns `names` (but with those in `kept`), and them all."""
+    """Split the columns `names` off a data frame, which still keeps those in `kept`."""
     missing = [name for name in names if not is_dataframe(X) or name not in list(X.columns)]
     if missing:
         raise ValueError(
