@@ -28,14 +28,14 @@ cdef extern from *:
 cdef inline bint contains(
     const uint64_t *relation, Py_ssize_t words, Py_ssize_t i, Py_ssize_t j
 ) noexcept nogil:
-    """Whether j is in the set of i."""
+    """Return whether j is in the set of i."""
     return (relation[i * words + (j >> 6)] >> (j & 63)) & 1
 
 
 cdef inline void add_all(
     uint64_t *into, const uint64_t *other, Py_ssize_t words, Py_ssize_t one
 ) noexcept nogil:
-    """Add the elements of another set, and one element more."""
+    """Add the elements of another set, and one more element."""
     cdef Py_ssize_t word
     for word in range(words):
         into[word] |= other[word]

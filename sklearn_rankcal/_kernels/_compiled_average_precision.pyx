@@ -19,12 +19,12 @@ def average_precision_search(
     The first descent begins at `start`. Each row of `perturbations` then disturbs the order by its
     moves (from, to), given as fractions of r, and a further descent follows. The result of the
     descent replaces the order if it is not worse, up to `tolerance`; otherwise the order before
-    the perturbation is restored. Returns the order and the number of sweeps. When
-    ``time_is_up()`` is true, the best order so far is returned.
+    the perturbation is restored. Returns the order and the number of sweeps. If ``time_is_up()``
+    becomes true, returns the best order so far.
 
     The document v at place p (0-based) contributes prefix[v] / (p + 1). prefix[v] is u_vv plus
-    the sum of u_vw over the documents w before v. step[p] = 1 / (p + 1) - 1 / (p + 2) is what one
-    unit of prefix gains when it moves from place p + 1 up to place p.
+    the sum of u_vw over the documents w before v. One unit of prefix gains
+    step[p] = 1 / (p + 1) - 1 / (p + 2) by moving from place p + 1 up to place p.
     """
     cdef Py_ssize_t r = u.shape[0], n_perturbations = perturbations.shape[0], k, c
     order_array = np.array(start, dtype=np.int64)
@@ -93,8 +93,8 @@ cdef double _average_precision_move(
 ) noexcept nogil:
     """Move the document at place a to place b; return the change of the sum.
 
-    The move exchanges v with one neighbour w after another. Exchanging the places p and p + 1 moves
-    u_vw from the prefix of the document that goes up to that of the one that goes down:
+    The move exchanges v with one neighbour w after another. Exchanging places p and p + 1 moves
+    u_vw from the prefix of the document that goes up to the prefix of the document that goes down:
 
         up:    gain = (prefix[v] - u_vw - prefix[w]) step[p]
         down:  gain = (prefix[w] - u_vw - prefix[v]) step[p]
@@ -127,10 +127,10 @@ cdef int _average_precision_descent(
     const double *u, int64_t *order, double *prefix, const double *step, Py_ssize_t r,
     double tolerance, Py_ssize_t max_sweeps, int64_t *sweeps, double *total, WorkCounter *counter,
 ) except -1 nogil:
-    """Move each document in turn to its best place, until none has a better one.
+    """Move each document in turn to its best place, until none has a better place.
 
-    Ends after r documents in turn stayed where they were, after `max_sweeps` sweeps, or when the
-    time is up (it then returns 1). Adds the change of the sum to `total`. The gains are those of
+    Ends when r documents in a row stay in place, after `max_sweeps` sweeps, or when the time is up
+    (it then returns 1). Adds the change of the sum to `total`. The gains are as in
     `_average_precision_move`. A sweep takes O(r^2) time.
     """
     # `still` counts the documents looked at since the last move.
@@ -146,7 +146,7 @@ cdef int _average_precision_descent(
             p = 0
             while order[p] != v:
                 p += 1
-            # Gains of all moves upwards, and then downwards; own is prefix[v] on the way.
+            # Compute the gains of all moves upwards, then downwards; own is prefix[v] on the way.
             most = 0.0
             place = p
             own = prefix[v]

@@ -12,7 +12,7 @@ from libc.math cimport INFINITY, frexp, isfinite, ldexp, sqrt
 from libc.stdint cimport int64_t
 
 cdef enum:
-    TILE = 256  # columns at a time, so that the numbers per column stay in the fastest cache
+    TILE = 256  # columns at a time; the numbers per column then stay in the fastest cache
 
 ctypedef fused number:
     float
@@ -127,7 +127,7 @@ cdef void _describe_tile(
                 out + target[i] * out_step + zscore,
             )
     if difference >= 0:
-        # 2^1024 and 2^1025 are above the largest number: multiply by 2^1000 and by the rest.
+        # 2^1024 and 2^1025 exceed the largest number: multiply by 2^1000 and then by the rest.
         for j in range(width):
             bits = exponent[j] if exponent[j] < 1000 else 1000
             inverse[j] = ldexp(1.0, bits)
@@ -145,8 +145,8 @@ cdef void _describe_tile(
                 _copy_missing(values + source[i] * step, width, out + target[i] * out_step + difference)
 
 
-# Each of the following functions handles one row. The loops over its columns are kept so simple
-# that compilers use vector instructions.
+# Each of the following functions handles one row. The loops over its columns are simple enough for
+# compilers to use vector instructions.
 
 
 cdef inline void _find_range(
@@ -257,8 +257,8 @@ cdef inline void _copy_missing(
 def find_bins(const double[::1] bounds, const double[::1] values):
     """Return the number of bounds that are not above each value.
 
-    This is a binary search that computes the same for every value. NumPy's search jumps where a
-    bound is above the value, which processors cannot predict, and takes six times as long.
+    This binary search does the same work for every value. NumPy's search branches if a bound is
+    above the value, which processors cannot predict, and takes six times as long.
     """
     cdef Py_ssize_t i, first, left, half
     cdef double v

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False
-"""Elimination: an order of the documents in which every heavy edge points down.
+"""Elimination: compute an order of the documents where every heavy edge points down.
 
 The kernels of `_compiled_graphs` call these functions; Python cannot see them. d is the matrix of
 differences d_ij = u_ij - u_ji of one query, by rows. An edge i -> j is an entry d_ij > 0.
@@ -21,9 +21,9 @@ cdef Py_ssize_t sort_topologically(
 ) noexcept nogil:
     """Write the lexicographically smallest topological order; return how many documents it places.
 
-    That number is r if and only if the graph has no cycle. Takes two passes over the matrix.
+    This number is r if and only if the graph has no cycle. Takes two passes over the matrix.
     """
-    # waiting[w]: how many documents that are preferred to w are not placed yet; -1 if w is placed
+    # waiting[w]: number of documents preferred to w that are not placed yet; -1 if w is placed
     cdef Py_ssize_t k, v, w
     cdef const double *row
     memset(waiting, 0, r * sizeof(int64_t))
@@ -32,7 +32,7 @@ cdef Py_ssize_t sort_topologically(
         for w in range(r):
             waiting[w] += row[w] > 0.0
     for k in range(r):
-        # The first document that waits for none comes next; without one, the rest has a cycle.
+        # The first document that waits for none comes next. If none exists, the rest has a cycle.
         v = 0
         while v < r and waiting[v] != 0:
             v += 1
@@ -52,13 +52,13 @@ cdef int eliminate(
 ) except -1 nogil:
     """Find the threshold t of Algorithm 1 without sorting the edges; return 1 if the time is up.
 
-    Repeatedly remove the document whose heaviest edge to the documents that are left is lightest,
-    and place it behind all of these. t is the heaviest of the edges that decided a removal. Every
-    edge heavier than t then points from an earlier to a later place of `order`, so these edges
-    have no cycle. Every smaller threshold leaves a cycle: when t was attained, each document that
-    was left had an edge of weight t or more to another one.
+    Repeatedly choose the document whose heaviest edge to the remaining documents is lightest,
+    remove it, and place it behind all of them. t is the heaviest of the edges that decided a
+    removal. Every edge heavier than t then points from an earlier to a later place of `order`:
+    these edges have no cycle. Every smaller threshold leaves a cycle: when t was attained, each
+    remaining document had an edge of weight t or more to another remaining document.
     """
-    # Invariant: order[:n] are the documents that are left, and heaviest[a] is the weight of the
+    # Invariant: order[:n] are the remaining documents, and heaviest[a] is the weight of the
     # heaviest edge from order[a] to them.
     cdef Py_ssize_t n = r, a, least, steps, refreshed = 0
     cdef int64_t v
@@ -78,13 +78,13 @@ cdef int eliminate(
                 least = a
         if lightest > t:
             t = lightest
-        # Exchange it with the last document that is left, which keeps the invariant for n - 1.
+        # Exchange it with the last remaining document, which keeps the invariant for n - 1.
         n -= 1
         v = order[least]
         order[least] = order[n]
         heaviest[least] = heaviest[n]
         order[n] = v
-        # Look for a new heaviest edge only where the edge to v was the heaviest one.
+        # Look for a new heaviest edge only if the edge to v was the heaviest.
         row = d + v * r
         steps = n
         for a in range(n):
@@ -102,8 +102,8 @@ cdef int eliminate(
 cdef inline double _heaviest_edge(
     const double *row, const int64_t *left, Py_ssize_t n
 ) noexcept nogil:
-    """The weight of the heaviest edge to the documents that are left, or 0 if there is none."""
-    # Four maxima that do not depend on each other let the processor overlap the comparisons.
+    """Return the weight of the heaviest edge to the remaining documents, or 0 if there is none."""
+    # Four independent maxima let the processor overlap the comparisons.
     cdef double a = 0.0, b = 0.0, c = 0.0, e = 0.0, x
     cdef Py_ssize_t k = 0
     while k + 4 <= n:
@@ -129,18 +129,18 @@ cdef int _eliminate_by_witness(
     const double *d, Py_ssize_t r, Py_ssize_t n, int64_t *order, double *threshold, int64_t *work,
     WorkCounter *counter,
 ) except -1 nogil:
-    """Finish the elimination of the n documents that are left, in O(r^2) steps for each t.
+    """Finish the elimination of the n remaining documents, in O(r^2) steps for each t.
 
-    `eliminate` is slow where many documents have their heaviest edges to the same document, because
-    each removal then makes all of them look again. Here a document may be removed when all its
-    edges to the documents that are left weigh at most t. If no document may be removed, t rises to
-    the smallest of the heaviest edges. It does not matter which of the removable documents goes
-    first. So it is enough to know, for each document, one edge heavier than t (its witness) that
-    prevents its removal. t never falls and documents never come back, so an edge that has failed
-    as a witness never becomes one again. Each document therefore scans its row only once.
+    `eliminate` is slow if many documents have their heaviest edges to the same document, because
+    each removal makes all of them look again. Here a document can be removed if all its edges to
+    the remaining documents weigh at most t. If no document can be removed, t rises to the smallest
+    of the heaviest edges. The order of the removable documents does not matter. For each document,
+    it is therefore enough to know one edge heavier than t that prevents its removal: its witness.
+    t never falls and documents never come back: an edge that has failed as a witness never becomes
+    one again. Each document therefore scans its row only once.
     """
-    # witness[v]: column of v's witness; no earlier column of row v can be one, ever
-    # free_now[:n_free]: documents that may be removed
+    # witness[v]: column of v's witness; no earlier column of row v can ever be one again
+    # free_now[:n_free]: documents that can be removed
     cdef int64_t *witness = work
     cdef int64_t *free_now = work + r
     cdef int64_t *is_left = work + 2 * r
@@ -154,7 +154,7 @@ cdef int _eliminate_by_witness(
         witness[order[a]] = 0
     gone = -1  # -1: every document looks for a witness
     while n:
-        # The documents whose witness has gone look for the next one.
+        # Documents that lost their witness look for the next one.
         steps = n
         for a in range(n):
             v = order[a]
@@ -171,7 +171,7 @@ cdef int _eliminate_by_witness(
                     n_free += 1
         if count_steps(counter, steps):
             return 1
-        # Remove one of the documents that are free, if there are any.
+        # Remove a free document, if there is one.
         if n_free:
             n_free -= 1
             gone = free_now[n_free]
@@ -184,8 +184,8 @@ cdef int _eliminate_by_witness(
             order[a] = order[n]
             order[n] = gone
             continue
-        # No document is free: raise t to the smallest of the heaviest edges. The scan of a row
-        # ends when it cannot be the smallest any more.
+        # If no document is free, raise t to the smallest of the heaviest edges. Stop scanning a row
+        # when it can no longer be the smallest.
         least = INFINITY
         for a in range(n):
             row = d + order[a] * r

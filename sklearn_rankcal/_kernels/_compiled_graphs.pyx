@@ -4,7 +4,7 @@
 
 `_numpy_graphs.py` has the same functions in NumPy. An array with a leading axis m is a batch of
 queries of equal size r. d is the matrix of differences d_ij = u_ij - u_ji. Its graph has an edge
-i -> j of weight d_ij wherever d_ij > 0, which means that document i is preferred to document j.
+i -> j of weight d_ij if d_ij > 0: document i is then preferred to document j.
 """
 
 import numpy as np
@@ -68,7 +68,7 @@ def from_upper_triangle(const double[:, ::1] values, Py_ssize_t r):
 def lost_weight(const double[:, :, ::1] d, const int64_t[:, ::1] order):
     """Return the weight of the preferences that each order contradicts, shape (m,).
 
-    The weights are added place by place, so the rounding does not depend on the batch.
+    The weights are added place by place, which makes the rounding independent of the batch.
     """
     cdef Py_ssize_t m = d.shape[0], r = d.shape[1], q, a, b
     lost_array = np.empty(m)
@@ -91,9 +91,9 @@ def lost_weight(const double[:, :, ::1] d, const int64_t[:, ::1] order):
 def components(const double[:, :, ::1] d):
     """Number the strongly connected components in topological order.
 
-    Among the components that may come next, the one with the smallest document comes first. Takes
-    O(r^2) a query, plus O(r) for each component. Returns the component of each document, (m, r),
-    and the number of components, (m,).
+    Among the components that can come next, the one with the smallest document comes first. Takes
+    O(r^2) per query, plus O(r) per component. Returns the component of each document, (m, r), and
+    the number of components, (m,).
     """
     cdef Py_ssize_t m = d.shape[0], r = d.shape[1], q
     label_array = np.empty((m, r), dtype=np.int64)
@@ -116,9 +116,9 @@ cdef int64_t _components(
     const double *d, Py_ssize_t r, int64_t *label, int64_t *work
 ) noexcept nogil:
     """Tarjan's algorithm (1972) without recursion, on a dense matrix; return how many it finds."""
-    # index[v]: when the search reached v, -1 before; low[v]: the smallest index of a document that
-    # is still on `stack` and is known to be reachable from v. `path` is the way from the root to
-    # the current document, and child[v] is the next document that v has to look at.
+    # index[v]: when the search reached v, -1 before; low[v]: the smallest index of a document on
+    # `stack` that is known to be reachable from v. `path` is the way from the root to the current
+    # document, and child[v] is the next document to look at from v.
     cdef int64_t *index = work
     cdef int64_t *low = work + r
     cdef int64_t *stack = work + 2 * r
@@ -164,7 +164,7 @@ cdef int64_t _components(
                 stack[top] = w
                 top += 1
                 continue
-            # v is done. If it reaches nothing earlier, it and all above it on the stack are a
+            # v is done. If it reaches nothing earlier, v and everything above it on the stack are a
             # component.
             if low[v] == index[v]:
                 while True:
@@ -177,8 +177,8 @@ cdef int64_t _components(
             depth -= 1
             if depth >= 0 and low[v] < low[path[depth]]:
                 low[path[depth]] = low[v]
-    # Renumber the components. incoming[c] counts the edges into c from components that have no
-    # number yet. Of the components without such edges, the one with the smallest document is next.
+    # Renumber the components. incoming[c] counts the edges into c from components without a number.
+    # Among the components without such edges, the one with the smallest document is next.
     for c in range(found):
         incoming[c] = 0
         number[c] = -1
@@ -211,15 +211,15 @@ def greedy_dag(const double[:, :, ::1] d, bint ranked_pairs, time_is_up=None):
     Returns the orders (m, r) and the weight of the heaviest edge that was deleted, (m,), 0 if the
     graph has no cycle. The steps, for each query:
 
-    1. Sort topologically, O(r^2). If the graph has no cycle, nothing is deleted and this order,
-       the lexicographically smallest, is the answer.
+    1. Sort topologically, O(r^2). If the graph has no cycle, nothing is deleted, and the result is
+       this lexicographically smallest order.
     2. Find the weight t of the heaviest deleted edge by elimination (`eliminate`). The edges
        heavier than t have no cycle.
     3. Compute the transitive closure of the edges heavier than t, as bits.
-    4. Insert further edges from the heaviest to the lightest, equal ones in reverse document order.
-       The first edge that would close a cycle is the last one that Algorithm 1 deletes. Without
-       `ranked_pairs` the insertion ends there. With `ranked_pairs` it skips this edge and all
-       others that would close a cycle, and goes on to the lightest edge.
+    4. Insert further edges from the heaviest to the lightest, equal edges in reverse document
+       order. The first edge that would close a cycle is the last one that Algorithm 1 deletes.
+       Without `ranked_pairs`, stop there. With `ranked_pairs`, skip every edge that would close a
+       cycle, and continue to the lightest edge.
     5. Return the lexicographically smallest topological order of the closure.
 
     Takes O(r^2) time typically and O(r^3) at worst; ranked pairs take O(r^3 / 64) more at worst.
@@ -291,9 +291,9 @@ cdef int _greedy_dag(
         row = d + order[a] * r
         for b in range(r):
             permuted[a * r + b] = row[order[b]]
-    # The closure, from the last place to the first: below[b] is complete for every b > a, so
-    # below[a] is the union of {b} and below[b] over the heavy edges a -> b. Near places come first,
-    # because their sets contain most of the others already.
+    # The closure, from the last place to the first: below[b] is complete for every b > a.
+    # Therefore below[a] is the union of {b} and below[b] over the heavy edges a -> b. Near places
+    # come first, because their sets already contain most of the farther places.
     for a in range(r - 1, -1, -1):
         row = permuted + a * r
         steps = r
@@ -347,9 +347,9 @@ def binary_insertion(const double[:, :, ::1] d):
 def triangle_bound(const double[:, ::1] d, time_is_up=None):
     """Return a lower bound on the weight that any order of one query contradicts, in O(r^3).
 
-    Every order contradicts at least one edge of a cycle of three edges. A cycle whose three edges
-    each have weight w left adds w to the bound, and w is taken away from all three. When
-    ``time_is_up()`` is true, the bound of the cycles seen so far is returned.
+    Every order contradicts at least one edge of a cycle of three edges. If each edge of a cycle has
+    at least weight w left, add w to the bound and subtract it from all three edges. If
+    ``time_is_up()`` becomes true, return the bound from the cycles seen so far.
     """
     cdef Py_ssize_t r = d.shape[0], i, j, k, first, second
     left_array = np.maximum(d, 0.0)

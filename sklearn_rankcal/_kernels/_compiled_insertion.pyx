@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False
-"""Insertion of edges into an acyclic graph whose transitive closure is kept as bits.
+"""Insertion of edges into an acyclic graph with a transitive closure stored as bits.
 
 The kernels of `_compiled_graphs` call these functions; Python cannot see them. `bits` holds two
 relations of r sets of `words` words each: `below` (the documents that must come after a document)
 and then `above` (the documents that must come before it). Documents are named by their places in
-the order of the elimination, so `order[place]` is a document.
+the order of the elimination: `order[place]` is a document.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite
@@ -19,7 +19,7 @@ from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps
 cdef Py_ssize_t insert_edge(
     uint64_t *below, uint64_t *above, Py_ssize_t words, Py_ssize_t i, Py_ssize_t j
 ) noexcept nogil:
-    """Add the edge i -> j and what follows by transitivity; return the number of steps.
+    """Add the edge i -> j and its transitive consequences; return the number of steps.
 
     Afterwards below[a] includes j and below[j] for a = i and for every a above i, and above[b]
     includes i and above[i] for b = j and for every b below j.
@@ -28,7 +28,7 @@ cdef Py_ssize_t insert_edge(
     cdef uint64_t higher, lower
     for word in range(words):
         # Documents above j already have all of below[j] by transitivity, and documents below i
-        # already have all of above[i]. Only the others are changed.
+        # already have all of above[i]. Only the remaining documents change.
         higher = above[i * words + word] & ~above[j * words + word]
         lower = below[j * words + word] & ~below[i * words + word]
         while higher:
@@ -50,9 +50,9 @@ cdef int insert_equal_edges(
     const double *d, Py_ssize_t r, Py_ssize_t words, double threshold, const int64_t *order,
     uint64_t *bits, int64_t *place, WorkCounter *counter,
 ) except -1 nogil:
-    """Insert the edges whose weight is the threshold, until one of them would close a cycle.
+    """Insert the edges with the weight of the threshold, until one would close a cycle.
 
-    Algorithm 1 deletes equal edges in document order, row by row, so they are inserted in reverse.
+    Algorithm 1 deletes equal edges in document order, row by row: insert them in reverse.
     """
     cdef Py_ssize_t k, i, j
     for k in range(r):
@@ -100,8 +100,8 @@ cdef int insert_light_edges(
             while mask:
                 j = word * 64 + lowest_bit(mask)
                 mask &= mask - 1
-                # No branch here, because half of these tests go either way: `turned` exchanges
-                # i and j when d_ij < 0, and n grows by 1 only if the edge is to be kept.
+                # Avoid a branch, because half of these tests go either way: `turned` exchanges i
+                # and j if d_ij < 0, and n grows by 1 only if the edge is kept.
                 w = permuted[i * r + j]
                 turned = (i ^ j) & -(<int64_t> (w < 0.0))
                 w = fabs(w)
@@ -111,13 +111,13 @@ cdef int insert_light_edges(
     for k in range(n):
         if scratch[k] < lightest:
             lightest = scratch[k]
-    # Distribute the edges to buckets of weights, the heaviest first. Only within a bucket they have
-    # to be sorted, and most light edges are decided before their bucket is reached.
+    # Distribute the edges to buckets of weights, the heaviest first. Sorting is only needed within
+    # a bucket, and most light edges are decided before their bucket is reached.
     n_buckets = min(n // 16 + 1, 2 * r)
     scale = n_buckets / (heaviest - lightest) if heaviest > lightest else 0.0
     if not isfinite(scale):
         scale = 0.0
-    # A counting sort: sizes of buckets, where each begins, and then the edges themselves.
+    # Counting sort: compute the sizes and starts of buckets, then place the edges.
     memset(end, 0, (n_buckets + 1) * sizeof(int64_t))
     for k in range(n):
         b = <Py_ssize_t> ((heaviest - scratch[k]) * scale)
@@ -135,7 +135,7 @@ cdef int insert_light_edges(
     start = 0
     for b in range(n_buckets):
         stop = end[b]  # now one past the last edge of bucket b
-        # Drop the edges that have been decided since, sort the others, and insert them in turn.
+        # Drop the edges decided since then, sort the rest, and insert them in turn.
         left = start
         for k in range(start, stop):
             i = bucketed[k] >> 32
@@ -160,7 +160,7 @@ cdef int insert_light_edges(
 cdef inline bint _goes_first(
     double wa, int64_t ea, double wb, int64_t eb, const int64_t *order
 ) noexcept nogil:
-    """Whether edge a goes before edge b: the heavier one, or the later one in document order."""
+    """Return whether edge a goes before edge b: the heavier, or the later in document order."""
     if wa != wb:
         return wa > wb
     if ea >> 32 != eb >> 32:
@@ -229,7 +229,7 @@ cdef void smallest_topological_order(
             mask = above[k * words + word]
             waiting[k] += count_bits(mask)
         decided += waiting[k]
-    # If every pair is decided, there is one order: the place of k is the number of those above.
+    # If every pair is decided, only one order exists: the place of k is the number above it.
     if 2 * decided == r * (r - 1):
         for k in range(r):
             listed[waiting[k]] = order[k]

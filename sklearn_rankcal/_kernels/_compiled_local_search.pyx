@@ -14,23 +14,23 @@ from libc.string cimport memcpy, memmove
 from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps, new_counter
 
 cdef enum:
-    POPULATION = 12  # largest number of orders that are kept to be perturbed and combined
-    PATIENCE = 150  # steps that improve nothing before the search begins a new population
+    POPULATION = 12  # maximum number of orders kept to be perturbed and combined
+    PATIENCE = 150  # steps without improvement before the search begins a new population
     FEWEST_MOVES = 8  # a perturbation moves 8 to 24 documents
     MORE_MOVES = 16
 #: Largest distance of a move of a perturbation, as a fraction of the number of documents. On
-#: matrices whose optimum is known, these values found it more often than shorter or longer moves.
+#: matrices with a known optimum, these values found it more often than shorter or longer moves.
 cdef double REACH = 0.2
 
 
 cdef struct Search:
     const double *d  # (r, r)
     Py_ssize_t r
-    double tolerance  # a gain up to this does not count
-    Py_ssize_t max_looks  # number of documents that a descent may look at
+    double tolerance  # smaller gains are ignored
+    Py_ssize_t max_looks  # maximum number of documents that a descent looks at
     int64_t *order  # (r,): the order that the search works on
     int64_t *place  # (r,): the place of each document in it
-    int64_t *queue  # (r,): a circular list of the documents that a descent still has to look at
+    int64_t *queue  # (r,): a circular list of the documents that a descent must still look at
     char *queued  # (r,): whether a document is in the queue
     int64_t looks  # number of documents looked at by all descents
     uint64_t random  # state of the random numbers
@@ -47,20 +47,20 @@ def preference_search(
     population begins with the results of a descent from each of `starts` (n_starts, r). Each of
     `n_perturbations` steps then makes one more order, and descends from it:
 
-    * Even steps perturb an order of the population, namely the better one of two that are drawn at
-      random. The result replaces this order if it is not worse, up to `tolerance`.
-    * Odd steps combine two orders of the population that are drawn at random. The first 12 of these
-      steps shuffle the first start instead, to fill the population. The result joins the
-      population, unless an order there has the same cost. If the population is full, the result
-      has to be better than the worst order there, and replaces it.
+    * Even steps perturb an order of the population: the better of two random ones. The result
+      replaces this order if it is not worse, up to `tolerance`.
+    * Odd steps combine two random orders of the population. The first 12 of these steps shuffle the
+      first start instead, to fill the population. The result joins the population, unless an order
+      there has the same cost. If the population is full, the result must be better than the worst
+      order there, and replaces it.
 
-    After 150 steps that improve nothing in the population, a new one begins with a shuffled order.
-    The steps do not depend on how many of them follow, and the best order is kept. So a larger
-    number of steps never ends with a worse order. When ``time_is_up()`` is true, the best order so
-    far is returned.
+    After 150 steps without an improvement of the population, a new one begins with a shuffled
+    order. The steps do not depend on the number of later steps, and the best order is kept. More
+    steps therefore never end with a worse order. If ``time_is_up()`` becomes true, returns the best
+    order so far.
 
     Returns the best order, and the number of documents that all descents looked at, divided by r.
-    A step takes O(r^2) time in practice. The search takes O(r^2) memory with `d`.
+    A step takes O(r^2) time in practice. The search takes O(r^2) memory including `d`.
 
     References
     ----------
@@ -68,7 +68,7 @@ def preference_search(
     analysis and algorithms. Journal of Mathematical Modelling and Algorithms 3, 367-402.
     """
     cdef Py_ssize_t r = d.shape[0], first = -starts.shape[0], step, size = 0, source, member
-    cdef Py_ssize_t begun = 0, improved = 0  # steps: when the population began, when it last changed
+    cdef Py_ssize_t begun = 0, improved = 0  # steps of the start and last change of the population
     best_array = np.array(starts[0], dtype=np.int64)
     cdef int64_t[::1] best = best_array
     cdef int64_t[:, ::1] population = np.empty((POPULATION, r), dtype=np.int64)
@@ -87,7 +87,7 @@ def preference_search(
             if step - improved > PATIENCE:
                 size = 0
                 begun = improved = step
-            # 1. Make an order. `source` is the order of the population that it replaces, if any.
+            # 1. Make an order. `source` is the member of the population that it replaces, or -1.
             source = -1
             change = 0.0
             if step < 0:
@@ -108,7 +108,7 @@ def preference_search(
                     source = member
                 memcpy(s.order, &population[source, 0], r * sizeof(int64_t))
                 change = _perturb(&s)
-            # 2. Descend. Of a start and of a new best order, make a local optimum.
+            # 2. Descend. Descend to a local optimum from a start or a new best order.
             stopped = _descent(&s, &change)
             if source >= 0 and change > tolerance:
                 if stopped:
@@ -123,7 +123,7 @@ def preference_search(
                 best_cost = cost
             if stopped:
                 break
-            # 3. Let the order into the population.
+            # 3. Insert the order into the population.
             member = source if source >= 0 else _vacancy(&costs[0], size, cost, tolerance)
             if member >= 0:
                 if source < 0 or cost < costs[member] - tolerance:
@@ -137,7 +137,7 @@ def preference_search(
 cdef Py_ssize_t _vacancy(
     const double *costs, Py_ssize_t size, double cost, double tolerance
 ) noexcept nogil:
-    """The index in the population where an order of this cost belongs, or -1."""
+    """Return the index in the population where an order of this cost belongs, or -1."""
     cdef Py_ssize_t k, worst = 0
     for k in range(size):
         if fabs(costs[k] - cost) <= tolerance:
@@ -150,7 +150,7 @@ cdef Py_ssize_t _vacancy(
 
 
 cdef double _uniform(Search *s) noexcept nogil:
-    """A random number in [0, 1), from the generator SplitMix64 of Steele, Lea and Flood (2014)."""
+    """Return a random number in [0, 1), by SplitMix64 of Steele, Lea and Flood (2014)."""
     cdef uint64_t z
     s.random += 0x9E3779B97F4A7C15ULL
     z = s.random
@@ -160,12 +160,12 @@ cdef double _uniform(Search *s) noexcept nogil:
 
 
 cdef Py_ssize_t _below(Search *s, Py_ssize_t n) noexcept nogil:
-    """A random integer from 0 to n - 1."""
+    """Return a random integer from 0 to n - 1."""
     return <Py_ssize_t> (_uniform(s) * n)
 
 
 cdef void _shuffle(Search *s) noexcept nogil:
-    """Put the documents into a random order (Fisher and Yates)."""
+    """Shuffle the documents (Fisher and Yates)."""
     cdef Py_ssize_t a, b
     cdef int64_t v
     for a in range(s.r):
@@ -189,7 +189,7 @@ cdef double _perturb(Search *s) noexcept nogil:
 
 
 cdef void _combine(Search *s, const int64_t *one, const int64_t *other) noexcept nogil:
-    """Rearrange the documents at about half of the places of `one` as `other` orders them.
+    """Rearrange the documents at about half of the places of `one` in their order in `other`.
 
     This is the order-based crossover (OB) of Schiavinotto and Stützle. `queued` marks documents.
     """
@@ -212,7 +212,7 @@ cdef void _combine(Search *s, const int64_t *one, const int64_t *other) noexcept
 
 
 cdef double _cost(Search *s) noexcept nogil:
-    """The weight of the preferences that the order contradicts."""
+    """Return the weight of the preferences that the order contradicts."""
     cdef Py_ssize_t p, b
     cdef double total = 0.0, of_row
     cdef const double *row
@@ -257,12 +257,12 @@ cdef int _descend_to_the_end(Search *s) except -1 nogil:
 
 
 cdef int _descent(Search *s, double *total) except -1 nogil:
-    """Move each document to its best place. After a move, look again at those that it passed.
+    """Move each document to its best place. After a move, look again at the documents it passed.
 
-    The documents passed by a move are those whose own cost it changes most. For the others the best
-    place can change too, so the result need not be a local optimum, but it takes half the time.
-    Ends when the queue is empty, after `max_looks` documents, or when the time is up (it then
-    returns 1). Adds the change of the lost weight to `total`.
+    A move changes the costs of the documents it passes most. The best place of another document can
+    change too: the result need not be a local optimum, but it takes half the time. Ends when the
+    queue is empty, after `max_looks` documents, or when the time is up (it then returns 1). Adds
+    the change of the lost weight to `total`.
     """
     cdef Py_ssize_t r = s.r, head = 0, length = r, p, b, best, looks = 0
     cdef int64_t v
@@ -279,7 +279,7 @@ cdef int _descent(Search *s, double *total) except -1 nogil:
         length -= 1
         looks += 1
         s.queued[v] = 0
-        # The changes of all moves upwards, and then downwards, are running sums along row v.
+        # Compute the changes of all moves upwards, then downwards, as running sums along row v.
         row = s.d + v * r
         p = best = s.place[v]
         least = 0.0

@@ -22,9 +22,9 @@ cdef enum:
     DIFFERENCE = 2
 
 cdef enum:
-    FACTORS = 512  # numbers from 1 to 2 that are multiplied before a logarithm is taken
+    FACTORS = 512  # numbers from 1 to 2 to multiply before taking a logarithm
 
-#: Scores of a query that differ by more are not turned into ratios of exponentials.
+#: If the scores of a query differ by more, they are not converted to ratios of exponentials.
 cdef double WIDEST = 600.0
 
 
@@ -41,7 +41,7 @@ def pair_sums(
     double[::1] gradient,
     double[::1] curvature,
 ):
-    """Add up the pairs of the queries from `first` to `last`, which is excluded."""
+    """Sum the pairs of the queries from `first` to `last` (excluded)."""
     cdef Py_ssize_t q, i, r, start, longest = 1
     cdef double low, high
     cdef double *work
@@ -81,12 +81,12 @@ cdef double _logistic(
     const double *v, const double *s, Py_ssize_t r, double high, int weighting,
     double *gradient, double *curvature, double *up, double *down, double *product,
 ) noexcept nogil:
-    """Add up logistic margins from one exponential for each document.
+    """Sum logistic margins with one exponential for each document.
 
     With up_i = e^(s_i - high), the derivative of the margin of i over j is -up_j / (up_i + up_j),
-    and its value is the logarithm of (up_i + up_j) / up_i. That is max(s_j - s_i, 0) plus the
-    logarithm of (up_i + up_j) / max(up_i, up_j), a number from 1 to 2. These numbers are multiplied
-    as long as their product cannot overflow, so that few logarithms are needed.
+    and its value is the logarithm of (up_i + up_j) / up_i. This is max(s_j - s_i, 0) plus the
+    logarithm of (up_i + up_j) / max(up_i, up_j), a number from 1 to 2. To save logarithms, these
+    numbers are multiplied as long as their product cannot overflow.
     """
     cdef Py_ssize_t i, j, n_factors
     cdef double total = 0.0, own, over, under, both, t, p, d, factor, g, h, a, b
@@ -114,7 +114,7 @@ cdef double _logistic(
                     over = d if d > 0.0 else 0.0
                     under = -d if d < 0.0 else 0.0
             t = up[i] + up[j]
-            p = up[j] / t  # the derivative of the margin of j over i; that of i over j is 1 - p
+            p = up[j] / t  # the derivative of the margin of j over i; for i over j, it is 1 - p
             a = over * p
             b = under * (1.0 - p)
             g += b - a
@@ -132,7 +132,7 @@ cdef double _logistic(
                 own *= factor
             else:
                 total += (over + under) * log(factor)
-            # Pairs that are left out do not reach this line, so that j does not count the factors.
+            # Excluded pairs do not reach this line: j does not count the factors.
             n_factors += 1
             if n_factors % FACTORS == 0:
                 total += (v[i] if weighting == UTILITY else 1.0) * log(own)
@@ -154,7 +154,7 @@ cdef double _any(
     const double *v, const double *s, Py_ssize_t r, int margin, int weighting, int required,
     double *gradient, double *curvature,
 ) noexcept nogil:
-    """Add up the margins of all ordered pairs with a weight, one at a time."""
+    """Sum the margins of all ordered pairs with a weight, one pair at a time."""
     cdef Py_ssize_t i, j
     cdef double total = 0.0, weight, d, value = 0.0, slope = 0.0, bend = 0.0, g, h, low, e
     for i in range(r):

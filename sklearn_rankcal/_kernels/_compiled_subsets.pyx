@@ -24,10 +24,10 @@ def subset_dp(
 
         scale[|S|] * (own[v] + sum of cost[v, w] over w in S).
 
-    With `sum_remaining` the sum runs over the documents outside S instead, where cost[v, v] must be
-    0. The cheapest cost of a set satisfies best[S + v] = min over v of best[S] + the cost of v.
-    Sets whose cost exceeds `limit` are not continued. Of several cheapest orders the result is the
-    one whose last document is largest, then the document before it, and so on.
+    With `sum_remaining`, the sum is over the documents outside S instead, and cost[v, v] must be 0.
+    The cheapest cost of a set satisfies best[S + v] = min over v of best[S] + the cost of v. Sets
+    that cost more than `limit` are not continued. Among several cheapest orders, the result has the
+    largest last document, then the largest document before it, and so on.
 
     Takes O(2^r r) time at most and 2^r floats. Returns the order and its cost. Raises ValueError if
     no order costs at most `limit`.
@@ -48,8 +48,8 @@ def subset_dp(
     cdef const double *of_high
     cdef WorkCounter counter = new_counter(None)
     # A set is an integer: bit v is document v. The sum over a set is the sum over its low bits plus
-    # the sum over its high bits, and both are looked up in tables of 2^(r / 2) rows.
-    # Sets in ascending order: every subset of s is a smaller integer, so best[s] is final.
+    # the sum over its high bits. Both are looked up in tables of 2^(r / 2) rows.
+    # Process sets in ascending order: every subset of s is a smaller integer, and best[s] is final.
     best[0] = 0.0
     with nogil:
         for s in range(full - 1):
@@ -60,11 +60,11 @@ def subset_dp(
                 continue
             size = count_bits(s)
             factor = scale[size]
-            summed = s ^ flip  # the set that the sum runs over
+            summed = s ^ flip  # the set to sum over
             of_low = &low[summed & mask, 0]
             of_high = &high[summed >> low_bits, 0]
             rest = ~s & (full - 1)
-            # Place each document that is left; rest & (~rest + 1) is the bit of document v.
+            # Place each remaining document; rest & (~rest + 1) is the bit of document v.
             while rest:
                 v = lowest_bit(rest)
                 value = at + factor * (of_low[v] + of_high[v])
@@ -73,8 +73,8 @@ def subset_dp(
                 rest &= rest - 1
     if best[full - 1] == INFINITY:
         raise ValueError("no order costs at most limit")
-    # Walk back from the full set: the last document is the largest v for which best[S] + the cost
-    # of v is exactly the value that the forward pass stored, which computed the same expression.
+    # Walk back from the full set. The last document is the largest v where best[S] + the cost of v
+    # is exactly the stored value: the forward pass computed the same expression.
     s = full - 1
     for k in range(r - 1, -1, -1):
         for v in range(r - 1, -1, -1):
@@ -90,9 +90,9 @@ def subset_dp(
 
 
 def _sums(const double[:, ::1] cost, const double[::1] own, Py_ssize_t first, Py_ssize_t n_bits):
-    """own[v] + sum of cost[v, w] over w in S, for every set S of documents first, first + 1, ...
+    """Return own[v] + sum_{w in S} cost[v, w] for every set S of documents first, first + 1, ...
 
-    Returns an array of shape (2^n_bits, r); each bit doubles the part of it that is filled.
+    The result has shape (2^n_bits, r); each bit doubles the filled part.
     """
     table = np.empty((1 << n_bits, cost.shape[0]))
     table[0] = own

@@ -17,7 +17,7 @@ def add_trees(
     const double[::1] values,
     double[::1] total,
 ):
-    """Add to `total` what each tree predicts for each row. A leaf has the feature -1."""
+    """Add the prediction of each tree for each row to `total`. A leaf has the feature -1."""
     cdef Py_ssize_t row, tree
     cdef int32_t node
     cdef double x

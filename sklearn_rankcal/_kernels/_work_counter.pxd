@@ -1,9 +1,9 @@
 # cython: language_level=3
-"""A counter of elementary steps, which long loops use to notice Ctrl-C and time limits.
+"""A counter of elementary steps, used by long loops to notice Ctrl-C and time limits.
 
 A loop that takes more than one pass over a matrix reports its steps with `count_steps`. About once
-a millisecond the counter lets Python handle signals, so that Ctrl-C raises KeyboardInterrupt. If
-the caller gave a function that says whether the time limit has passed, the counter also calls it.
+per millisecond, the counter lets Python handle signals, and Ctrl-C raises KeyboardInterrupt. If the
+caller passed a function that tells whether the time limit has passed, the counter also calls it.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -35,6 +35,6 @@ cdef inline int check_now(WorkCounter *counter) except -1 nogil:
 
 
 cdef inline int count_steps(WorkCounter *counter, Py_ssize_t steps) except -1 nogil:
-    """Add steps, and check signals and the clock when enough have been counted."""
+    """Add steps, and check signals and the clock when enough steps have been counted."""
     counter.steps += steps
     return 0 if counter.steps < STEPS_BETWEEN_CHECKS else check_now(counter)
