@@ -37,8 +37,8 @@ class BoostedRanker(QueryRanker):
     The ranker computes utilities from the labels, grows trees on the gradients and curvatures of
     the surrogate, and sorts documents by the scores of the trees. If the surrogate is order
     preserving, minimising its expected value sorts the documents by their expected utilities
-    [1]_. This is the best ranking for the loss. With the squared error as surrogate, a
-    `CalibratedRanker` with a boosted regressor does the same.
+    [1]_. This is the best ranking for the loss. A `CalibratedRanker` with a boosted
+    regressor does the same for the squared error.
 
     Parameters
     ----------
@@ -54,9 +54,20 @@ class BoostedRanker(QueryRanker):
         1,000 with validation queries) with learning rate 0.05 and ``reg_lambda=10``. A tree has 7
         leaves up to 10,000 rows, 15 up to 100,000 and 31 above. None means LightGBM if it is
         installed, otherwise XGBoost.
-    context, group_column, validation_queries, n_iter_no_change, random_state, verbose
-        As in `CalibratedRanker`. :ref:`column-parameters` explains the effect of monotone
-        constraints.
+    context : "auto", None, str or list of str, default="auto"
+        Columns that compare a document with its query, as in `CalibratedRanker`.
+        :ref:`column-parameters` explains the effect of monotone constraints.
+    group_column : str, default=None
+        Name of the column of a data frame X with the query ids. It is not used as a feature.
+    validation_queries : float, default=None
+        Share of the queries to hold out for early stopping (:ref:`validation_queries`).
+    n_iter_no_change : int, default=50
+        With validation queries, training stops after this many trees without an improvement.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the validation queries and of the regressor. If None, the regressor keeps its seed.
+    verbose : int, default=0
+        If 1, print each step with its time. Values above 1 are passed to the regressor as
+        ``verbose - 1``.
 
     Attributes
     ----------
@@ -177,8 +188,8 @@ class BoostedRanker(QueryRanker):
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row. The weight of a query is the mean weight of its rows.
             Only the ratios of weights matter. Rows of weight 0 are left out.
-        X_val, y_val, groups_val, sample_weight_val
-            Validation queries, as in `CalibratedRanker`.
+        X_val, y_val, groups_val, sample_weight_val : default=None
+            Validation queries in the same form. X must not contain any of these queries.
 
         Returns
         -------

@@ -60,8 +60,10 @@ def surrogate_regret(
     ----------
     scores : array-like of shape (r,) or (n_scores, r)
         The score of each document. Each row of a two-dimensional array is evaluated separately.
-    distribution, loss : LabelDistribution or tuple, str or Loss
-        As in `expected_targets`. The targets of the loss are the utilities.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object. Its targets are the utilities.
     surrogate : str or Surrogate
         A name in `surrogates.SURROGATES`, or an object. If its parameter `eta` is None, eta is
         computed from the labels of the distribution.
@@ -104,8 +106,12 @@ def suboptimality(
     ----------
     epsilon : float or array-like of shape (n,)
         Non-negative regrets of the ranking.
-    distribution, loss, surrogate
-        As in `surrogate_regret`. At most 5 documents.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of at most 5 documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object. Its targets are the utilities.
+    surrogate : str or Surrogate
+        A name in `surrogates.SURROGATES`, or an object, as in `surrogate_regret`.
 
     Returns
     -------
@@ -246,10 +252,17 @@ def is_calibrated_numerically(
         The loss that judges the rankings (see `ranking_regret`).
     n_documents : int, default=3
         Number r of documents, from 2 to 5.
-    condition, labels, n_trials, random_state
-        As in `find_counterexample`.
+    condition : callable, default=None
+        A function of a `LabelDistribution`, such as `satisfies_dag`. Only distributions where it
+        returns True are used. None means all distributions.
+    labels : array-like of shape (m, r) or (m, r, r), default=None
+        The labels to mix, as in `find_counterexample`.
+    n_trials : int, default=20000
+        Number of distributions in the first step.
     n_cones : int, default=200
         Number of distributions in the second step.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random distributions.
 
     Returns
     -------

@@ -145,7 +145,7 @@ def _differences(u: Any, tol: float, loss: Loss | None = None) -> tuple[Floats, 
 
 
 def satisfies_dag(u: Expected, *, tol: float = TOL) -> Condition:
-    """Check P_DAG: are the expected preferences acyclic?
+    """Check P_DAG: the expected preferences are acyclic.
 
     The condition is that the graph with an edge (i, j) for each pair with E[Y_ij] > E[Y_ji] has
     no cycle. If it holds, ``loss="pd"`` with ``decoder="greedy_dag"`` is calibrated (Ramaswamy et
@@ -185,7 +185,7 @@ def satisfies_score_condition(
     *,
     tol: float = TOL,
 ) -> Condition:
-    """Check P_f: do the expected scores agree with every expected preference?
+    """Check P_f: the expected scores agree with every expected preference.
 
     The condition is that for all i and j, E[Y_ij] > E[Y_ji] implies E[f_i(Y)] > E[f_j(Y)]. If it
     holds, ``loss="pd_by_scores"`` with the scores f is calibrated (Ramaswamy et al., 2013, theorem
@@ -239,7 +239,7 @@ def satisfies_score_condition(
 
 
 def is_low_noise(u: Expected, *, tol: float = TOL) -> Condition:
-    """Check low noise: do expected preferences reinforce each other along paths?
+    """Check low noise: expected preferences reinforce each other along paths.
 
     Let w_ij = E[Y_ij] - E[Y_ji]. The condition is that for all documents i, j and k with w_ij > 0
     and w_jk > 0, w_ik >= w_ij + w_jk (Duchi et al., 2013, definition 4). Low noise implies P_f for

@@ -86,8 +86,10 @@ def bayes_ranking(
 
     Parameters
     ----------
-    distribution, loss : LabelDistribution or tuple, str or Loss
-        As in `expected_targets`.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
     time_limit : float, default=None
         Limit in seconds for ``"pd"`` with more than 8 documents and cyclic expected preferences.
         A `ConvergenceWarning` is issued if optimality cannot be proved in this time. None means no
@@ -147,8 +149,10 @@ def ranking_risk(ranks: ArrayLike, distribution: Distribution, loss: str | Loss)
     ----------
     ranks : array-like of shape (r,) or (n_rankings, r)
         The position of each document, 1 = top. Each row of a two-dimensional array is one ranking.
-    distribution, loss : LabelDistribution or tuple, str or Loss
-        As in `expected_targets`.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
 
     Returns
     -------
@@ -205,8 +209,12 @@ def ranking_regret(
 
     Parameters
     ----------
-    ranks, distribution, loss
-        As in `ranking_risk`.
+    ranks : array-like of shape (r,) or (n_rankings, r)
+        The position of each document, 1 = top. Each row of a two-dimensional array is one ranking.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object.
     time_limit : float, default=None
         Limit in seconds for `bayes_ranking`. If it is too short, a regret can be negative.
 

@@ -286,8 +286,12 @@ def mean_cost_loss(
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         The true classes, and the predicted targets.
-    loss_matrix, classes, targets
-        The costs and the names of their rows and columns, as in `LowRankClassifier`.
+    loss_matrix : array-like of shape (n_classes, n_targets), LowRankLoss, callable or None
+        The cost of each target for each class, as in `LowRankClassifier`.
+    classes : array-like of shape (n_classes,)
+        Names of the rows of `loss_matrix`.
+    targets : array-like of shape (n_targets,), default=None
+        Names of its columns, which are the possible predictions. None means the classes.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weight of each row. If None, every row has weight 1.
 
@@ -322,8 +326,12 @@ def make_cost_scorer(
 
     Parameters
     ----------
-    loss_matrix, classes, targets
-        As in `mean_cost_loss`.
+    loss_matrix : array-like of shape (n_classes, n_targets), LowRankLoss or callable
+        The cost of each target for each class, as in `LowRankClassifier`.
+    classes : array-like of shape (n_classes,)
+        Names of the rows of `loss_matrix`.
+    targets : array-like of shape (n_targets,), default=None
+        Names of its columns, which are the possible predictions. None means the classes.
 
     Returns
     -------

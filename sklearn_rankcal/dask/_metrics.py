@@ -76,12 +76,22 @@ def evaluate_rankings(
     groups : dask series or array of shape (n_documents,)
         Query id of each row: numbers, times or text. All rows of a query must be in one partition
         (see `group_queries`).
-    metrics, ties, zero_division
-        As in `metrics.evaluate_rankings`.
+    metrics : str or sequence of str, default=("ndcg@10", "mrr")
+        Names of metrics.
+    ties : {"average", "first", "worst", "best"}, default="average"
+        How equal scores are ranked, as in `metrics.evaluate_rankings`.
+    zero_division : {"skip", 0, 1}, default="skip"
+        Value of a metric on queries where it is undefined; "skip" leaves these queries out.
     sample_weight : dask series or array of shape (n_documents,), default=None
         Non-negative weight of each row. The weight of a query is the mean weight of its rows.
-    confidence_level, n_resamples, random_state, **parameters
-        As in `metrics.evaluate_rankings`.
+    confidence_level : float, default=None
+        Confidence level of an interval for each mean. None computes no intervals.
+    n_resamples : int, default=10000
+        Number of bootstrap samples.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the bootstrap samples.
+    **parameters
+        Parameters of the metrics, as in `metrics.evaluate_rankings`.
 
     Returns
     -------
@@ -177,12 +187,28 @@ def compare_rankings(
 
     Parameters
     ----------
-    y_true, groups, sample_weight
-        As in `evaluate_rankings`.
+    y_true : dask series or array of shape (n_documents,)
+        Relevance grade of each document, larger is better.
     first, second : dask series or array of shape (n_documents,)
         Scores, where larger is better, or positions if ``as_ranks=True``.
-    metric, as_ranks, ties, n_resamples, confidence_level, random_state, **parameters
-        As in `metrics.compare_rankings`.
+    metric : str or sequence of str, default="ndcg@10"
+        Name or names of metrics.
+    as_ranks : bool, default=False
+        Whether `first` and `second` are positions, where 1 is the top.
+    groups : dask series or array of shape (n_documents,)
+        Query id of each row, as in `evaluate_rankings`.
+    ties : {"average", "first", "worst", "best"}, default="average"
+        How equal scores are ranked, as in `metrics.compare_rankings`.
+    sample_weight : dask series or array of shape (n_documents,), default=None
+        Non-negative weight of each row. The weight of a query is the mean weight of its rows.
+    n_resamples : int, default=10000
+        Number of bootstrap samples.
+    confidence_level : float, default=0.95
+        Confidence level of the interval.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the bootstrap samples.
+    **parameters
+        Parameters of the metrics, as in `metrics.compare_rankings`.
 
     Returns
     -------

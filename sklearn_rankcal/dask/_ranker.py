@@ -90,8 +90,14 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         weights by their mean, as in `CalibratedRanker`; a regressor that you pass gets the weights
         unchanged. On most data, boosted trees rank better than the default.
         :ref:`dask-regressors` compares the regressors.
-    loss, decoder, context, center
-        As in `CalibratedRanker`. Labels must be a relevance grade for each row.
+    loss : str or Loss, default="ndcg"
+        The loss, as in `CalibratedRanker`. Labels must be a relevance grade for each row.
+    decoder : str or decoder, default="auto"
+        How predictions become a ranking, as in `CalibratedRanker`.
+    context : "auto", None, str or list of str, default="auto"
+        Columns that compare a document with its query, as in `CalibratedRanker`.
+    center : bool, default=True
+        Whether to subtract the mean of the query from each target. This changes no ranking.
     group_column : str, default=None
         Name of the column of a data frame X with the query ids. It is not used as a feature. For
         arrays, pass ``groups`` to the methods instead.
@@ -397,8 +403,10 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X, groups
-            As in `predict`.
+        X : dask data frame or array of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row, as in `fit`.
 
         Returns
         -------
@@ -429,8 +437,10 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X, groups
-            As in `predict`.
+        X : dask data frame or array of shape (n_documents, n_features)
+            One row per query-document pair.
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row, as in `fit`.
         k : int, default=None
             List at most the first k rows of each query. None lists all rows.
 
@@ -466,8 +476,14 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X, y, groups, sample_weight
-            As in `fit`. The weight of a query is the mean weight of its rows.
+        X : dask data frame or array of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : dask series or array of shape (n_documents,)
+            Relevance grade of each document, larger is better.
+        groups : dask series or array of shape (n_documents,), default=None
+            Query id of each row, as in `fit`.
+        sample_weight : dask series or array of shape (n_documents,), default=None
+            Non-negative weight of each row. The weight of a query is the mean weight of its rows.
 
         Returns
         -------
