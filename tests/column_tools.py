@@ -1,4 +1,4 @@
-"""Boosted regressors of the four libraries with constraints, and documents of which a value rises.
+"""Boosted regressors of the four libraries with constraints, and documents with a rising value.
 
 `behind` counts documents that another one overtakes although nothing but their own value rose.
 """
@@ -32,9 +32,9 @@ def boosted(library, n=25, **parameters):
 
 
 def documents(seed=0, n_queries=80, size=8, fall=1.0):
-    """A frame whose first column has a level of its own in each query, labels and query ids.
+    """Return a frame, labels and query ids. Its first column has a different level in each query.
 
-    The labels fall with the first column where it is far above the others of its query, against a
+    The labels fall with the first column where it is far above the rest of its query, against a
     constraint that lets scores rise with it. `fall` says how far they fall.
     """
     rng = np.random.default_rng(seed)

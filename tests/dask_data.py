@@ -13,7 +13,7 @@ FEATURES = ["a", "b", "c"]
 
 
 def collection_of(parts):
-    """Return the dask data frame, series or array whose partitions are these."""
+    """Return the dask data frame, series or array with these partitions."""
     if isinstance(parts[0], np.ndarray):
         whole = np.concatenate(parts)
         return da.from_array(whole, chunks=(tuple(map(len, parts)), *whole.shape[1:]))

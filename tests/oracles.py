@@ -188,7 +188,7 @@ def log_odds(y, c=0.5):
 
 
 def least_squares(y):
-    """Return the x of least norm whose x_i - x_j fit y_ij - y_ji best, over the compared pairs."""
+    """Return the x of least norm that best fits x_i - x_j to y_ij - y_ji over compared pairs."""
     pairs = [(i, j) for i in range(len(y)) for j in range(i) if y[i][j] > 0 or y[j][i] > 0]
     rows = [[(d == i) - (d == j) for d in range(len(y))] for i, j in pairs]
     if not pairs:
@@ -287,18 +287,18 @@ def has_cycle(r, edges):
 def literal_greedy_dag(u):
     """Run Algorithm 1 of Ramaswamy et al. (2013) literally.
 
-    Returns the heaviest weight that was deleted (0 if none was) and the edges that were kept.
+    Returns the heaviest deleted weight (0 if none was deleted) and the remaining edges.
     """
     edges, threshold = preference_edges(u), 0.0
     while has_cycle(len(u), edges):
-        lightest = min(edges, key=lambda edge: edge[0])  # the first of equal ones
+        lightest = min(edges, key=lambda edge: edge[0])  # the first of equal edges
         threshold = lightest[0]
         edges.remove(lightest)
     return threshold, edges
 
 
 def ranked_pairs(u):
-    """Insert edges in the reverse of the order in which Algorithm 1 would delete all of them."""
+    """Insert edges in reverse of the order in which Algorithm 1 would delete all of them."""
     inserted = []
     for weight, i, j in sorted(preference_edges(u), key=lambda edge: edge[0])[::-1]:
         if not reaches(j, i, inserted):
@@ -324,7 +324,7 @@ def is_topological(order, edges):
 
 
 def first_topological_order(r, edges):
-    """At each place, put the document of smallest index that no remaining document must precede."""
+    """At each place, put the first document that no remaining document must precede."""
     order = []
     while len(order) < r:
         left = [d for d in range(r) if d not in order]

@@ -6,12 +6,12 @@ import numpy as np
 def misordered_pairs(ranks, expected):
     """Return disjoint pairs (i, j) in the wrong order that account for the regret of a ranking.
 
-    This is lemma 4.1 of Calauzènes et al. (2013). Its proof takes the best document i and, among
-    the documents ranked above it, the worst one j, and exchanges both with the documents at the
-    places that they should have. Other documents can then be in a wrong order that are in the
-    right order in the ranking itself: for the documents 2, 3, 4, 1, numbered from the best to the
-    worst, it leads to the pairs (1, 4) and (2, 3). It is enough to move i and j, so that the
-    documents in between keep their order, which does not raise the value of the ranking either.
+    This is lemma 4.1 of Calauzènes et al. (2013). Its proof takes the best document i, and the
+    worst document j of those ranked above i. It exchanges both with the documents at their correct
+    places. This can put other documents in a wrong order although the ranking has them in the right
+    order: for the documents 2, 3, 4, 1, numbered from best to worst, the pairs are (1, 4) and
+    (2, 3). It is enough to move i and j. The documents in between then keep their order, which does
+    not raise the value of the ranking either.
     """
     best_first = np.argsort(-np.asarray(expected), kind="stable").tolist()
     place = {document: k for k, document in enumerate(best_first)}
@@ -39,11 +39,14 @@ class OrderPreservingMap:
     y_(k+1) = y_(k) - (s_(k) - s_(k+1) + angle(x_(k+1) - r_(k+1))),
 
     where (k) denotes the k-th largest entry, and angle(z) in [0, pi) has the tangent z. Three
-    corrections were necessary. First, ties of x are broken by the order of s, without which
-    g(r) = s for one way to break the ties of r only. Second, the function is not invertible if s
-    has ties; here the angle is pi/2 + arctan(z), which is always positive, so that the entries of y
-    differ and determine the order of x, and g(r) = s is a case of its own. Third, both functions
-    are invertible on their image only, which is not R^r.
+    corrections were necessary:
+
+    - Ties of x are broken by the order of s. Otherwise g(r) = s only for one way to break the ties
+      of r.
+    - The function is not invertible if s has ties. Here the angle is pi/2 + arctan(z) instead,
+      which is always positive: the entries of y differ and determine the order of x. The case
+      g(r) = s is handled separately.
+    - Both functions are only invertible on their image, which is not R^r.
     """
 
     def __init__(self, s, r):

@@ -6,10 +6,10 @@ from sklearn_rankcal import CutQueriesWarning, MissingGroupsWarning
 
 from .sklearn_ways import WAYS
 
-# What each tool does. "right" is the number of a loop written by hand. Keys of WARNINGS say which
-# warning comes with the result, which is NaN for the keys of NAN. Other keys of MESSAGES are
-# errors. "silent" is a number without a meaning, which nothing notices; "across" is that of a test
-# which shuffles labels between queries. The queries travel in one of five ways:
+# What each tool does. "right" is the number of a loop written by hand. A key of WARNINGS is a
+# warning with the result, which is NaN for the keys of NAN. All other keys of MESSAGES are errors.
+# "silent" is a meaningless number without any warning. "across" is the number of a test that
+# shuffles labels between queries. The queries are passed in one of five ways:
 #   groups   y is plain, and groups= is passed
 #   labels   relevance_labels and QueryKFold
 #   both     relevance_labels, GroupKFold and groups=

@@ -1,7 +1,7 @@
 """Each tool of scikit-learn applied to a ranker, and the same numbers computed by hand.
 
-A function `use_<tool>(way, scoring, on)` returns what the tool gives and what is right. `way` is an
-entry of `WAYS`, `scoring` a key of `SCORINGS`, and `on` says whether metadata routing is on.
+A function `use_<tool>(way, scoring, on)` returns the result of the tool and the right result. `way`
+is an entry of `WAYS`, `scoring` a key of `SCORINGS`, and `on` says whether metadata routing is on.
 """
 
 import warnings
@@ -128,7 +128,7 @@ def use_search(way, scoring, on, search=GridSearchCV, **options):
 
 
 def use_halving(way, scoring, on, **options):
-    """Run a halving search whose resource is not the rows, so that no query is cut."""
+    """Run a halving search with a resource other than rows, which would cut queries."""
     what, measures = SCORINGS[scoring]
     search = options.pop("search", HalvingGridSearchCV)(
         make_ranker(way),

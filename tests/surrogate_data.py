@@ -1,4 +1,4 @@
-"""Surrogates to test, and data on which they are defined."""
+"""Surrogates to test, and data where they are defined."""
 
 import re
 
@@ -59,7 +59,7 @@ def name_of(surrogate):
 
 
 def draw(random, sizes=(1, 2, 5, 9), interleaved=True):
-    """Utilities with ties and zeros, scores, and queries whose rows are mixed."""
+    """Return utilities with ties and zeros, scores, and queries with mixed rows."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     if interleaved:
         random.shuffle(groups)
@@ -68,7 +68,7 @@ def draw(random, sizes=(1, 2, 5, 9), interleaved=True):
 
 
 def surrogate_risk(scores, distribution, loss, surrogate):
-    """The expected value of a surrogate; the parameters are those of `surrogate_regret`."""
+    """Return the expected value of a surrogate; parameters as in `surrogate_regret`."""
     problem, rows = _problem(scores, distribution, loss, surrogate)
     values = problem.take(np.zeros(len(rows), dtype=np.int64)).value(rows)
     return float(values[0]) if np.ndim(scores) == 1 else values

@@ -54,7 +54,7 @@ def _tiers(case):
 
 
 def _expect_totals(case, read, names, wanted):
-    """The sums of weights are those of a loop."""
+    """The sums of weights equal the sums of a loop."""
     number = {name: k for k, name in enumerate(names)}
     items = [number[item] for item in read.items.tolist()]
     codes, preferences = read.queries.codes, read.preferences()
@@ -135,7 +135,7 @@ def _votes(case):
 
 
 def _expect_labels(case, read, names, wanted):
-    """The labels of a table, whose rows are in any order, have the same sums."""
+    """The labels of a table have the same sums for any order of its rows."""
     order = case.rng.permutation(read.queries.n_rows)
     codes, ids = read.queries.codes[order], read.items[order]
     labels = case.call(read.to_labels, read.queries.ids[codes], ids)
@@ -304,7 +304,7 @@ def _bad_option(case):
 
 
 def leaderboard(case):
-    """Ranks follow from scores, intervals are in order, and Borda and Kemeny are those of loops."""
+    """Ranks follow from scores, intervals are in order, and Borda and Kemeny agree with loops."""
     names, n = _names(case), case.whole(1, 4 * case.size)
     codes, groups = _queries(case, n)
     rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
@@ -418,7 +418,7 @@ def _symmetric_pairs(case, names, least):
 
 
 def reordered(case):
-    """What a board says beside its scores does not depend on the order of votes and of items."""
+    """Audits and plans of a board do not depend on the order of votes and items."""
     names = [f"m{k}" for k in range(case.whole(3, 5))]
     pairs = _symmetric_pairs(case, names, case.whole(0, 2))
     target = case.choose(["first", "all", names[0]])
@@ -469,7 +469,7 @@ def changes(case):
     """The same votes backwards, at other times or in another order have the mirrored changes."""
     names = [f"m{k}" for k in range(case.whole(3, 6))]
     periods = [_symmetric_pairs(case, names, case.whole(8, 12)) for _ in range(2)]
-    if case.chance(0.7):  # of two twins, one is better before and the other one after
+    if case.chance(0.7):  # of two twins, one is better before and its twin after
         periods = [periods[0]] * 2
         more = case.whole(20, 60)
         periods = [

@@ -187,7 +187,7 @@ def _draw(case):
     name = case.choose(TABLE)
     function, measure, names, styles = TABLE[name]
     codes = draw_codes(case)
-    if case.chance(0.15):  # many small queries, so that there are many labels
+    if case.chance(0.15):  # many small queries give many labels
         codes = [q for q in range(case.whole(8, 16)) for _ in range(case.whole(1, 4))]
     y = draw_numbers(case, codes, styles)
     scores = draw_numbers(case, codes)
@@ -411,7 +411,7 @@ def relations(case):
 
 
 def _unrelated(case, name, y, scores, codes, given, values, names):
-    """A query of another magnitude, before or behind: the others keep every bit."""
+    """A query of another magnitude, before or after, does not change a bit of the rest."""
     if "max_relevance" in given or (given.get("threshold") is None and "threshold" in names):
         more = np.array([0.0, 1.0, 0.0])
     elif "gain" in names:

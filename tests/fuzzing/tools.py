@@ -195,7 +195,7 @@ def scores_of_cuts(case):
     y = case.rng.normal(size=len(codes))
     groups = np.array(draw_groups(case, codes.tolist()), dtype=object)
     n_queries = len(np.unique(codes))
-    keep = case.rng.random(n_queries) < 0.5  # queries of which all rows are trained
+    keep = case.rng.random(n_queries) < 0.5  # queries with all rows in training
     trained = keep[codes] | (case.rng.random(len(codes)) < case.choose([0.0, 0.5, 1.0]))
     kind = case.choose(["any", "any", "same", "new", "renamed"])
     if not trained.any():
@@ -352,7 +352,7 @@ def scores(case):
 
 
 def context(case):
-    """Context columns say where a value stands among those of its query."""
+    """Context columns say where a value stands in its query."""
     codes = draw_codes(case)
     X = case.rng.normal(size=(len(codes), 2)) * 10.0 ** case.whole(-40, 40)
     X[:, 1] = case.rng.integers(0, 2, len(codes))
@@ -370,7 +370,7 @@ def context(case):
 
 
 def shares(case):
-    """The share of a category is that of the definition, whatever rows, names and queries are."""
+    """The share of a category follows its definition for any rows, names and queries."""
     codes = draw_codes(case)
     numbers = np.array(codes)
     kind = case.rng.integers(-1, case.choose([1, 2, 4, 30]), len(codes))  # -1 is missing
