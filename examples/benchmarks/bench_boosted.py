@@ -89,7 +89,7 @@ def boosted(
 
 
 def make_templates() -> dict[str, dict[str, Method]]:
-    """Name of the surrogate to its settings, those of `make_peers`."""
+    """Map the name of the surrogate to the same settings as in `make_peers`."""
     return {
         f"BoostedRanker {name}": {
             f"{leaves} leaves, {'with z-scores' if context else 'X alone'}": partial(
@@ -112,7 +112,7 @@ def validation_fold(train: Bunch, seed: int) -> tuple[Bunch, Bunch]:
 def searched(
     settings: dict[str, Method], folds: list[tuple[Bunch, Bunch]]
 ) -> tuple[dict[str, list[np.ndarray]], list[float], list[str]]:
-    """Of each fold the values per query, the best validation value, and the setting chosen."""
+    """For each fold, the values per query, the best validation value, and the chosen setting."""
     parts: dict[str, list[np.ndarray]] = {}
     best, names = [], []
     for number, (train, test) in enumerate(folds):

@@ -67,7 +67,7 @@ from sklearn_rankcal.surrogates import WeightedComparisons
 NUMBERS = (200_000, 400_000, 800_000, 1_600_000)
 SIZES: tuple[int | str, ...] = (1, 3, 10, 30, 100, 300, "auto", "all")
 SMOOTHING = ("conditional", "counts", "fractions")
-#: Smoothing of fractions of the k comparisons, which the paper does not state; 0.5 for the others.
+#: Smoothing of fractions of the k comparisons, which the paper does not state; 0.5 for the rest.
 OF_FRACTIONS = 0.01
 MULTIPLIERS = (1e-4, 1e-3, 1e-2, 1e-1)  # of the pairwise logistic loss; the first is "little"
 REGRESSION = 0.1  # the multiplier of the other rankers in figures 2 and 3
@@ -91,7 +91,7 @@ class Data(NamedTuple):
 
 
 def read(folder: Path, held_out: bool) -> list[Data]:
-    """One world with all queries, or five worlds, of which each tests one part."""
+    """One world with all queries, or five worlds that test one part each."""
     parts = [load_letor(folder / name, n_features=N_FEATURES) for name in FILES]
     whole = {name: np.concatenate([part[name] for part in parts]) for name in ("X", "y", "groups")}
     part = np.repeat(np.arange(len(parts)), [len(one.y) for one in parts])
@@ -113,7 +113,7 @@ def read(folder: Path, held_out: bool) -> list[Data]:
 
 
 class Setting(NamedTuple):
-    """The noise of the comparisons, the base of the gains, and how many subsets are drawn."""
+    """The noise of the comparisons, the base of the gains, and the number of subsets."""
 
     noise: float
     base: float
@@ -207,7 +207,7 @@ def interval(values: Any, level: float = 0.95, digits: int = 4) -> str:
 
 
 def signed(differences: np.ndarray) -> str:
-    """The mean difference, marked where its interval over repetitions does not hold 0."""
+    """The mean difference, marked if its interval over repetitions does not contain 0."""
     mark = "*" if abs(differences.mean()) > half_length(differences) else " "
     return f"{differences.mean():+.4f}{mark}"
 
@@ -316,7 +316,7 @@ def gaps(data: Data, n: int, k: int, setting: Setting, seed: int) -> np.ndarray:
     row_weight = (number / number.mean())[drawn.y["query"]] * weight * drawn.size
 
     def excess(coef: np.ndarray) -> float:
-        """The objective per query minus its minimum: quadratic in the difference to that."""
+        """The objective per query minus its minimum, a quadratic function of coef - minimum."""
         step = coef - minimum.coef_
         scores = drawn.X @ step
         mean = np.bincount(drawn.y["query"], scores) / np.bincount(drawn.y["query"])

@@ -118,7 +118,7 @@ def time_copies(X: np.ndarray) -> np.ndarray:
 
 
 def peakmem_columns(call: Callable[[], Any]) -> int:
-    """Bytes beside the result."""
+    """Peak bytes in addition to the result."""
     tracemalloc.start()
     try:
         result = call()

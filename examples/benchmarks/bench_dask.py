@@ -131,10 +131,10 @@ def read_train(folder: Path) -> Any:
 
 
 def read_for_peers(folder: Path) -> Any:
-    """Return a frame whose series have its partitions.
+    """Return a frame with series that keep its partitions.
 
-    LightGBM pairs the partitions of X, labels and groups by number. But dask merges partitions of
-    parquet files from which few columns are read.
+    LightGBM pairs the partitions of X, labels and groups by number. But if few columns of parquet
+    files are read, dask merges partitions.
     """
     frame = read_train(folder)
     parts = frame.simplify().to_delayed(optimize_graph=False)

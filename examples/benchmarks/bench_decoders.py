@@ -51,7 +51,7 @@ PARTS = ("greedy", "batch", "quality", "effort", "exact", "lolib", "peers", "map
 
 @contextmanager
 def numpy_kernels() -> Iterator[None]:
-    """The NumPy twins in the place of the compiled kernels."""
+    """Use the NumPy versions instead of the compiled kernels."""
     compiled = _decode_preferences.kernels
     for module in (_decode_preferences, _decode_average_precision):
         module.kernels = _numpy

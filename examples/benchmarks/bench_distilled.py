@@ -45,7 +45,7 @@ def row_student(train: Bunch, test: Bunch, context: object) -> tuple[np.ndarray,
 
 
 def methods(rows: bool) -> dict[str, Callable[[Bunch, Bunch], tuple[np.ndarray, float]]]:
-    """The stack first, with which the others are compared."""
+    """The rankers, beginning with the stack, the reference."""
     found = {"stack": partial(calibrated, regressor="stacked")}
     found["student"] = partial(calibrated, regressor=DistilledModel())
     if rows:

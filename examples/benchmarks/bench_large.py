@@ -166,7 +166,7 @@ def methods() -> dict[str, Method]:
 
 
 def of_sizes(sizes: list[int]) -> dict[str, World]:
-    """One world with so many training rows, in queries of 30 documents, and 600 test queries."""
+    """A world with each number of training rows, in queries of 30, and 600 test queries."""
     worlds = {}
     for size in sizes:
         n_train = size // 30

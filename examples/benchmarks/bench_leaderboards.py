@@ -154,7 +154,7 @@ def report_ranks(n_worlds: int, n_resamples: int) -> None:
 
 
 def expected_scores(scores: Any, taste: float) -> Any:
-    """Scores of the expected votes of judges, each of whom adds normal numbers to the scores."""
+    """Scores of the expected votes of judges who add normal numbers to the scores."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     i, j = np.nonzero(~np.eye(len(scores), dtype=bool))
     gap = scores[i] - scores[j] + np.sqrt(2) * taste * nodes[:, None]
@@ -236,7 +236,7 @@ def report_kinds(n_worlds: int) -> None:
 
 
 def draw_table(n: int, r: int) -> tuple[Any, Any]:
-    """A table of votes, a tenth of which are ties, and its codes."""
+    """A table of votes with a tenth of ties, and its codes."""
     import pandas as pd
 
     rng = np.random.default_rng(n + r)

@@ -60,7 +60,7 @@ def objective(ranker: LinearRanker, data: Bunch, coef: np.ndarray) -> float:
 
 
 def mix_columns(X: np.ndarray, condition: float) -> None:
-    """Replace the columns by mixtures of them, of which the scores are still linear functions."""
+    """Replace the columns by mixtures of them. The scores stay linear functions of the columns."""
     n_features = X.shape[1]
     rng = np.random.default_rng(0)
     rotation, _ = np.linalg.qr(rng.normal(size=(n_features, n_features)))

@@ -231,7 +231,7 @@ def track_all(
 
 
 def interval(first: np.ndarray, second: np.ndarray) -> str:
-    """The difference with its interval, marked where that does not hold 0."""
+    """The difference with its interval, marked if the interval does not contain 0."""
     result = paired_bootstrap(first, second)
     mark = " *" if result.low > 0 or result.high < 0 else "  "
     return f"{result.difference:+.4f} [{result.low:+.4f}, {result.high:+.4f}]{mark}"

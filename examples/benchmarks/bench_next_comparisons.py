@@ -88,7 +88,7 @@ def measure(args: Any) -> dict[str, Any]:
 
 
 def votes_for(found: dict[str, Any], total: Any) -> list[list[str]]:
-    """The votes with which uniform pairs reach what planned ones reach with a third of them."""
+    """The votes that uniform pairs need to match planned pairs with a third of all votes."""
     rows = []
     for way, column, sign in (("first", 0, 1), ("all", 2, -1), ("item", 3, -1)):
         place = len(total) // 3

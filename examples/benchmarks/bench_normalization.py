@@ -78,7 +78,7 @@ def mean_differences(kind: Any, labels: np.ndarray, p: np.ndarray) -> list[np.nd
 
 
 def most_contested(kind: Any) -> tuple[np.ndarray, float]:
-    """The labels and the chance with which the normalizations disagree most clearly."""
+    """The labels and the probability that make the normalizations disagree most clearly."""
     p = np.linspace(0.01, 0.99, 99)
     best: tuple[float, np.ndarray, float] = (0.0, np.zeros((2, 2)), 0.0)
     for grades in itertools.product(range(1, 6), repeat=4):
@@ -258,7 +258,7 @@ def _shown(labels: np.ndarray) -> str:
 
 
 def _mean_of_shuffles(data: Bunch, values: np.ndarray, n_shuffles: int) -> np.ndarray:
-    """Average the values of each query over the shuffles, each of which tests every query once."""
+    """Average the values of each query over the shuffles. Each shuffle tests every query once."""
     ids = np.concatenate(
         [list(dict.fromkeys(test.groups.tolist())) for _, test in shuffled_folds(data, n_shuffles)]
     )

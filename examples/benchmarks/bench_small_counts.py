@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--worlds", type=int, default=400, help="boards of each kind")
     args = parser.parse_args()
-    warnings.simplefilter("ignore")  # about few queries, which this is about
+    warnings.simplefilter("ignore")  # about few queries, the topic of this script
     if "votes" in args.parts:
         report_votes(args.worlds)
     if "judges" in args.parts:
