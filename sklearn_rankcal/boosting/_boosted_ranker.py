@@ -35,10 +35,9 @@ class BoostedRanker(QueryRanker):
     """Rank the documents of each query by trees of LightGBM or XGBoost that minimise a surrogate.
 
     The ranker computes utilities from the labels, grows trees on the gradients and curvatures of
-    the surrogate, and sorts documents by the scores of the trees. If the surrogate is order
-    preserving, minimising its expected value sorts the documents by their expected utilities
-    [1]_. This is the best ranking for the loss. A `CalibratedRanker` with a boosted
-    regressor does the same for the squared error.
+    the surrogate, and sorts documents by their scores. If the surrogate is order preserving,
+    minimising its expected value sorts documents by their expected utilities, which is the best
+    ranking for the loss [1]_. With squared error, `CalibratedRanker` does the same.
 
     Parameters
     ----------
@@ -50,10 +49,9 @@ class BoostedRanker(QueryRanker):
         ``"dcg"``, ``"map_by_scores"``, ``"err"`` or ``"pd_by_scores"``. With validation queries,
         training stops when neither its measure nor the surrogate improves on them.
     regressor : LGBMRegressor, XGBRegressor, "lightgbm", "xgboost" or None, default=None
-        An unfitted regressor; the surrogate replaces its objective. A name means 100 trees (at most
-        1,000 with validation queries) with learning rate 0.05 and ``reg_lambda=10``. A tree has 7
-        leaves up to 10,000 rows, 15 up to 100,000 and 31 above. None means LightGBM if it is
-        installed, otherwise XGBoost.
+        The regressor; the surrogate replaces its objective. A name means 100 trees (at most 1,000
+        with validation queries) with learning rate 0.05, ``reg_lambda=10``, and 7 leaves up to
+        10,000 rows, 15 up to 100,000 and 31 above. None means LightGBM if installed, else XGBoost.
     context : "auto", None, str or list of str, default="auto"
         Columns that compare a document with its query, as in `CalibratedRanker`.
         :ref:`column-parameters` explains the effect of monotone constraints.
@@ -66,8 +64,7 @@ class BoostedRanker(QueryRanker):
     random_state : int, RandomState instance or None, default=None
         Seed of the validation queries and of the regressor. If None, the regressor keeps its seed.
     verbose : int, default=0
-        If 1, print each step with its time. Values above 1 are passed to the regressor as
-        ``verbose - 1``.
+        If 1, print each step with its time. The regressor gets ``verbose - 1``.
 
     Attributes
     ----------

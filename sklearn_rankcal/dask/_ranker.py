@@ -73,8 +73,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     """`CalibratedRanker` for dask collections that need not fit in memory.
 
     All rows of a query must be in one partition (see `group_queries`). Targets and context columns
-    are computed within each partition, and the regressor is fitted to all partitions. The result is
-    a `CalibratedRanker` in `ranker_`. Its rankings do not depend on the partitions of new data.
+    are computed within each partition, and the regressor is fitted to all partitions. The rankings
+    are the same as those of the fitted `ranker_`, a `CalibratedRanker`, for any partitioning.
 
     Parameters
     ----------

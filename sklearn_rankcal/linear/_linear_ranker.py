@@ -54,7 +54,7 @@ class LinearRanker(QueryRanker):
         ``PointwiseMargin(eta=2)``. ``"ranksvm"``, ``"ranknet"`` and ``Softmax("own")`` (linear
         ListNet) are the usual linear rankers. They are not calibrated.
     loss : str or Loss, default="ndcg"
-        The loss whose utilities are learned, such as ``"ndcg@10"``, ``"dcg"``, ``"err"`` or
+        The loss that defines the utilities, such as ``"ndcg@10"``, ``"dcg"``, ``"err"`` or
         ``"map_by_scores"``, but not ``"pd"`` or ``"map"``. If the labels are preferences,
         ``"pd_by_scores"`` converts them to utilities, whereas surrogates such as ``"ranknet"`` and
         ``"difference_graph"`` use them directly.
