@@ -32,7 +32,7 @@ class Derivatives:
     defaults of the libraries then mean the same for every surrogate and unit.
 
     A curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is
-    0, as for the hinge, it is at least the mean absolute gradient of the query, which gives steps
+    0, like for the hinge, it is at least the mean absolute gradient of the query, which gives steps
     of a length of about 1. `weight` (n_queries,) must be positive.
 
     Boosting starts at the constant score `start` that minimises the surrogate. It is 0 if no

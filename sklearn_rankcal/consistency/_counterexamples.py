@@ -64,7 +64,7 @@ class Counterexample:
     best : ndarray of shape (r,)
         The best ranking, as positions.
     regret : float
-        The expected loss of `ranks` minus that of `best`.
+        The expected loss of `ranks` minus the expected loss of `best`.
     """
 
     loss: Loss

@@ -205,7 +205,7 @@ def ranking_regret(
     *,
     time_limit: float | None = None,
 ) -> Any:
-    """Compute the regret of a ranking: its expected loss minus that of the best ranking.
+    """Compute the regret of a ranking: its expected loss minus the least expected loss.
 
     Parameters
     ----------

@@ -41,9 +41,9 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs has a row for each class y and a column for each target t. It is factored into
-    vectors alpha_y and beta_t whose products are the costs. A regressor predicts u, an estimate of
-    the expectation of alpha_y given the features. The expected costs are linear in u, and `predict`
-    returns the target with the smallest one.
+    vectors alpha_y and beta_t, with the products <alpha_y, beta_t> as the costs. A regressor
+    predicts u, an estimate of the expectation of alpha_y given the features. The expected costs are
+    linear in u, and `predict` returns the target with the smallest one.
 
     Use it for unequal misclassification costs, for ordered or hierarchical classes, and for targets
     that are not classes, such as abstaining.

@@ -281,7 +281,7 @@ def _query_values(
     data = Collections()
     data.add("y_true", y_true, check_relevance)
     data.add("groups", groups)
-    # Check the ids first: the partitions of the rankings can differ from those of the ids.
+    # Check the ids first: the rankings and the ids can have different partitions.
     first_pass = data.map(ids_of), delayed_sum(data.map(_extremes), np.maximum)
     for name, values in rankings.items():
         check = read_whole if as_ranks else partial(check_scores, n_rows=None)
@@ -320,7 +320,7 @@ def _measure(
     """Return a table of the queries of a partition, and a list.
 
     The table has the weight of each query, and the value of each measure for each ranking. The list
-    has an entry for each ranking whose scores are positions: the share of pairs that contradict the
+    has an entry for each ranking with positions as scores: the share of pairs that contradict the
     labels, for each query with pairs.
     """
     queries, relevance = rows.queries, rows.numbers["y_true"]

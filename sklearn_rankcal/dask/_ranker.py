@@ -73,8 +73,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     """`CalibratedRanker` for dask collections that need not fit in memory.
 
     All rows of a query must be in one partition (see `group_queries`). Targets and context columns
-    are computed within each partition, and the regressor is fitted to all partitions. The rankings
-    are the same as those of the fitted `ranker_`, a `CalibratedRanker`, for any partitioning.
+    are computed within each partition, and the regressor is fitted to all partitions. For any
+    partitioning, the fitted `ranker_`, a `CalibratedRanker`, gives the same rankings.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return ranker
 
     def _read(self, X: Any, groups: Any, *, whole: bool = True) -> Collections:
-        """Check that collections match those of `fit` and, if `whole`, that no query is split."""
+        """Compare collections with the ones of `fit`. If `whole`, also check that no query is split."""
         check_is_fitted(self, "ranker_")
         data = read_collections(X, self.group_column, groups)
         validate_data(self, X=data.table.meta, reset=False, skip_check_array=True)

@@ -93,7 +93,7 @@ class StochasticGradient:
     ) -> None:
         """Make steps on the queries in this order, `batch_size` queries at a time.
 
-        If `redraw`, the targets of a query are drawn anew before its step.
+        If `redraw`, draw new targets of a query before its step.
         """
         together = batch_size * max(1, _DRAWN_TOGETHER // batch_size)
         for first in range(0, len(order), batch_size):

@@ -75,7 +75,7 @@ class SiteLink:
 def set_random_states(estimator: Any, random_state: Any) -> Any:
     """Set every ``random_state`` of an estimator and of the estimators inside it, and return it.
 
-    The seeds are drawn from `random_state`. If it is None, nothing changes.
+    The seeds come from `random_state`. If it is None, nothing changes.
     """
     if random_state is not None:
         seeds = check_random_state(random_state)
