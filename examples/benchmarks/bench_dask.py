@@ -310,7 +310,7 @@ def compare(arguments: argparse.Namespace) -> None:
             started = time.perf_counter()
             try:
                 scores = CONTENDERS[name](train, arguments)
-            except Exception as error:  # the others are still worth measuring
+            except Exception as error:  # the remaining ones are still worth measuring
                 print(f"{name} failed: {error!r}"[:2000], file=sys.stderr, flush=True)
                 continue
             seconds = time.perf_counter() - started

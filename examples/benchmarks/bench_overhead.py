@@ -191,7 +191,7 @@ def _order(arguments: argparse.Namespace) -> str:
 
 
 def peakmem_worker(arguments: argparse.Namespace) -> None:
-    """Run in a process of its own: print the bytes above the data, and those of X."""
+    """Run in a separate process: print the bytes above the data, and the bytes of X."""
     regressor_name, what = arguments.worker
     data = make_data(arguments.documents, arguments.features, arguments.shuffled)
     regressor = make_regressor(arguments, regressor_name)

@@ -104,7 +104,7 @@ def rankers() -> dict[str, Method]:
 
 
 def read(folder: Path, names: list[str], n_rows: int) -> dict[str, Bunch]:
-    """The collections that have all their files: random queries, at most so many rows each."""
+    """The collections with all files, cut to random queries with a maximum number of rows."""
     found = {}
     for name in names:
         source = SOURCES[name]

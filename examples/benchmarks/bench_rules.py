@@ -3,10 +3,10 @@
 Each document has random groups: a brand, with skewed shares, and whether its seller is new. Greedy
 re-ranking takes the best document that exceeds no upper bound. Once lower bounds need all remaining
 places of a prefix, it takes a document that they need. Both methods get the scores (for PD, the
-matrices) of the same ranker. "Lost" is the measure of the decoder minus that of greedy re-ranking,
-as the mean over test queries with its 95 % interval, on the labels of the queries. The measure is
-NDCG@10 for scores, and the share of uncontradicted preferences for PD. "Impossible" are queries
-that the greedy choice cannot complete without breaking a rule.
+matrices) of the same ranker. "Lost" is the measure of the decoder minus the one of greedy
+re-ranking, as the mean over test queries with its 95 % interval, on the labels of the queries. The
+measure is NDCG@10 for scores, and the share of uncontradicted preferences for PD. "Impossible" are
+queries that the greedy choice cannot complete without breaking a rule.
 
     python examples/benchmarks/bench_rules.py --data ../shared/data
 """

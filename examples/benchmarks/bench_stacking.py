@@ -134,7 +134,7 @@ def peer(
     """(scores of the test rows, seconds of fit)."""
     X, X_test = tables(train, test, context)
     y, counts = train.y.astype(int), sizes(train.groups)
-    # CatBoost takes the query of each row, and the others the number of rows of each query.
+    # CatBoost takes the query of each row. Other libraries take the size of each query.
     queries = {"group_id": sizes_to_groups(counts)} if make is catboost else {"group": counts}
     model = make(objective, leaves)  # outside the timing, because it imports the library
     model, seconds = timed(lambda: model.fit(X, y, **queries))
@@ -259,7 +259,7 @@ def compare(folds: list[tuple[Bunch, Bunch]], plot: Path | None) -> None:
 
 
 def draw(points: dict[str, tuple[np.ndarray, float]], path: Path) -> None:
-    """NDCG@10 and the cost of fit beside each other, in a size that a phone can show."""
+    """NDCG@10 next to the cost of fit, in a size that a phone can show."""
     import matplotlib
 
     matplotlib.use("agg")

@@ -368,7 +368,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         return ranker
 
     def _read(self, X: Any, groups: Any, *, whole: bool = True) -> Collections:
-        """Compare collections with the ones of `fit`. If `whole`, also check that no query is split."""
+        """Compare collections with those of `fit`; if `whole`, check that no query is split."""
         check_is_fitted(self, "ranker_")
         data = read_collections(X, self.group_column, groups)
         validate_data(self, X=data.table.meta, reset=False, skip_check_array=True)
