@@ -83,9 +83,11 @@ class BoostedModel(ContextTableModel):
     --------
     >>> import numpy as np
     >>> from sklearn_rankcal.boosting import BoostedModel
+    >>> from sklearn_rankcal.models import Training
     >>> from sklearn_rankcal.queries import Queries
     >>> X, targets, queries = np.arange(100.0)[:, None], np.arange(100.0), Queries.single(100)
-    >>> model = BoostedModel("pairwise_squared").fit(X, targets, queries)  # doctest: +SKIP
+    >>> model = BoostedModel("pairwise_squared")
+    >>> model = model.fit(Training(X, targets, queries))  # doctest: +SKIP
     >>> scores = model.predict(X, queries)  # doctest: +SKIP
     """
 
