@@ -263,7 +263,7 @@ def test_pairs_that_do_not_fit_in_memory_are_refused():
         model = PairModel(LinearRegression(), max_pairs=None)
         CalibratedRanker(model, loss="pd").fit(X, y, groups=one)
     for loss in ("pd", "map"):
-        with pytest.raises(ValueError, match=r"query of 400,000 documents .* GiB.* by scores"):
+        with pytest.raises(ValueError, match=r"query with 400,000 documents .* GiB.* by scores"):
             CalibratedRanker(LinearRegression(), loss=loss).fit(X, y, groups=one)
     ranker = CalibratedRanker(LinearRegression(), loss="pd").fit(X[:10], y[:10], groups=one[:10])
     with pytest.raises(ValueError, match="query of 400,000 documents"):
