@@ -266,6 +266,6 @@ def test_pairs_that_do_not_fit_in_memory_are_refused():
         with pytest.raises(ValueError, match=r"query with 400,000 documents .* GiB.* by scores"):
             CalibratedRanker(LinearRegression(), loss=loss).fit(X, y, groups=one)
     ranker = CalibratedRanker(LinearRegression(), loss="pd").fit(X[:10], y[:10], groups=one[:10])
-    with pytest.raises(ValueError, match="query of 400,000 documents"):
+    with pytest.raises(ValueError, match="query with 400,000 documents"):
         ranker.predict_preferences(X, groups=one)
     assert ranker.predict(X, groups=one).max() == 400_000  # sorts the scores of a linear regressor
