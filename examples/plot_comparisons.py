@@ -1,29 +1,41 @@
 """
-From a log of comparisons to a ranker
-=====================================
+Train a ranker from a log of comparisons
+========================================
 
-A shop asks its visitors which of two offers they like better. Its log has 60,000 answers: pairs of
-the offer that was preferred and the other one, both from the results of one search. We want a
-function of the columns of an offer that ranks the results of new searches.
-
-The usual way is a pairwise loss: the logistic loss of every comparison. It learns how likely an
-offer is to win. It does not learn how much a good place is worth to the visitor, because a
-comparison does not say by how much the winner is better. This matters when the columns cannot
-express everything. In this shop, one column (`match`) tells poor offers from ordinary ones, which
-are most of the offers. Another column (`bargain`) is almost irrelevant, except that offers above a
-threshold are excellent. No weighted sum of the two columns is right about both. Most pairs contain
-no excellent offer, so the pairwise loss mostly sorts poor and ordinary offers. A visitor who reads
-from the top wants the excellent offers first, which is what NDCG measures.
-
-Many comparisons together do say by how much one offer is better than another: it wins more often.
-The log-odds of an offer are the logarithm of its wins divided by its losses. If one offer wins 95 %
-and another one 60 % of its comparisons, their log-odds are 2.9 and 0.4. `AggregatedLoss` therefore
-takes k comparisons of a search at a time, and computes the mean log-odds of each offer against the
-others. This is the score of the offer. It turns the scores into the targets of NDCG, the numbers
-that a regressor learns, and takes the mean of the targets over many such subsets. Duchi, Mackey and
-Jordan (2013) show that this is consistent if k grows with the data, but not too fast, and that
-learning from comparisons one by one, in general, is not.
+A shop asks its visitors which of two offers they prefer. Each answer is a pair: the preferred offer
+and the rejected one, both from the results of one search. How do you turn 60,000 answers into a
+function that ranks the results of new searches by the columns of the offers? The usual pairwise
+loss works, but it does not optimise NDCG. `AggregatedLoss` does, and ranks new searches better with
+the same log and the same columns.
 """
+
+
+# %%
+# Why the pairwise loss is not enough
+# -----------------------------------
+#
+# The usual choice is the logistic loss of each comparison. It learns how likely an offer is to win.
+# It does not learn by how much the winner is better, because a single comparison does not say so.
+# This matters when the model cannot express everything.
+#
+# In this shop, the column ``match`` separates poor offers from ordinary ones, and most offers are
+# one or the other. The column ``bargain`` is almost irrelevant, except that offers above a
+# threshold are excellent. No weighted sum of the two columns gets both right. Most pairs contain no
+# excellent offer, so the pairwise loss mostly sorts poor and ordinary offers. But visitors read
+# from the top and want the excellent offers first. NDCG measures this.
+#
+# What aggregation adds
+# ---------------------
+#
+# Many comparisons together do say by how much one offer is better: it wins more often. The log-odds
+# of an offer are the logarithm of its wins divided by its losses. An offer that wins 95 % of its
+# comparisons has log-odds of 2.9, and one that wins 60 % has log-odds of 0.4.
+#
+# `AggregatedLoss` takes k comparisons of a search at a time. The score of an offer is its mean
+# log-odds against the other offers. The scores become targets for NDCG, the numbers that a
+# regressor learns. The targets are averaged over many such subsets of comparisons. Duchi, Mackey
+# and Jordan (2013) show that this is consistent if k grows with the data, but not too fast, and
+# that learning from single comparisons is in general not consistent.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,32 +58,38 @@ def make_searches(n_searches, seed):
 
 X, quality, groups = make_searches(200, seed=0)
 X_new, quality_new, groups_new = make_searches(200, seed=1)
-print(f"{len(X)} offers, of which {np.mean(quality > 1.5):.0%} are excellent")
+print(f"{len(X)} offers, {np.mean(quality > 1.5):.0%} of them excellent")
 
 # %%
-# The log. `make_comparisons` draws a search, two of its offers, and the answer of a visitor, who
-# prefers an offer that is better by d with probability 1 / (1 + exp(-d)). Labels for `fit` are made
-# by `preference_labels` from the pairs. `log.y` is ``preference_labels(log.pairs, groups)``.
+# Simulate the log
+# ----------------
+#
+# `make_comparisons` samples a search, two of its offers, and the answer of a visitor. If one offer
+# is better by d, the visitor prefers it with probability 1 / (1 + exp(-d)). `preference_labels`
+# turns pairs into labels for `fit`. Here ``log.y`` is the same as ``preference_labels(log.pairs,
+# groups)``.
 
 log = make_comparisons(quality, groups, 60_000, random_state=0)
 for preferred, other in log.pairs[:3]:
     print(f"search {groups[preferred]}: offer {preferred} was preferred to offer {other}")
 
 # %%
-# Three rankers. The first two have the same columns and are both linear: their score is a weighted
-# sum of the columns. Only the loss differs.
+# Compare three rankers
+# ---------------------
 #
-# * The baseline has the pairwise loss: ``WeightedComparisons("logistic")`` is the logistic loss of
-#   every comparison, and ``loss="pd_by_scores"`` counts the comparisons that a ranking contradicts.
-# * The second one has the same kind of surrogate, the squared differences of scores, but learns the
-#   aggregated targets of NDCG.
-# * The third is the default ranker of this package with the same labels. It is not linear, so it
-#   can express the threshold. So can boosted trees with the pairwise loss. The choice of the loss
-#   matters most if a ranker cannot express everything.
+# The first two rankers are linear and use the same columns. They differ only in the loss.
 #
-# New searches are judged by NDCG@10. It needs a grade of each offer, its gain. Here it is the
-# strength of the offer in the model by which visitors answer: an offer of strength 4 is preferred
-# to one of strength 1 four times as often as the reverse.
+# * The baseline uses the pairwise loss. ``WeightedComparisons("logistic")`` is the logistic loss of
+#   each comparison, and ``loss="pd_by_scores"`` counts the comparisons that a ranking contradicts.
+# * The second ranker also learns from pairs of offers, by squared differences of scores, but its
+#   targets are the aggregated targets of NDCG.
+# * The third ranker is the default ranker of this package with the same aggregated labels. It is
+#   not linear, so it can express the threshold. Boosted trees with the pairwise loss can do so,
+#   too: the loss matters most if the model cannot express everything.
+#
+# NDCG@10 on new searches needs a gain for each offer. Here the gain is the strength of the offer in
+# the model that generates the answers: an offer of strength 4 is preferred to one of strength 1
+# four times as often as the reverse.
 
 strength_new = np.exp(make_comparisons(quality_new, groups_new, 1, random_state=0).scores)
 
@@ -102,13 +120,15 @@ for name in list(rankers)[:2]:
     print(f"{name:28} weight of bargain / weight of match: {bargain / match:.2f}")
 
 # %%
-# How many comparisons to aggregate. We draw the log five times, and plot the risk 1 - NDCG@10 with
-# 95 % intervals against the size k of the subsets. Single comparisons (k = 1) are no better than
-# the pairwise loss: the mean of their targets grows in proportion to how often an offer wins, and
-# 99 % is hardly more than 95 %. Larger subsets show how much better the excellent offers are. A
-# search has 300 comparisons on average, and larger subsets make no difference, because no search
-# has many more. ``subset_size="auto"`` is 2 n^0.45 for n comparisons, rounded up, which is 283
-# here.
+# Choose how many comparisons to aggregate
+# ----------------------------------------
+#
+# We sample the log five times and plot the risk 1 - NDCG@10 against the subset size k, with 95 %
+# intervals. Single comparisons (k = 1) are no better than the pairwise loss: their mean target
+# grows in proportion to how often an offer wins, and 99 % is hardly more than 95 %. Larger subsets
+# show how much better the excellent offers are. A search has 300 comparisons on average, so subsets
+# of more than 300 change little. The default, ``subset_size="auto"``, is 2 n^0.45 for n
+# comparisons, rounded up. Here it is 283.
 
 sizes = [1, 3, 10, 30, 100, 300, "all"]
 risks = {"baseline": [], **{k: [] for k in sizes}}
@@ -134,9 +154,9 @@ axis.axhline(level, color="tab:red", label="pairwise logistic, linear")
 axis.axhspan(level - half, level + half, color="tab:red", alpha=0.2, lw=0)
 axis.set_xticks(range(len(sizes)), [str(k) for k in sizes])
 axis.set(
-    xlabel="comparisons that are aggregated at a time (k)",
+    xlabel="comparisons aggregated at a time (k)",
     ylabel="risk on new searches: 1 - NDCG@10",
-    title="The same log and the same columns:\nonly the loss differs",
+    title="Same log, same columns:\nonly the loss differs",
 )
 figure.legend(loc="outside lower center", ncols=2)
 plt.show()

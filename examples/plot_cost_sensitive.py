@@ -1,14 +1,24 @@
 """
-Costs of confusion, abstaining, and a thousand classes
-======================================================
+Classify when errors have different costs
+=========================================
 
-`LowRankClassifier` predicts the target of least expected cost. This example classifies digits under
-three matrices of costs. In the first, missing a nine costs ten times as much as any other error. In
-the second, a person can be asked at a cost of 0.2. In the third, each confusion has a cost of its
-own, and a person can be asked at a cost of 0.5. The classifier is compared with one that does not
-know the costs, and with the usual recipe, which multiplies predicted probabilities by the matrix of
-costs. All of them use the same kind of trees.
+Some errors cost more than others, and sometimes asking a person is cheaper than guessing.
+`LowRankClassifier` predicts the answer with the lowest expected cost. On digits it is cheaper than
+a classifier that ignores the costs, and than the usual recipe of multiplying predicted
+probabilities by the cost matrix. It also handles a thousand classes if the cost matrix has a low
+rank.
 """
+
+
+# %%
+# Three cost matrices for digits
+# ------------------------------
+#
+# * *missing a nine*: missing a nine costs 10, any other error costs 1.
+# * *asking*: an error costs 1, and asking a person costs 0.2.
+# * *confusions and asking*: each confusion has its own cost, and asking a person costs 0.5.
+#
+# All methods use the same kind of trees.
 
 import time
 
@@ -56,32 +66,38 @@ for train, test in splits.split(X):
             costs.setdefault((problem, name), []).append(L[hidden, predicted])
 
 # %%
-# The differences of the costs are paired, because every method predicts the same held-out digits.
-# With 600 training digits, least squares is too cautious, and so are the probabilities of the
-# trees. If cautious probabilities are multiplied by the costs, the predictions cost more than those
-# of a classifier that ignores the costs. The logistic regression on held-out predictions, which
-# `LowRankClassifier` uses by default, corrects this: its predictions have the lowest mean cost.
+# Compare the costs
+# -----------------
+#
+# All methods predict the same held-out digits, so the cost differences are paired. With 600
+# training digits, least squares is too cautious, as are the probabilities predicted by the trees.
+# Multiplying cautious probabilities by the costs is worse than ignoring the costs. By default,
+# `LowRankClassifier` corrects this with a logistic regression on held-out predictions, and reaches
+# the lowest mean cost.
 
 names = list(dict.fromkeys(name for _, name in costs))
-figure, panels = plt.subplots(3, 1, figsize=(5.2, 6.6), layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(7.6, 2.6), sharey=True, layout="constrained")
 for axes, problem in zip(panels, problems, strict=True):
     ours = np.array(costs[problem, names[-1]])
-    print(f"\n{problem}: mean cost, and how much more than LowRankClassifier(), +- standard error")
+    print(f"\n{problem}: mean cost, and difference to LowRankClassifier() +- its standard error")
     for place, name in enumerate(names):
         values = np.array(costs[problem, name])
         difference = (values - ours).mean(axis=1)  # of each split
         error = difference.std(ddof=1) / np.sqrt(len(difference))
         print(f"  {name:34} {values.mean():.4f}  {difference.mean():+.4f} +- {error:.4f}")
-        axes.barh(place, values.mean(), color=f"C{place}")
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.set(title=problem, xlabel="mean cost")
+        axes.barh(place, values.mean(), color="tab:blue" if name == names[-1] else "0.75")
+    axes.set(title=problem.replace(" and ", "\nand "), xlabel="mean cost")
+panels[0].set_yticks(range(len(names)), names)
+panels[0].invert_yaxis()
 
 # %%
-# The second part has a thousand classes, each of which is a point in four dimensions. The cost of
-# confusing two classes is the squared distance of their points. Such a matrix of costs has rank at
-# most 6, and its factors are known. `LowRankLoss` keeps the squared length of the true point, which
-# no prediction changes, in `c`, so only five outputs are regressed instead of a thousand.
+# A thousand classes
+# ------------------
+#
+# Each of a thousand classes is a point in four dimensions. Confusing two classes costs the squared
+# distance between their points. Such a cost matrix has rank at most 6, and its factors are known.
+# `LowRankLoss` takes them. It keeps the squared length of the true point in `c`, because no
+# prediction changes it. The regressor then has five outputs instead of a thousand.
 
 n_classes, n_samples = 1000, 10_000
 place = rng.normal(size=(n_classes, 4))

@@ -1,16 +1,21 @@
 """
-How many results to show
-========================
+Show short lists that miss few answers
+======================================
 
-A help desk searches its articles for each question of a customer, and a ranker orders what was
-found. How many articles should the page show? A long list hides nothing and is tiring to read. This
-example chooses short lists that keep a promise: of the articles that answer a question, they miss
-at most 10 % in expectation. `RiskControlledCutoff` keeps the promise on new questions, whatever the
-ranker and the data are, with few labelled questions.
-
-The data are simulated. For many of the questions, no article has the answer. The others have one,
-or several.
+A help desk searches its articles for each customer question, and a ranker sorts what was found. How
+many articles should the page show? A long list hides nothing, but nobody wants to read it.
+`RiskControlledCutoff` shortens the lists and keeps a promise: in expectation, they miss at most 10
+% of the articles that answer a question. The promise holds on new questions, for any ranker and any
+data, and needs few labelled questions.
 """
+
+
+# %%
+# Simulate the questions
+# ----------------------
+#
+# Many of the simulated questions are answered by no article. The others are answered by one or
+# more.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,10 +45,13 @@ n_answers = np.bincount(questions, y)
 print(f"\n{np.mean(n_answers == 0):.0%} of the questions have no answer among the articles")
 
 # %%
-# `RiskControlledCutoff` contains a ranker. Its `fit` holds out a part of the questions, fits the
-# ranker to the others, and calibrates the cut-off on those that were held out. What must not be
-# lost is recall, the share of the answers that are shown. Questions without an answer are left out,
-# as nothing can be missed there.
+# Fit the ranker and the cutoff
+# -----------------------------
+#
+# `RiskControlledCutoff` wraps a ranker. Its `fit` holds out some of the questions, fits the ranker
+# on the rest, and calibrates the cutoff on the held-out questions. The promise here is about
+# recall, the share of the answers that are shown. Questions without an answer are ignored, because
+# nothing can be missed there.
 
 from sklearn.linear_model import Ridge
 
@@ -62,15 +70,18 @@ print(f"articles found {len(new) / 1000:.1f}, shown {lengths.mean():.1f} on aver
 print(f"shortest and longest list: {lengths.min()} and {lengths.max()}")
 
 # %%
-# How exact is the promise? It is about the mean over new questions and over the questions that
-# calibrate. The picture draws 30 or 200 questions to calibrate, 300 times each, keeps the ranker as
-# it is, and measures what the lists miss on all other questions. Both means, the dashed lines, are
-# below 10 %. With n questions they are at most 2 / (n + 1) below it, so that with many questions
-# lists are not longer than the promise needs. A single draw of 30 questions can be off by several
-# percent, and one of 200 by less.
+# How exact is the promise?
+# -------------------------
 #
-# `FrozenEstimator` tells `RiskControlledCutoff` that the ranker has been fitted, and that it may
-# use all questions that it gets to calibrate.
+# The promise is about the mean over new questions and over calibration questions. To check it, we
+# keep the ranker fixed, sample 30 or 200 calibration questions 300 times each, and measure what the
+# lists miss on all other questions. Both means (dashed lines) are below 10 %. With n calibration
+# questions they are at most 2 / (n + 1) below it, so lists are hardly longer than they have to be
+# if n is large. With 30 calibration questions, a single sample can be off by several percent; with
+# 200, by less.
+#
+# `FrozenEstimator` tells `RiskControlledCutoff` that the ranker is fitted already. All questions
+# passed to `fit` are then used for calibration.
 
 from sklearn.frozen import FrozenEstimator
 
@@ -90,15 +101,18 @@ for n_questions, color in ((30, "C1"), (200, "C0")):
     ax.axvline(np.mean(missed), color=color, linestyle="--")
     print(f"{label}, standard deviation {np.std(missed):.1%}")
 ax.axvline(0.1, color="black", label="alpha")
-ax.set(xlabel="share of the answers that is missed", ylabel="draws of calibration questions")
+ax.set(xlabel="share of the answers missed", ylabel="samples of calibration questions")
 ax.xaxis.set_major_formatter("{x:.0%}")
 ax.legend()
 plt.show()
 
 # %%
-# Which lists are shortest at the same promise? ``rule="count"`` shows the same number of articles
-# for each question. The default, ``rule="score"``, shows the articles whose score is far enough
-# above the mean of the question. Such lists are longer where many articles stand out.
+# Choose the rule
+# ---------------
+#
+# Which rule gives the shortest lists for the same promise? ``rule="count"`` shows the same number
+# of articles for each question. The default, ``rule="score"``, shows the articles that score far
+# enough above the mean of their question. It shows more articles where many stand out.
 
 alphas = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3]
 half = new < 500
@@ -117,10 +131,13 @@ ax.legend()
 plt.show()
 
 # %%
-# For some questions it is better to show nothing than a list without an answer. With
-# ``alpha_silent``, a part of `alpha` may be spent on that: the page stays empty if the best article
-# hardly stands out. Both promises hold at the same time: at most 4 % of the questions that have an
-# answer get an empty page, and all in all at most 10 % of the answers are missed.
+# Show an empty page instead of a bad list
+# ----------------------------------------
+#
+# For some questions, an empty page is better than a list without an answer. ``alpha_silent`` spends
+# part of `alpha` on this: the page stays empty if the best article hardly stands out. Two promises
+# then hold at the same time. At most 4 % of the questions with an answer get an empty page, and at
+# most 10 % of the answers are missed in total.
 
 cut = RiskControlledCutoff(fitted, alpha=0.1, alpha_silent=0.04)
 cut.fit(X_new[half], y_new[half], groups=new[half])
@@ -128,11 +145,14 @@ empty = np.diff(cut.predict_order(X_new[~half], groups=new[~half]).offsets) == 0
 has_answer = np.bincount(new, y_new)[500:] > 0
 print(f"missed: {1 - cut.score(X_new[~half], y_new[~half], groups=new[~half]):.1%}")
 print(f"empty pages: {empty[has_answer].mean():.1%} of the questions with an answer, "
-      f"{empty[~has_answer].mean():.1%} of the others")  # fmt: skip
+      f"{empty[~has_answer].mean():.1%} of those without")  # fmt: skip
 
 # %%
-# How many questions does a promise need? At least 1 / alpha - 1: 9 for 10 %, and 99 for 1 %. With
-# fewer, `fit` raises an error, as even lists of all articles prove nothing then.
+# How many questions does it need?
+# --------------------------------
+#
+# Calibration needs at least 1 / alpha - 1 questions: 9 for 10 %, and 99 for 1 %. With fewer
+# questions, `fit` raises an error, because then even complete lists prove nothing.
 
 try:
     RiskControlledCutoff(fitted, alpha=0.01).fit(X[:400], y[:400], groups=questions[:400])

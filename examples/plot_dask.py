@@ -1,15 +1,14 @@
 """
-More data than memory
-=====================
+Train on more data than memory with Dask
+========================================
 
-A folder of parquet files is larger than the memory of the machine, or lies on the disk of a
-cluster. This example reads such files in parts with `Dask <https://docs.dask.org>`_, brings the
-rows of each query together, trains a ranker in several processes or machines, and writes ranked
-files. The files of the example are small, and generated. :doc:`/guide/more_data_than_memory`
-explains each step.
+Your parquet files are larger than the memory of your machine, or are stored on a cluster. Can you
+still train a ranker? Yes: `DaskCalibratedRanker` reads them in parts with `Dask
+<https://docs.dask.org>`_. This example brings the rows of each query together, trains rankers on
+several workers, and writes ranked files. :doc:`/guide/more_data_than_memory` explains each step.
 
-It also shows what more data are good for: a linear ranker has learned all that it can from the
-first file, and a ranker with many more columns keeps getting better.
+It also shows when more data help: a linear ranker learns all it can from the first file, and a
+ranker with many more columns keeps improving.
 """
 
 import logging
@@ -29,11 +28,13 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.metrics import ndcg_score
 
 # %%
-# A *client* sends work to *workers*. Here two workers are threads of this process, because a page
-# of this gallery cannot start others. On a machine of your own, leave out ``processes=False``, and
-# put the code of the script into a function that is called below
-# ``if __name__ == "__main__":``. On a cluster of many machines, only the line of the client
-# differs: ``client = Client("tcp://scheduler:8786")``.
+# Start a client
+# --------------
+#
+# A *client* sends work to *workers*. Here the two workers are threads of this process, because a
+# gallery page cannot start other processes. On your machine, leave out ``processes=False``, and
+# move the code into a function that you call below ``if __name__ == "__main__":``. On a cluster,
+# only the client changes: ``client = Client("tcp://scheduler:8786")``.
 
 cluster = LocalCluster(
     n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit="2GB"
@@ -43,8 +44,11 @@ logging.getLogger("distributed.shuffle").setLevel("ERROR")  # it reports every m
 print(len(client.nthreads()), "workers")
 
 # %%
-# Twelve files of documents, with ten columns of features, the query and the grade. The files are
-# cut without regard to queries, as files often are.
+# Read the files
+# --------------
+#
+# Twelve small generated files contain documents with ten features, the query and the grade. As in
+# many collections, a query can continue in the next file.
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
@@ -60,16 +64,22 @@ frame = dd.read_parquet(folder / "documents")
 print(f"{len(frame)} documents in {frame.npartitions} partitions")
 
 # %%
-# Each file is a *partition*. A document is compared with all documents of its query, so the rows
-# of a query have to be in one partition. `group_queries` moves them. This is done once, and the
-# result is written.
+# Bring the rows of each query together
+# -------------------------------------
+#
+# Each file becomes a *partition*. A document is compared with all documents of its query, so all
+# rows of a query have to be in one partition. `group_queries` moves them. Do this once, and save
+# the result.
 
 group_queries(frame, "qid").to_parquet(folder / "queries", write_index=False)
 queries = dd.read_parquet(folder / "queries", split_row_groups=False)
 training, test = queries.partitions[:10], queries.partitions[10:]
 
 # %%
-# A linear ranker for NDCG@10. Nothing but sums over partitions is kept in memory, and the
+# Train a linear ranker
+# ---------------------
+#
+# This linear ranker is trained for NDCG@10. Only sums over partitions are kept in memory, and the
 # coefficients are those that one machine with enough memory would find. The ranker checks that no
 # query is in two partitions.
 
@@ -80,8 +90,11 @@ print(f"{ranker.n_queries_} training queries")
 print(f"NDCG@10 of new queries: {ranker.score(X_test, y_test):.4f}")
 
 # %%
-# The ranked files have the rows of the test files, with the position of each document in its
-# query. The first three documents of one query:
+# Write ranked files
+# ------------------
+#
+# The ranked files contain the rows of the test files and the position of each document in its
+# query. Here are the first three documents of one query:
 
 ranked = test.assign(position=ranker.predict(X_test))
 ranked.to_parquet(folder / "ranked")
@@ -91,10 +104,13 @@ first = first[first["qid"] == first["qid"].iloc[0]].sort_values("position")
 print(first[["qid", "position", "label", "x0", "x1"]].round(2).to_string(index=False))
 
 # %%
-# The grades are not a linear function of the columns. `Nystroem` of scikit-learn makes 300 columns
-# that are smooth functions of the ten, so that a linear model of them can follow curves. It is
-# fitted to a sample in memory. ``map_partitions`` then applies a function to each partition, when
-# the partition is needed. The wide table exists only in parts, and never as a whole.
+# Add columns one partition at a time
+# -----------------------------------
+#
+# The grades are not a linear function of the columns. scikit-learn's `Nystroem` computes 300 smooth
+# functions of the ten columns. A linear model of these can follow curves. `Nystroem` is fitted to a
+# sample in memory. ``map_partitions`` then transforms each partition when it is needed, so the wide
+# table never exists as a whole.
 
 sample = training.partitions[0].compute()
 mapper = Nystroem(n_components=300, gamma=0.02, random_state=0).fit(sample[features])
@@ -112,8 +128,11 @@ wide = queries.map_partitions(widen, meta=widen(sample).iloc[:0])
 print(f"{len(wide.columns) - 2} columns")
 
 # %%
-# Both rankers learn from the first one, two, five and ten partitions. The context columns are left
-# out, because the columns of these data have the same level in all queries.
+# Train both on more and more data
+# --------------------------------
+#
+# Both rankers learn from the first one, two, five and ten partitions. Context columns are switched
+# off, because the columns have the same level in all queries here.
 
 n_partitions = [1, 2, 5, 10]
 scores = {"10 columns": [], "300 columns": []}
@@ -130,8 +149,8 @@ print(scores.round(4).to_string())
 
 # %%
 # The ranker with ten columns gains nothing after the first partition. The ranker with 300 columns
-# needs more, and is then better. The dashed line is the ranking that is best in expectation. It is
-# known because the data are generated.
+# needs more data and is then better. The dashed line is the ranking that is best in expectation. It
+# is known because the data are generated.
 
 in_test = np.isin(data.groups, X_test["qid"].compute())
 best_score = ndcg_score(
@@ -142,13 +161,16 @@ figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 for (name, values), marker in zip(scores.items(), "os", strict=True):
     ax.plot(values.index, values, marker=marker, label=name)
 ax.axhline(best_score, color="black", linestyle="--", label="best in expectation")
-ax.set(xlabel="partitions that are learned", ylabel="NDCG@10 of new queries", xticks=n_partitions)
-ax.set_title("More data pay for more columns")
-ax.legend()
+ax.set(xlabel="training partitions", ylabel="NDCG@10 of new queries", xticks=n_partitions)
+ax.set_title("More data help if there are more columns")
+ax.legend(loc="upper right", bbox_to_anchor=(1, 0.93))
 plt.show()
 
 # %%
-# The fitted ranker needs no cluster: ``ranker.ranker_`` is a `CalibratedRanker`, which ranks pandas
+# Use the ranker without Dask
+# ---------------------------
+#
+# The fitted ranker needs no cluster. ``ranker.ranker_`` is a `CalibratedRanker`, which ranks pandas
 # frames and can be saved.
 
 positions = ranker.ranker_.predict(widen(sample).drop(columns="label"))

@@ -1,12 +1,23 @@
 """
-Which decoder to choose: lost weight and time by the number of documents
-========================================================================
+Choose a decoder: quality and speed
+===================================
 
-This example compares decoders on noisy comparisons of r documents with hidden scores,
-``u[i, j] = sigmoid(s_i - s_j) + noise``. Most preferences agree with the scores, some do not, and
-some form cycles. Every decoder gets the same matrices. The lost weight is the weight of the
-preferences that a ranking contradicts, minus the weight that every ranking has to contradict.
+A decoder turns predicted preferences into a ranking. Which one should you use? Up to 80 documents,
+``local_search`` finds rankings as good as those of the exact decoder. ``greedy_dag`` is much faster
+and loses only slightly more.
 """
+
+
+# %%
+# Measure quality and time
+# ------------------------
+#
+# Each query is a matrix of noisy comparisons of r documents with hidden scores: ``u[i, j] =
+# sigmoid(s_i - s_j) + noise``. Most preferences agree with the scores, some do not, and some form
+# cycles. All decoders get the same matrices.
+#
+# *Lost weight* is the weight of the preferences that a ranking contradicts, minus the weight that
+# every ranking has to contradict.
 
 import time
 
@@ -39,16 +50,22 @@ for r in sizes:
             lost[name].append(np.nan)
             seconds[name].append(np.nan)
             continue
-        started = time.perf_counter()
-        result = decode_preferences(u, name.split(",")[0], **options)
-        seconds[name].append((time.perf_counter() - started) / n_queries)
+        tries = []
+        for _ in range(2):
+            started = time.perf_counter()
+            result = decode_preferences(u, name.split(",")[0], **options)
+            tries.append((time.perf_counter() - started) / n_queries)
+        seconds[name].append(min(tries))
         lost[name].append((result.objective - unavoidable).mean())
 
 # %%
-# The exact decoder is run for up to 80 documents, and local search loses no more weight than it
-# there. What matters most is which topological order Algorithm 1 of Ramaswamy, Agarwal and Tewari
-# (2013) returns. The decoder ``greedy_dag`` returns the order of the ranked pairs method by
-# default, which loses less than other topological orders.
+# Plot both
+# ---------
+#
+# The exact decoder runs for up to 80 documents, and local search loses no more weight than it
+# there. For algorithm 1 of Ramaswamy, Agarwal and Tewari (2013), the choice of the topological
+# order matters most. By default, ``greedy_dag`` returns the order of the ranked pairs method, which
+# loses less weight than other topological orders.
 
 best = np.fmin.reduce(list(lost.values()))
 figure, (quality, speed) = plt.subplots(2, 1, figsize=(5.2, 7.6), layout="constrained")

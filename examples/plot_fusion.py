@@ -1,15 +1,17 @@
 """
-Combine two searches: learned fusion of retrieval runs
-======================================================
+Combine two search engines
+==========================
 
-A word index and a vector index search the same documents. Each finds some that the other misses,
-and their scores have different scales. Reciprocal rank fusion adds up 1 / (60 + place) and learns
-nothing. A ranker that is trained on the documents of old queries learns how much a score of each
-index is worth. This example compares both on new queries, as trec_eval does: judged documents that
-neither index found count.
-
-The searches are simulated. To use files of TREC, pass their paths in the place of the dicts.
+A word index and a vector index search the same documents. Each finds documents that the other
+misses, and their scores have different scales. How do you combine them? Reciprocal rank fusion adds
+up 1 / (60 + rank) and learns nothing. If old queries have judgements, a trained ranker does better:
+it learns how much a score of each index is worth. This example compares both on new queries with
+the metrics of trec_eval, which count judged documents that neither index found.
 """
+
+
+# %%
+# The searches are simulated. To use your own TREC files, pass their paths instead of the dicts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,10 +21,13 @@ from sklearn_rankcal import CalibratedRanker, LinearRanker
 from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
 
 # %%
-# Of 2,000 documents of a query, few are relevant. Half of them use other words than the query: the
-# word index hardly sees these. The vector index sees all of them, but less sharply. Each index
-# returns the first 100. Judges have graded the documents that stand among the first 20 of either
-# index, and a sample of the others.
+# Simulate two indexes
+# --------------------
+#
+# Each query has 2,000 documents, and few of them are relevant. Half of the documents use other
+# words than the query, and the word index hardly sees them. The vector index sees all documents,
+# but less sharply. Each index returns its first 100 documents. Judges grade the first 20 of each
+# index and a sample of the remaining documents.
 
 rng = np.random.default_rng(0)
 qrels, words, vectors = {}, {}, {}
@@ -44,8 +49,11 @@ test = {query: qrels[query] for query in range(300, 450)}
 print(evaluate_run(test, words))
 
 # %%
-# `runs_table` has one row for each query and document that either index found. Only the judged
-# documents of the old queries are used for training: a document that nobody judged may be relevant.
+# Train a ranker on both runs
+# ---------------------------
+#
+# `runs_table` returns one row for each document that at least one index found for a query. We train
+# only on judged documents of the old queries, because an unjudged document may be relevant.
 
 table = runs_table({"words": words, "vectors": vectors})
 features = ["score_words", "rank_words", "score_vectors", "rank_vectors"]
@@ -61,8 +69,11 @@ ranker = CalibratedRanker(loss="ndcg@10", random_state=0)
 ranker.fit(old[features], old["grade"], groups=old["query_id"])
 
 # %%
-# A linear ranker is enough for a weighted sum. Its columns are logarithms of places, and documents
-# that an index did not find stand at place 200.
+# Train a linear ranker
+# ---------------------
+#
+# A linear ranker is enough for a weighted sum. Its columns are logarithms of ranks. Documents that
+# an index did not find get rank 200.
 
 places = ["rank_words", "rank_vectors"]
 log_old, log_new = (-np.log(part[places].fillna(200)) for part in (old, new))
@@ -70,7 +81,10 @@ linear = LinearRanker().fit(log_old, old["grade"], groups=old["query_id"])
 print(dict(zip(places, linear.coef_.round(2).tolist(), strict=True)))
 
 # %%
-# `to_run` turns scores into runs again.
+# Evaluate the runs
+# -----------------
+#
+# `to_run` turns scores back into runs.
 
 ids = {"groups": new["query_id"], "document_ids": new["doc_id"]}
 fused = {
@@ -85,8 +99,11 @@ values = evaluate_run(test, fused, metrics=metrics)
 print(pd.DataFrame(values).T.round(3).to_string())
 
 # %%
-# Both rankers are ahead of reciprocal rank fusion. Its constant 60 makes the first places nearly
-# equal, and here the first place of an index means much more than its twentieth.
+# Compare with reciprocal rank fusion
+# -----------------------------------
+#
+# Both rankers beat reciprocal rank fusion. Its constant 60 makes the first ranks almost equal, but
+# here the first rank of an index means much more than its twentieth.
 
 outcome = compare_runs(test, fused, baseline="reciprocal ranks", metrics="ndcg@10")
 middle, place = outcome["difference"], np.arange(4)
@@ -94,8 +111,9 @@ errors = [middle - outcome["low"], outcome["high"] - middle]
 fig, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
 ax.errorbar(middle, place, xerr=errors, fmt="o", capsize=3)
 ax.axvline(0, color="grey", linewidth=1)
-ax.set(xlabel="NDCG@10 minus that of reciprocal rank fusion, 95 % intervals")
+ax.set(xlabel="NDCG@10 minus NDCG@10 of reciprocal rank fusion, 95 % intervals")
 ax.set_yticks(place, outcome["first"])
+ax.margins(y=0.15)
 ax.invert_yaxis()
 ax.spines[["top", "right", "left"]].set_visible(False)
 plt.show()

@@ -1,15 +1,20 @@
 """
-Rank the same few choices for every person
-==========================================
+Rank the same few options for each person
+=========================================
 
-An app has six sections, and each user should find them in the order of their own interests. In a
-survey, people were asked to order the sections, and most of them left some sections out. This
-example learns from these incomplete orders to predict the whole order for a new user, from what is
-known about the user. This is called label ranking: the things to rank are the same few labels each
-time, and they need no columns of their own.
-
-The survey is simulated, so that we know how good a prediction can be at all.
+An app has six sections. Each user should see them in the order of their own interests. A survey
+asked people to rank the sections, and most people left some out. Can you predict the whole order
+for a new user, from what is known about the user? Yes: this is label ranking, and
+`CalibratedLabelRanker` learns it from incomplete rankings. In label ranking, everyone ranks the
+same few labels, and the labels need no columns of their own.
 """
+
+
+# %%
+# Simulate a survey
+# -----------------
+#
+# Because the survey is simulated, we know how good a prediction can be.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,12 +39,15 @@ Y_survey = leave_out(Y_train, 0.4)
 print(Y_survey.head().to_string(index=False))
 
 # %%
-# Each row is a person, 1 is the best section, and NaN is a section that the person left out. Here
-# 40 % of the entries are missing. `CalibratedLabelRanker` takes such a table as it is. It is scored
-# by Kendall's tau on 300 new people who ordered all sections. Tau is 1 if the predicted order is
-# that of the person, 0 if it is as good as chance, and -1 if it is the reverse.
+# Train the label ranker
+# ----------------------
 #
-# The baseline is one order for all people, which contradicts the survey as little as possible.
+# Each row is a person. 1 is the best section, and NaN means that the person left the section out.
+# Here 40 % of the entries are missing. `CalibratedLabelRanker` accepts this table without changes.
+#
+# We score it by Kendall's tau on 300 new people who ranked all sections. Tau is 1 if the predicted
+# order equals the order of the person, 0 if it is as good as chance, and -1 if it is reversed. The
+# baseline is a single order for all people, the one that contradicts the survey least.
 
 from sklearn_rankcal import CalibratedLabelRanker, Judgements, aggregate
 from sklearn_rankcal.metrics import kendall_tau_score
@@ -61,21 +69,26 @@ print(f"label ranker:         {ranker.score(X_test, Y_test):.3f}")
 print(f"best in expectation:  {best:.3f}")
 
 # %%
-# No single order suits these people: it is no better than chance. The ranker is much closer to the
-# best prediction. Here are its orders for three of the new people, each above the order that the
-# person gave. The columns of the table that `fit` received are the names.
+# Look at predicted orders
+# ------------------------
+#
+# No single order suits these people: it is no better than chance. The label ranker comes much
+# closer to the best possible prediction. Here are its orders for three new people, with the order
+# of the person below each. Section names come from the columns of the table passed to `fit`.
 
 for predicted, given in zip(ranker.predict_order(X_test[:3]), Y_test.to_numpy(), strict=False):
     print("predicted:", " > ".join(predicted))
     print("given:    ", " > ".join(np.array(SECTIONS)[given.argsort()]), end="\n\n")
 
 # %%
-# How complete do the answers have to be? The ranker is trained again, with more and more entries
-# left out of the same answers. The plot shows that it loses little until half of the entries are
-# missing, and that it still learns something when four fifths are missing. One order for all
-# remains hardly better than chance, even from complete answers.
+# How complete do answers have to be?
+# -----------------------------------
+#
+# We train the ranker again with more and more entries removed from the same answers. It loses
+# little while at most half of the entries are missing, and still learns something when four fifths
+# are missing. A single order for all is hardly better than chance, even from complete answers.
 
-shares = [0, 0.2, 0.4, 0.6, 0.8]
+shares = [0, 0.4, 0.6, 0.8]
 taus = []
 for share in shares:
     again = CalibratedLabelRanker(random_state=0).fit(X_train, leave_out(Y_train, share))
@@ -87,7 +100,7 @@ ax.plot(shares, taus, marker="o", label="label ranker")
 ax.axhline(score_one_order(Y_train), color="tab:orange", linestyle="-.", label="one order for all")
 ax.set(
     title="Incomplete answers: Kendall's tau on new people",
-    xlabel="share of the entries that are missing",
+    xlabel="share of missing entries",
     ylabel="Kendall's tau",
     ylim=(-0.1, 1),
 )

@@ -2,16 +2,21 @@
 Rank models from votes, with error bars
 =======================================
 
-People were shown the answers of two language models to the same question, and said which one they
-preferred, or that both were equally good. This example turns their votes into a leaderboard: a
-score and a rank for each model, how certain they are, and which differences between models the
-votes have decided. The short version is on the page :ref:`votes`.
-
-The votes are a table with one row for each vote. Here they are simulated, so that the leaderboard
-can be compared with the truth. In the simulation, each model has a strength, and each person has
-tastes of their own: for this person, every model is better or worse by a random amount. Two of the
-models are nearly equal.
+People saw the answers of two language models to the same question and said which one they
+preferred, or that both were equally good. Which model is best, and have enough votes been cast to
+know? `aggregate` turns the votes into a leaderboard with a score, a rank and error bars for each
+model. It also tells which differences between models are clear. The page :ref:`votes` has the short
+version.
 """
+
+
+# %%
+# Simulate the votes
+# ------------------
+#
+# The votes are a table with one row for each vote. They are simulated, so we can compare the
+# leaderboard with the truth. Each model has a strength. Each person has tastes: for this person,
+# every model is better or worse by a random amount. Two of the models are almost equal.
 
 import numpy as np
 import pandas as pd
@@ -49,18 +54,21 @@ table = draw_votes(n_votes, n_judges, np.random.default_rng(0))
 print(table.head())
 
 # %%
+# Make the leaderboard
+# --------------------
+#
 # `Judgements.from_votes` reads the table, and `aggregate` makes the leaderboard. Its default method
-# is called after Bradley, Terry and Luce, and finds the scores that make the votes most probable. A
-# difference of 1 between two scores means that the better model is expected to win 73 % of the
-# votes between the two, where a tie is half a vote for each. The scores add up to 0.
+# is the model of Bradley, Terry and Luce. It finds the scores that make the votes most probable. If
+# two scores differ by 1, the better model is expected to win 73 % of the votes between the two,
+# where a tie is half a vote for each. The scores add up to 0.
 #
-# How certain are the scores? With other votes they would have been different. The bootstrap finds
-# out by how much. It draws 4,000 votes at random from the 4,000 votes of the table, so that some
-# are drawn twice and others not at all. This is a resample. It computes the scores of 1,000
-# resamples. An interval is the range in which most of these scores lie.
+# How certain are the scores? Other votes would have given other scores. The bootstrap estimates by
+# how much. A resample is 4,000 votes sampled at random from the 4,000 votes of the table: some
+# votes appear twice or more, others not at all. The interval of a score is the range that contains
+# most of the scores from 1,000 resamples.
 #
-# The column ``ranks`` lists the places that this leaves to a model. The ranks "2-4" of eight models
-# mean that one model is clearly better and four are clearly worse.
+# The column ``ranks`` lists the ranks that a model may have. Ranks "2-4" of eight models mean that
+# one model is clearly better and four are clearly worse.
 
 from sklearn_rankcal import Judgements, aggregate
 
@@ -71,10 +79,13 @@ leaderboard = aggregate(votes, n_resamples=1000)
 print(leaderboard)
 
 # %%
-# These intervals take the votes to be independent of each other. But the votes of one person are
-# not, because people have tastes. With other people, the scores would differ by more than with
-# other votes of the same people. If the leaderboard is to hold for people in general, draw the
-# judges, each with all of their votes. The intervals become longer.
+# Allow for the tastes of the judges
+# ----------------------------------
+#
+# These intervals assume that votes are independent. Votes of one person are not, because people
+# have tastes. Other people would change the scores by more than other votes of the same people. If
+# the leaderboard should hold for people in general, resample the judges, each with all of their
+# votes. The intervals become longer.
 
 by_judge = aggregate(votes, n_resamples=1000, resample="judges")
 print(by_judge)
@@ -84,8 +95,11 @@ longer = (by_judge.score_high - by_judge.score_low) / (
 print(f"\nIntervals from judges are {longer.mean():.2f} times as long as those from votes.")
 
 # %%
-# The plot shows the leaderboard with the intervals from judges. Dots are scores, lines are their
-# intervals, and the possible ranks are on the right.
+# Plot the leaderboard
+# --------------------
+#
+# Dots are scores and lines are their intervals, from resampled judges. The possible ranks are on
+# the right.
 
 import matplotlib.pyplot as plt
 
@@ -97,9 +111,12 @@ ax.set(title="Scores of the models")
 plt.show()
 
 # %%
-# Is the first place clear? It is if the first model is above each other one in at least 97.5 % of
-# the resamples. The nearest rival decides, which is the second of the leaderboard here. A model
-# that is further down says nothing about the first place, however clear the difference is.
+# Is the first place clear?
+# -------------------------
+#
+# It is clear if the first model is above each other model in at least 97.5 % of the resamples. The
+# nearest rival decides. Here it is the second model of the leaderboard. Models further down say
+# nothing about the first place, however clear their differences are.
 
 print("Is the first place clear?", by_judge.is_first_clear())
 first, second, third = by_judge.items[by_judge.rows_of()[:3]]
@@ -108,8 +125,7 @@ for one, other in (first, second), (first, third), (second, third):
     print(f"{one} is above {other} in {share:.1%} of the resamples.")
 
 # %%
-# The matrix has these shares for all pairs of models. Where the number is in bold letters, the
-# order is clear.
+# The matrix shows these shares for all pairs of models. Bold numbers mark pairs in a clear order.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.8), layout="constrained")
 plot_probability_above(by_judge, ax=ax)
@@ -117,11 +133,13 @@ ax.set(title="Which differences the votes have decided")
 plt.show()
 
 # %%
-# Comparison with the truth. The strengths of the simulation are those of a single person without
-# tastes. The scores are about the votes of all people together. Where tastes differ, these votes
-# are closer to one half than those of a single person, so that the scores are closer to 0 than the
-# strengths. The true scores are those that very many votes of very many people lead to; here we
-# draw 500,000 votes of 5,000 people.
+# Compare with the truth
+# ----------------------
+#
+# The true scores are those from very many votes of very many people. Here we simulate 500,000 votes
+# of 5,000 people. They are not the same as the strengths. The strengths describe a single person
+# without tastes, and the scores describe the votes of all people together. Where tastes differ,
+# these votes are closer to one half, so the scores are closer to 0 than the strengths.
 
 many = draw_votes(500_000, 5000, np.random.default_rng(1))
 true = aggregate(Judgements.from_votes(many["model_a"], many["model_b"], many["winner"])).to_frame()
@@ -135,19 +153,22 @@ compared["contains the true score"] = compared["true score"].between(
 print(compared.round(2).to_string(index=False))
 
 # %%
-# The intervals contain the true scores. Some of the strengths are outside, because they are a
-# different number.
+# The intervals contain the true scores. Some strengths are outside, because they measure something
+# else.
 #
-# Another method needs no model of the votes. The ranking of Kemeny contradicts as few votes as
-# possible: a vote is contradicted if its loser is ranked above its winner, and a tie is half a vote
-# in each direction. The text says how many votes the ranking contradicts, and what is proved: here,
-# that all other rankings contradict more.
+# Use a method without a model
+# ----------------------------
+#
+# The ranking of Kemeny assumes no model of the votes. It contradicts as few votes as possible. A
+# vote is contradicted if its loser is ranked above its winner, and a tie is half a vote in each
+# direction. The output says how many votes the ranking contradicts and what is proved: here, that
+# every other ranking contradicts more.
 
 kemeny = aggregate(votes, "kemeny")
 print(kemeny)
 
 # %%
-# Do both methods agree? Models whose order the votes have not decided can change places.
+# Where the votes have not decided the order of two models, the methods can disagree.
 
 both = by_judge.to_frame()[["item", "rank"]].merge(
     kemeny.to_frame()[["item", "rank"]], on="item", suffixes=(" btl", " kemeny")

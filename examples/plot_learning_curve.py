@@ -1,14 +1,26 @@
 """
-How close to the best possible ranking?
-=======================================
+See how close more queries bring you to the best ranking
+========================================================
 
-`make_ranking` draws grades from a known distribution, so the best possible ranking is known. It is
-the dashed line. Five rankers learn from more and more queries, four of them with the same trees.
-Two of these learn the labels themselves. The first of them only has the columns of X, and its
-targets are not centred. The second has context columns and targets that are centred in each query,
-like `CalibratedRanker`. The next two rankers learn the targets for NDCG, one without and one with
-context columns. The last one is the stack of four models.
+How many training queries do you need, and which part of a ranker helps most? `make_ranking` draws
+grades from a known distribution, so the best possible ranking is known. With context columns, 400
+queries close most of the gap to it. Without them, all rankers stay far below.
 """
+
+
+# %%
+# Train five rankers
+# ------------------
+#
+# The first four rankers are boosted trees.
+#
+# * *labels, columns of X* learns the labels from the columns of X. Its targets are not centred.
+# * *labels, context and centring* learns the labels, too, but with context columns and with targets
+#   centred in each query, like `CalibratedRanker`.
+# * *'boosting', context=None* learns the targets for NDCG without context columns.
+# * *'boosting'* learns the targets for NDCG with context columns.
+# * *'stacked'* combines four models: boosted trees for the targets for NDCG, for net Borda scores
+#   and for the labels, and a forest.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,11 +31,11 @@ from sklearn_rankcal.losses import DCG
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import default_regressor
 
-data = make_ranking(1400, (8, 30), 12, query_effect=2.0, random_state=0)
-test = data.groups >= 1000
+data = make_ranking(800, (8, 30), 12, query_effect=2.0, random_state=0)
+test = data.groups >= 400
 y_test, groups_test = data.y[test], data.groups[test]
 
-n_queries = [30, 100, 300, 1000]
+n_queries = [30, 100, 400]
 curves = {
     "labels, columns of X": [],
     "labels, context and centring": [],
@@ -52,17 +64,20 @@ for n in n_queries:
 best = ndcg_score(y_test, ranks=data.bayes_ranks[test], k=10, groups=groups_test)
 
 # %%
+# Compare the learning curves
+# ---------------------------
+#
 # Differences between queries contain no information about rankings. With centring and context
-# columns, the trees do not spend splits on these differences. More queries close most of the gap
-# that remains to the best possible ranking. With the same columns and centring, the labels
-# themselves do as well in this example as the targets for NDCG.
+# columns, trees waste no splits on them. More queries then close most of the remaining gap to the
+# best possible ranking. With the same columns and centring, the plain labels do as well as the
+# targets for NDCG in this example.
 
 figure, axes = plt.subplots(figsize=(5.2, 5.4), layout="constrained")
 for name, curve in curves.items():
     axes.plot(n_queries, curve, marker="o", label=name)
 axes.axhline(best, color="black", linestyle="--", label="best possible ranking")
 axes.set(
-    title="NDCG by the number of training queries",
+    title="More queries, and the best possible ranking",
     xscale="log",
     xlabel="training queries",
     ylabel="NDCG@10 on 400 new queries",

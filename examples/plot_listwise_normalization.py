@@ -1,24 +1,37 @@
 """
-Which normalization makes listwise surrogates consistent for NDCG
-=================================================================
+Normalize listwise losses for NDCG
+==================================
 
-This example illustrates proposition 7 of Ravikumar, Tewari and Yang (2011). A query has two
-documents. Their labels are (1, 5) with probability p, and (2, 1) otherwise. The best ranking for
-NDCG sorts the documents by the expectation of their gains divided by the largest DCG of the label.
-Listwise surrogates sort by expectations as well, but when they were published, they normalized
-differently: squared error not at all, the cosine by the Euclidean norm of the gains (RankCosine),
-and cross-entropy by a softmax of the labels (ListNet).
-
-Each circle on the left is a label, as the utilities of its two documents, and each star is the
-mean of two labels. Document 2 is ranked first above the diagonal, and document 1 below it. For the
-probability of each panel, the star of the surrogate's own normalization is on one side of the
-diagonal, and the star of the normalization by the largest DCG on the other side. The right column
-shows for other p how far the stars are above the diagonal. In the grey interval they are on
-different sides, and the surrogate with its own normalization tends to the wrong ranking, however
-much data there is. (The squared error has gains of up to 31. They are drawn in units of the largest
-DCG of the first label.) With the normalization by the largest DCG, which is the default of the
-surrogates of this package, no such interval exists.
+Which normalization makes a listwise surrogate consistent for NDCG? Divide the gains of a query by
+its largest DCG. This is the default of the surrogates in this package. As published, squared error,
+RankCosine and ListNet normalize differently and can tend to the wrong ranking, however much data
+there is. This example illustrates proposition 7 of Ravikumar, Tewari and Yang (2011).
 """
+
+
+# %%
+# Two documents and two labels
+# ----------------------------
+#
+# A query has two documents. Their labels are (1, 5) with probability p, and (2, 1) otherwise. The
+# best ranking for NDCG sorts the documents by the expectation of their gains divided by the largest
+# DCG of the label. Listwise surrogates sort by expectations, too, but as published they use other
+# normalizations: squared error uses none, the cosine uses the Euclidean norm of the gains
+# (RankCosine), and cross-entropy uses a softmax of the labels (ListNet).
+#
+# How to read the figure
+# ----------------------
+#
+# On the left, a circle is a label: the utilities of its two documents. A star is the mean of the
+# two labels. Above the diagonal, document 2 is ranked first; below it, document 1. In each panel
+# the two normalizations disagree: their stars are on different sides of the diagonal.
+#
+# On the right, p varies. The lines show how far the stars are above the diagonal. In the grey
+# interval they are on different sides, and the surrogate as published ranks the documents in the
+# wrong order. With the normalization by the largest DCG, there is no such interval.
+#
+# The gains of squared error go up to 31. The plot divides them by the largest DCG of the first
+# label.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,8 +63,8 @@ for (left, right), (name, (kind, p, scale)) in zip(panels, surrogates.items(), s
     own = kind("own").targets(loss, labels.ravel(), queries).reshape(2, 2) / scale
     leads = []
     for utilities, color, title in (
-        (consistent, "tab:green", "normalization by the largest DCG"),
-        (own, "tab:blue", "its own normalization"),
+        (consistent, "tab:green", "divided by the largest DCG"),
+        (own, "tab:blue", "as published"),
     ):
         star = {"color": color, "ms": 11, "mec": "black", "mew": 0.6, "zorder": 3}
         mean = p * utilities[0] + (1 - p) * utilities[1]
@@ -85,8 +98,8 @@ for (left, right), (name, (kind, p, scale)) in zip(panels, surrogates.items(), s
 
     distribution = LabelDistribution(labels, [p, 1 - p])
     best = bayes_ranking(distribution, loss)
-    print(f"{name}: wrong for p from {wrong.min():.3f} to {wrong.max():.3f}; at p = {p} it loses "
-          f"{ranking_regret(3 - best, distribution, loss):.4f} of NDCG")  # fmt: skip
+    print(f"{name}: wrong ranking for p from {wrong.min():.3f} to {wrong.max():.3f}; loses "
+          f"{ranking_regret(3 - best, distribution, loss):.4f} of NDCG at p = {p}")  # fmt: skip
 handles, names = left.get_legend_handles_labels()
 figure.legend(
     [*handles, *right.get_legend_handles_labels()[0]],
@@ -96,14 +109,17 @@ figure.legend(
 plt.show()
 
 # %%
-# The proposition is about the existence of such labels. `is_calibrated_numerically` searches for
-# them among random distributions of labels from 0 to 3. It finds distributions of three documents
-# on which each surrogate with its own normalization fails. With the normalization by the largest
-# DCG it finds none.
+# Search for failures
+# -------------------
+#
+# The proposition says that such labels exist. `is_calibrated_numerically` searches for them among
+# random distributions of labels from 0 to 3. As published, each surrogate fails on some
+# distribution of three documents. With the normalization by the largest DCG, the search finds no
+# failure.
 
 for name, (kind, *_) in surrogates.items():
     own = is_calibrated_numerically(kind("own"), loss, n_trials=5000, random_state=0)
     ours = is_calibrated_numerically(kind(), loss, n_trials=5000, random_state=0)
     result = "no failure found" if ours else "failure"
     lost = own.counterexample.regret
-    print(f"{name}: loses {lost:.3f} of NDCG as published; by the largest DCG, {result}")
+    print(f"{name}: as published, loses {lost:.3f} of NDCG; with the largest DCG, {result}")

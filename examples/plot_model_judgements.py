@@ -2,13 +2,21 @@
 Learn from the judgements of a language model
 =============================================
 
-A language model can be asked which of two results is better, or for a grade of one result. This
-example asks a simulated judge with known faults, so that what is learned can be compared with the
-truth. The steps are explained on the page :ref:`model_judgements`.
-
-The judge prefers what it is shown first. Its noise hides small differences and not large ones. On
-near ties it follows whims, which contradict each other. It refuses to answer 3 % of the questions.
+You ask a language model which of two results is better, or for a grade of one result. Which
+questions should you ask, and how well can a ranker learn from the answers? This example simulates a
+judge with known faults, and compares what is learned with the truth. For this judge, grades work
+best. Pairs come close if `Aggregate.next_comparisons` plans them and the predictions of a first
+ranker are added as votes. The page :ref:`model_judgements` explains the steps.
 """
+
+
+# %%
+# Simulate a judge with faults
+# ----------------------------
+#
+# The judge prefers the result that it sees first. Its noise hides small differences, but not large
+# ones. On near ties it follows whims, and these contradict each other. It refuses to answer 3 % of
+# the questions.
 
 import warnings
 
@@ -59,11 +67,19 @@ def grade(useful, query, document, noise, rng):
 
 
 # %%
-# Which pairs to ask about, if each query has a budget of questions? Pairs can be drawn at random,
-# or drawn and shown in both orders. Or each document first meets two others, in a circle, and
-# `Aggregate.next_comparisons` plans the rest, 10 pairs of all queries at a time. Which one is shown
-# first is drawn at random. The number of grades is that of the pairs: each document once, and some
-# of them again.
+# Choose which pairs to ask about
+# -------------------------------
+#
+# Each query has a budget of questions. We try three ways to spend it:
+#
+# * Sample pairs at random.
+# * Sample pairs at random and ask about each of them in both orders.
+# * Plan the pairs. Each document first meets two others, in a circle. `Aggregate.next_comparisons`
+#   then plans the rest, 10 pairs of all queries at a time. Chance decides which document is shown
+#   first.
+#
+# For comparison, we also ask for grades, as many as there are pairs: each document once, and some
+# again.
 
 
 def read(votes):
@@ -118,9 +134,12 @@ def scores_of(votes, n):
 
 
 # %%
-# One table says what is wrong with the judge. It counts the votes of all queries together, because
-# a query alone has too few of them. The pairs that were shown in both orders tell the advantage of
-# the first document, whatever the documents are.
+# Check the judge
+# ---------------
+#
+# `Aggregate.audit` returns a table of what is wrong with the judge. It counts the votes of all
+# queries together, because a single query has too few. Pairs that were shown in both orders reveal
+# the advantage of the first document, whatever the documents are.
 
 rng = np.random.default_rng(0)
 X, useful = make_queries(1000, rng)
@@ -128,8 +147,11 @@ votes = pd.concat([ask_as_planned(useful, 15, rng), ask_in_both_orders(useful, 4
 print(aggregate(read(votes.reset_index(drop=True)), BradleyTerry(penalty=1)).audit())
 
 # %%
-# How good are the orders themselves? The figure shows NDCG@10 of the boards and of the grades, as
-# rankings of the documents that were asked about, with the true grades as relevance.
+# Compare the orders
+# ------------------
+#
+# First, how good are the orders of the judged documents themselves? We compute NDCG@10 of the
+# leaderboards and of the grades, with the true grades as relevance.
 
 pairs = {
     "pairs at random": ask_at_random,
@@ -148,10 +170,13 @@ for k in budgets:
 print(quality.round(3).to_string())
 
 # %%
-# A ranker learns from all queries, so that the noise of single votes matters less. Where votes are
-# few, what other queries say about such documents is worth votes, too: a first ranker predicts
-# scores, each from other queries by `QueryKFold`, and predicted votes with small weights are added
-# to those of the judge.
+# Train rankers
+# -------------
+#
+# A ranker learns from all queries, so the noise of single votes matters less. If votes are few,
+# other queries can stand in for missing votes. A first ranker predicts the scores of each query
+# from other queries, using `QueryKFold`. Its predictions are added to the votes of the judge, as
+# votes with small weights.
 
 n_train, budget, n_draws = 60, 16, 4
 train, test = np.repeat(np.arange(n_train), SIZE), np.repeat(np.arange(400), SIZE)
@@ -198,8 +223,12 @@ for draw in range(n_draws):
         rankings.setdefault(name, []).append(scores)
 
 # %%
-# The rankers are compared with the one that learned from grades of noise 0.6. Each interval is one
-# of a paired difference over 400 test queries, for each of four draws of everything.
+# Compare the rankers
+# -------------------
+#
+# We compare each ranker with the one that learned from grades with noise 0.6. Each interval is for
+# a paired difference over 400 test queries. Everything is sampled four times, so each ranker has
+# four intervals.
 
 reference = "grades, noise 0.6"
 rows = []
@@ -215,12 +244,12 @@ print(table.groupby("learned from", sort=False).mean().round(4).to_string())
 print(table[table["learned from"] != reference].round(4).to_string(index=False))
 
 figure, (left, right) = plt.subplots(
-    1, 2, figsize=(11, 4), layout="constrained", width_ratios=[1, 1.25]
+    1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=[1, 1.25]
 )
 styles = dict(zip(quality, ["C0", "C1", "C2", "C3", "C4"], strict=True))
 for name, colour in styles.items():
     left.plot(quality.index, quality[name], marker="o", color=colour, label=name)
-left.set(xlabel="questions for each query", ylabel="NDCG@10", title="Orders of judged documents")
+left.set(xlabel="questions per query", ylabel="NDCG@10", title="Orders of judged documents")
 left.legend()
 names = [name for name in rankings if name != reference]
 for place, name in enumerate(names):
@@ -230,14 +259,19 @@ for place, name in enumerate(names):
     right.hlines(y, one["low"], one["high"], color=colour)
     right.plot(one["difference"], y, "o", color=colour)
 right.axvline(0, color="0.5", linewidth=1)
-right.set_yticks(range(len(names)), names)
+right.set_yticks(range(len(names)), [name.replace(" and ", "\nand ") for name in names])
 right.invert_yaxis()
-right.set(xlabel=f"NDCG@10 minus that of {reference}", title="Rankers, 60 queries of 16 questions")
+right.set(
+    xlabel=f"NDCG@10 minus NDCG@10 of {reference}", title="Rankers, 60 queries, 16 questions each"
+)
 plt.show()
 
 # %%
-# Does the judge agree with people? Grades by people of a few queries say so, with an interval. Here
-# they are the true grades of 30 queries.
+# Does the judge agree with people?
+# ---------------------------------
+#
+# A few queries graded by people tell, with an interval. Here these are the true grades of 30
+# queries.
 
 few = np.arange(30)
 human = np.digitize(useful, GRADES)[few]

@@ -1,15 +1,21 @@
 """
-Ask for the votes that matter
-=============================
+Choose the next pairs to vote on
+================================
 
-Votes cost time or money. A leaderboard knows which of its scores are uncertain, and
-`Aggregate.next_comparisons` uses this to say which pairs to compare next. This example asks for the
-same number of votes in three ways: on pairs drawn at random, and on the pairs that the leaderboard
-asks for, about the first place or about all places. It plots how the certainty grows.
-
-There are eight models. The first two are close to each other, and most of the others are clearly
-worse. A vote on two bad models says little about the first place.
+Votes cost time or money. Which pairs should you ask about next? A leaderboard knows which of its
+scores are uncertain, and `Aggregate.next_comparisons` uses this to choose pairs. This example
+collects the same number of votes in three ways: on random pairs, on pairs chosen for the first
+place, and on pairs chosen for all places. Chosen pairs reach the same certainty with far fewer
+votes, if they are chosen for the question that you ask.
 """
+
+
+# %%
+# Simulate the voters
+# -------------------
+#
+# There are eight models. The first two are close, and most others are clearly worse. A vote on two
+# bad models says little about the first place.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,9 +38,12 @@ def random_pairs(n, rng):
 
 
 # %%
-# All ways start from the same 160 votes on random pairs. After every 40 votes, a new leaderboard is
-# made. `Aggregate.next_comparisons` returns 40 pairs at a time. It chooses each of them as if the
-# ones before had been answered already, so that they are not all the same pair.
+# Collect votes in batches
+# ------------------------
+#
+# All three ways start from the same 160 votes on random pairs, and make a new leaderboard after
+# every 40 votes. `Aggregate.next_comparisons` returns 40 pairs at a time. It chooses each pair as
+# if the previous ones had been answered already. This avoids 40 copies of the same pair.
 
 
 def collect(ask, n_votes, seed):
@@ -58,16 +67,22 @@ boards = {name: collect(ask, 1200, seed=1) for name, ask in ways.items()}
 print(boards["pairs for the first place"][-1])
 
 # %%
-# Which pairs did the second way ask for? The column ``votes`` shows that it hardly asked for the
-# models that are clearly not the first.
+# Which pairs were asked about?
+# -----------------------------
+#
+# The column ``votes`` shows that pairs chosen for the first place hardly include models that are
+# clearly not the first.
 
 frame = boards["pairs for the first place"][-1].to_frame()
 print(frame[["rank", "item", "score", "votes", "win_share"]])
 
 # %%
-# The left plot shows the standard error of the difference between the two best models, and the
-# right one the mean error of the ranks, both as means over 10 repetitions. What is best depends on
-# what one wants to know: pairs for the first place leave the other ranks open.
+# Plot how certainty grows
+# ------------------------
+#
+# The left plot shows the standard error of the difference between the two best models, the right
+# plot the mean error of a rank. Both are means over 10 repetitions. The best choice depends on what
+# you want to know: pairs for the first place leave the other ranks open.
 
 
 def gap_error(board):
@@ -94,11 +109,14 @@ axes[0].legend()
 plt.show()
 
 # %%
-# When may one stop? One who looks after each batch, and stops as soon as the first place is clear,
-# has to use ``anytime=True``: this bound holds for all looks together. Without it, the level of the
-# intervals is that of a single look.
+# When can you stop?
+# ------------------
+#
+# If you look after each batch and stop as soon as the first place is clear, use ``anytime=True``.
+# This bound holds for all looks together. Without it, the confidence level holds only for a single
+# look.
 
 for name, found in boards.items():
     clear = [board.is_first_clear(anytime=True) for board in found]
-    stop = f"after {n_votes[clear.index(True)]:,} votes" if any(clear) else "not yet"
-    print(f"{name}: the first place is certain {stop}")
+    stop = f"clear after {n_votes[clear.index(True)]:,} votes" if any(clear) else "not clear yet"
+    print(f"{name}: the first place is {stop}")

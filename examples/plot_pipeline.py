@@ -1,14 +1,19 @@
 """
-From a data frame to a saved ranker: a pipeline
-===============================================
+Build a pipeline from a data frame
+==================================
 
-A travel site shows hotels for a search. Its log is a data frame with one row for each hotel that
-was shown, with categories and missing values. This example builds a pipeline from it, as a team
-would: preprocessing and ranker are one object, `GridSearchCV` chooses their settings, the result is
-tested on later searches, and a saved file ranks the hotels of a new search.
-
-The log is simulated, with searches that took place one after the other.
+A travel site logs which hotels it showed for each search, with categories and missing values. How
+do you get from this data frame to a ranker in production? Put preprocessing and ranker into one
+pipeline. `GridSearchCV` then tunes both together. The example tests the pipeline on later searches,
+and uses a saved file to rank the hotels of a new search.
 """
+
+
+# %%
+# Simulate the log
+# ----------------
+#
+# The log has one row for each hotel that was shown. Searches are in the order of time.
 
 import numpy as np
 import pandas as pd
@@ -49,15 +54,18 @@ print(f"missing: {log.isna().mean().round(2).to_dict()}")
 print("ignored, opened, booked:", np.bincount(outcome))
 
 # %%
-# Two columns have missing values, and one is a category. The boosted trees of the ranker take both
-# as they are. Only the price is transformed. The ranker adds columns that compare a hotel with the
-# others of its search, as differences, and for prices ratios are more telling than differences. The
+# Build the pipeline
+# ------------------
+#
+# Two columns have missing values, and one is a category. The boosted trees of the ranker accept
+# both. Only the price is transformed: the ranker adds columns with the differences between a hotel
+# and the other hotels of its search, but for prices, ratios say more than differences. The
 # logarithm turns ratios into differences.
 #
-# The ids of the searches stay in the frame. ``group_column`` tells the ranker where they are. The
-# `ColumnTransformer` passes them on as they are, under the same name, because its output is a
-# pandas frame without prefixes. Everything that receives a part of the frame, such as a fold of a
-# cross-validation, then receives the right ids.
+# The search ids stay in the frame, and ``group_column`` tells the ranker where they are.
+# `ColumnTransformer` passes them through under the same name, because its output is a pandas frame
+# without prefixes. Any part of the frame, such as a fold of a cross-validation, then has the right
+# ids.
 
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
@@ -74,11 +82,13 @@ ranker = CalibratedRanker("boosting", loss=NDCG(), group_column="search_id")
 pipeline = Pipeline([("preprocessing", preprocessing), ("ranker", ranker)])
 
 # %%
-# The last quarter of the searches is kept for the test. `GridSearchCV` compares settings on the
-# others: parameters of the loss (how many places count, and whether a booking counts three times as
-# much as an opened page or twice as much), and whether the ranker adds columns that compare hotels.
-# `QueryKFold` keeps the rows of a search together. All settings are judged by the same metric,
-# NDCG@5, which the scorer names. Without ``scoring=``, each would be judged by its own loss.
+# Tune the pipeline
+# -----------------
+#
+# The last quarter of the searches is held out for the test. On the rest, `GridSearchCV` decides how
+# many places count in the loss (all or the first five) and whether the ranker adds columns that
+# compare hotels. `QueryKFold` keeps the rows of a search together. The scorer judges all settings
+# by NDCG@5. Without ``scoring=``, each setting would be judged by its own loss.
 
 from sklearn.model_selection import GridSearchCV
 
@@ -91,10 +101,9 @@ test, y_test = log[~is_early], outcome[~is_early]
 
 grid = {
     "ranker__loss__k": [None, 5],
-    "ranker__loss__gain": ["exp2", "linear"],
     "ranker__context": [None, "auto"],
 }
-folds = QueryKFold(5, shuffle=True, random_state=0)
+folds = QueryKFold(3, shuffle=True, random_state=0)
 search = GridSearchCV(pipeline, grid, scoring=get_ranking_scorer("ndcg@5"), cv=folds)
 search.fit(train, y_train, groups=train["search_id"])
 
@@ -104,12 +113,15 @@ table["NDCG@5"] = search.cv_results_["mean_test_score"].round(4)
 print(table.sort_values("NDCG@5", ascending=False).to_string(index=False))
 
 # %%
-# The columns that compare the hotels of a search make a difference here. The parameters of the loss
-# make hardly any.
+# Compare with simple orders
+# --------------------------
 #
-# The best pipeline was fitted again to all early searches. On the later searches it is compared
-# with two orders that the site could offer without any training: the best reviews first, and the
-# lowest prices first. `MetricAtKDisplay` finds the searches in the frame, as the pipeline does.
+# Columns that compare the hotels of a search matter here. The number of places in the loss hardly
+# matters.
+#
+# `GridSearchCV` has fitted the best pipeline again, to all early searches. On the later searches we
+# compare it with two orders that need no training: best reviews first, and lowest prices first.
+# `MetricAtKDisplay` finds the searches in the frame, as the pipeline does.
 
 import matplotlib.pyplot as plt
 
@@ -127,9 +139,12 @@ ax.set(title="NDCG of the first k hotels of 125 later searches")
 plt.show()
 
 # %%
-# Which columns does the pipeline use? `permutation_importance` shuffles a column among the hotels
-# of each search, and measures by how much NDCG@5 falls. The pipeline depends most on the reviews.
-# It shuffles the columns of the frame, before the preprocessing.
+# See which columns matter
+# ------------------------
+#
+# `permutation_importance` shuffles a column among the hotels of each search, and measures by how
+# much NDCG@5 falls. It shuffles the columns of the frame, before the preprocessing. The pipeline
+# depends most on the reviews.
 
 from sklearn_rankcal.inspection import permutation_importance
 
@@ -145,9 +160,11 @@ figure.suptitle("How much the ranking depends on each column")
 plt.show()
 
 # %%
-# The pipeline is saved, and loaded in the service that ranks new searches. Load such files only
-# from people you trust, and with the versions of the packages that wrote them. The loaded pipeline
-# gives the same ranks.
+# Save and load the pipeline
+# --------------------------
+#
+# The service that ranks new searches loads a saved pipeline. Load such files only from people you
+# trust, and with the package versions that wrote them. The loaded pipeline returns the same ranks.
 
 import tempfile
 from pathlib import Path
@@ -160,6 +177,9 @@ with tempfile.TemporaryDirectory() as folder:
 print("same ranks:", np.array_equal(loaded.predict(test), best.predict(test)))
 
 # %%
+# Rank a new search
+# -----------------
+#
 # A new search has no outcome yet. `predict` returns the position of each hotel, where 1 is the top.
 
 new, _ = simulate_log(1, seed=7)

@@ -1,11 +1,19 @@
 """
-Predicted preferences, before and after decoding
-================================================
+Look inside a ranker of pairs
+=============================
 
-A ranker with a loss on pairs predicts a difference of preferences for each pair of documents of a
-query. In this example the predictions contain cycles. The first picture shows those of one query,
-as a graph and as a matrix. The second picture shows them in the order of the decoded ranking.
+A ranker with a loss on pairs predicts a preference for each pair of documents. What if these
+preferences contradict each other? The decoder finds the ranking that contradicts the least weight.
+This example shows the predicted preferences of a query before and after decoding, and `diagnose`,
+which reports how many rankings are proved to be optimal.
 """
+
+
+# %%
+# Predicted preferences
+# ---------------------
+#
+# The predictions of this query contain cycles. They are shown as a graph and as a matrix.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,9 +38,12 @@ panels[0].set_title("predicted preferences")
 plt.show()
 
 # %%
-# The documents are in the order of the ranking, clockwise from the top. The orange arrows, and the
-# blue cells above the diagonal of the matrix, are the preferences that the ranking contradicts. The
-# exact decoder proves that no ranking contradicts less weight.
+# The same preferences, in the order of the ranking
+# -------------------------------------------------
+#
+# Documents are now in the order of the ranking, clockwise from the top. The ranking contradicts the
+# orange arrows, which are the blue cells above the diagonal of the matrix. The exact decoder proves
+# that no ranking contradicts less weight.
 
 figure, panels = plt.subplots(2, 1, figsize=(5.2, 7.2), layout="constrained")
 plot_preference_graph(differences, ranks, ax=panels[0])
@@ -43,10 +54,13 @@ print(f"weight contradicted: {lost:.3f} of {np.maximum(differences, 0).sum():.3f
 plt.show()
 
 # %%
-# `diagnose` reports on the rankings of all queries: how many of them are proved to be the best for
-# their predictions, and for how many queries sorting by scores would have been enough. If labels of
-# held-out queries are passed, it also bounds the expected regret. The bound includes the noise of
-# the labels, which are a single judgement of each pair here. It is therefore far above the regret.
+# All queries
+# -----------
+#
+# `diagnose` reports on the rankings of all queries: how many are proved to be optimal for their
+# predictions, and for how many queries sorting by scores would have been enough. With labels of
+# held-out queries, it also bounds the expected regret. The bound includes the noise of the labels.
+# Here each label is a single judgement of each pair, so the bound is far above the regret.
 
 diagnosis = ranker.diagnose(test.X, y=test.y)
 print(diagnosis)

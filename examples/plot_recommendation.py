@@ -3,15 +3,19 @@ Recommend films from what users selected
 ========================================
 
 A site shows each user a page of six films, and the user starts one of them, or none. Nobody grades
-a film. This example learns from such selections which films to recommend to new users, and shows a
-mistake that is easy to make: a film that is shown more often is also selected more often, even if
-users do not like it more.
-
-In ranking terms, each user is a query, and the films that could be recommended to the user are its
-documents. The log is simulated. The site promotes its own productions and shows them more often
-than others. Later, in a trial, new users get pages that are drawn at random. Only the trial shows
-what users like, and it serves as the test.
+a film. How do you learn from such selections which films to recommend to new users? Take into
+account what was shown. Films that are shown more often are also selected more often, even if users
+like them no more. Labels that ignore this recommend what the site promoted.
 """
+
+
+# %%
+# Simulate the log
+# ----------------
+#
+# Each user is a query, and the films that could be recommended to the user are its documents. The
+# site promotes its own productions and shows them more often than other films. Later, in a trial,
+# new users get random pages. Only the trial shows what users like, so it serves as the test.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,9 +55,9 @@ for u in range(n_users):
         visitor.append(u)
 
 # %%
-# The table has one row for each user and film, with columns of the film, of the user and of both:
-# ``match`` is large if the genres of the film are those that the user has watched so far. The log
-# has one line for each page. It contains row numbers of the table.
+# The table has a row for each user and film, with columns for the film, the user, and both
+# together. ``match`` is large if the user has watched films of the same genres. The log has a line
+# for each page, with row numbers of the table.
 
 print(X.iloc[:4, :6].to_string())
 print(f"\n{len(shown)} pages; something was selected on {np.mean([len(s) for s in selected]):.0%}")
@@ -61,15 +65,16 @@ for k in range(4, 8):
     print(f"user {visitor[k]}: shown {shown[k]}, selected {selected[k]}")
 
 # %%
-# There are several ways to make labels of the log. They have the following names below:
+# Make labels from the log in three ways
+# --------------------------------------
 #
-# * "selected or not": a film is relevant if the user has selected it at least once.
-# * "share of pages": the label is the share of the pages with the film on which it was selected.
-# * "preferred on the page": each selection says that the film was preferred to the five others of
-#   the page. `Judgements.from_selections` reads the log in this way. `preference_labels` makes
-#   labels of the pairs, and `AggregatedLoss` turns the pairs of a user into targets.
+# * *selected or not*: a film is relevant if the user selected it at least once.
+# * *share of pages*: the label is the share of pages with the film on which the user selected it.
+# * *preferred on the page*: a selected film was preferred to the five other films of the page.
+#   `Judgements.from_selections` reads the log this way, `preference_labels` turns the pairs into
+#   labels, and `AggregatedLoss` turns the pairs of a user into targets.
 #
-# For the first two, only films that the user was shown have a label.
+# For the first two, only films that were shown to the user have a label.
 
 from sklearn_rankcal import CalibratedRanker, Judgements, preference_labels
 from sklearn_rankcal.aggregation import AggregatedLoss
@@ -98,9 +103,12 @@ rankers = {
 }
 
 # %%
-# In the trial, a good ranking has the films that a user selected at the top. The rankers have seen
-# none of these users. The baseline is a ranking that is the same for all users: the films that were
-# selected most often before the trial.
+# Test the rankers on the trial
+# -----------------------------
+#
+# A good ranking puts the films that a user selected in the trial at the top. The rankers have seen
+# none of these users. The baseline is the same ranking for all users: the films that were selected
+# most often before the trial.
 
 from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings
 
@@ -120,9 +128,9 @@ for one, other in [(1, 0), (2, 0), (1, 2)]:
     print("   ", compare_rankings(y, scores[one], scores[other], groups=users))
 
 # %%
-# All rankers have larger means than the baseline. The two that take into account what was shown are
-# better than the one that does not: their intervals are above 0. These 100 users do not decide
-# which of the two is better. The plot shows the share of a user's selected films among the first k.
+# All rankers have higher means than the baseline. The two that take into account what was shown
+# beat the one that does not: their intervals are above 0. 100 users are too few to decide which of
+# the two is better. The plot shows the share of a user's selected films among the first k.
 
 from sklearn_rankcal.plotting import MetricAtKDisplay
 
@@ -134,12 +142,14 @@ ax.set(title="Share of the selected films\namong the first k, 100 new users")
 plt.show()
 
 # %%
-# Why? The next plot shows how many of the first five films of each ranking are the site's own
-# productions. Before the trial, most of the films on the pages were its own, because it promoted
-# them. The baseline and the labels "selected or not" take this for the taste of the users. In the
-# trial, where every film had the same chance to be shown, about a third of the films that users
-# selected were the site's own. The labels "preferred on the page" reduce the error, and "share of
-# pages" leaves none of it here.
+# Find the reason for the difference
+# ----------------------------------
+#
+# How many of the first five films are the site's own productions? Before the trial, most films on
+# the pages were its own, because it promoted them. The baseline and *selected or not* mistake this
+# for the taste of the users. In the trial, where all films had the same chance to be shown, about a
+# third of the selected films were the site's own. *preferred on the page* reduces the error, and
+# *share of pages* removes it here.
 
 promoted = X["own"].to_numpy()
 own_shares = {"shown before the trial": np.average(promoted[train], weights=n_shown[train])}
@@ -158,8 +168,11 @@ figure.suptitle("Share of the site's own productions")
 plt.show()
 
 # %%
-# Finally, the recommendations for one new user, best first. A user who has just arrived needs no
-# selections, because the ranker only uses the columns of the table.
+# Recommend films to a new user
+# -----------------------------
+#
+# Here are the recommendations for one new user, best first. A new user needs no selections, because
+# the ranker only uses the columns of the table.
 
 one_user = user == 399
 order = rankers["share of pages"].predict_order(X[one_user], groups=user[one_user], k=5)

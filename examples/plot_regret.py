@@ -1,15 +1,22 @@
 """
-Regret against sample size: which methods tend to zero regret
-=============================================================
+Find out which methods reach zero regret
+========================================
 
-This example has four small worlds, each of which is a distribution of labels whose best ranking is
-known. A query has four documents. The features of a document identify it, and the labels are drawn
-from a few possible ones. Every regressor here can therefore express the expected targets, and a
-method that has regret with many queries has it because of its targets or its decoder. In each
-world, the regret of the calibrated loss and its decoder tends to 0. The regret of the alternatives
-need not. The worlds were found by a search for distributions on which it does not; on many other
-distributions some or all of the alternatives are right.
+Does your method find the best ranking if it gets enough data? Not necessarily. In each of the four
+worlds of this example, a calibrated loss with its decoder reaches zero regret, and common
+alternatives do not. These worlds were found by searching for distributions on which the
+alternatives fail. On many other distributions, some or all of them succeed.
 """
+
+
+# %%
+# Four worlds
+# -----------
+#
+# A world is a distribution of labels with a known best ranking. A query has four documents, and the
+# features of a document identify it. There are a few possible labels for a query. Every regressor
+# here can express the expected targets. If a method still has regret with many queries, its targets
+# or its decoder are the reason.
 
 from importlib.util import find_spec
 
@@ -48,9 +55,12 @@ graded = LabelDistribution(
 )
 
 # %%
-# Every method is a function of the features, the drawn labels, the query ids and the number r of
-# documents per query. It fits a ranker and returns the predicted ranks of the first query, because
-# the features of all queries are the same.
+# The methods
+# -----------
+#
+# A method is a function of the features, the sampled labels, the query ids and the number r of
+# documents per query. It fits a ranker and returns the predicted ranks of the first query. One
+# query is enough, because all queries have the same features.
 
 
 def calibrated(regressor, loss, decoder="auto"):
@@ -139,9 +149,11 @@ def draw(distribution, n, random):
 
 
 # %%
+# Regret by the number of queries
+# -------------------------------
 n_queries, n_draws = [30, 150, 800, 4000], 5
-figure, panels = plt.subplots(4, 1, figsize=(5.2, 11), layout="constrained", sharex=True)
-for axes, (title, (distribution, loss, methods)) in zip(panels, worlds.items(), strict=True):
+figure, panels = plt.subplots(2, 2, figsize=(7.2, 7.6), layout="constrained", sharex=True)
+for axes, (title, (distribution, loss, methods)) in zip(panels.flat, worlds.items(), strict=True):
     print(title)
     for number, (name, method) in enumerate(methods.items()):
         curve = []
@@ -154,24 +166,29 @@ for axes, (title, (distribution, loss, methods)) in zip(panels, worlds.items(), 
         axes.plot(n_queries, curve, style, marker="o", label=name, lw=3 if number == 0 else 1.5)
         print(f"  {name:22}", np.round(curve, 3).tolist())
     axes.axhline(0, color="black", lw=0.5)
-    axes.set(title=title, xscale="log", ylabel="regret")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # outside, where there is no curve
-panels[-1].set_xlabel("training queries")
-panels[-1].set_xticks(n_queries, [str(n) for n in n_queries])
-panels[-1].minorticks_off()
+    axes.set(title=title.replace(", ", ",\n", 1), xscale="log")
+    axes.set_xticks(n_queries, [str(n) for n in n_queries])
+    axes.minorticks_off()
+    axes.tick_params(labelbottom=True)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1))  # outside, where no curve is
+figure.supxlabel("training queries")
+figure.supylabel("regret")
 plt.show()
 
 # %%
-# The numbers of theorems are those of Ramaswamy, Agarwal and Tewari (2013).
+# Why the alternatives fail
+# -------------------------
 #
-# - In the first world, sorting by scores fails although the expected preferences are acyclic,
-#   because theorem 6 needs the stronger condition P_f.
-# - In the second world, Algorithm 1, the decoder ``greedy_dag``, fails because the expected
-#   preferences are cyclic (theorem 7).
-# - In the third world, one score per document fails for MAP, because the distribution does not
-#   satisfy P_reinforce (theorem 4).
-# - In the fourth world, gains that are not divided by the normalizer of the query fail, because
-#   they are the targets of DCG and not of NDCG.
+# The theorems are in Ramaswamy, Agarwal and Tewari (2013).
+#
+# - First world: sorting by scores fails although the expected preferences are acyclic, because
+#   theorem 6 needs the stronger condition P_f.
+# - Second world: algorithm 1, the decoder ``greedy_dag``, fails because the expected preferences
+#   are cyclic (theorem 7).
+# - Third world: one score per document fails for MAP, because the distribution does not satisfy
+#   P_reinforce (theorem 4).
+# - Fourth world: gains that are not divided by the normalizer of the query fail, because they are
+#   the targets of DCG, not of NDCG.
 #
 # Boosting with pairs or lambdas minimises other losses. Sorting by the minimisers of these losses
 # is not optimal for the measures of these worlds.

@@ -1,15 +1,21 @@
 """
-A shop's rules on top of a ranker
-=================================
+Add business rules to a ranker
+==============================
 
-A ranker orders the products that a search found by relevance. The shop wants more of the page: the
-sponsored product at place 4, at most two products of a brand among the first ten, at least three
-of new sellers there, and nothing that is sold out. This example adds these rules to a ranker that
-is trained already, and shows what each of them costs. The ranking is the best one that keeps the
-rules, by the expected NDCG, and not a repair of the ranking without them.
-
-The data are simulated: 200 searches with 40 products each.
+A ranker orders the products of a search by relevance, but the shop has rules. The sponsored product
+should be at place 4. The first ten should contain at most two products of a brand and at least
+three from new sellers. Products that are sold out should not appear. How do you add the rules
+without training again, and what does each rule cost? Pass `Rules` to `predict`. It returns the
+ranking with the best expected NDCG that keeps the rules, and does not merely repair the ranking
+without rules. `rules_report` lists the cost of each rule.
 """
+
+
+# %%
+# Simulate the products
+# ---------------------
+#
+# There are 200 searches with 40 products each.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +36,10 @@ y = np.digitize(bought, np.quantile(bought, [0.7, 0.9, 0.97]))
 X = pd.DataFrame({"match": match, "rating": rating, "popular": popular})
 
 # %%
-# The ranker is trained as always, and knows nothing of rules.
+# Train the ranker
+# ----------------
+#
+# The ranker is trained as usual and does not know the rules.
 
 from sklearn.linear_model import Ridge
 
@@ -40,8 +49,12 @@ train, test = search < 100, search >= 100
 ranker = CalibratedRanker(Ridge(), loss="ndcg@10").fit(X[train], y[train], groups=search[train])
 
 # %%
-# The rules are columns of the table of products, or arrays with one value for each row. The columns
-# that only the rules use do not reach the regressor. Tomorrow the same ranker takes other rules.
+# Rank with rules
+# ---------------
+#
+# Rules refer to columns of the product table, or to arrays with one value per row. Columns that
+# only the rules use do not reach the regressor. Other rules can be passed to the same ranker at any
+# time.
 
 from sklearn_rankcal.decoders import Quota, Rules
 
@@ -61,8 +74,11 @@ before = ranker.predict(X[test], groups=search[test], rules=Rules(blocked=page.s
 after = ranker.predict(page, groups=search[test], rules=rules)
 
 # %%
-# The first ten places of three searches, before and after. Colours are brands, dots are products of
-# new sellers, and the star is the sponsored product.
+# Compare both rankings
+# ---------------------
+#
+# The figure shows the first ten places of three searches, with and without rules. Colours are
+# brands, dots mark products from new sellers, and the star marks the sponsored product.
 
 colors = dict(zip(sorted(set(brand)), plt.colormaps["tab10"].colors, strict=False))
 figure, axes = plt.subplots(3, 1, figsize=(6, 4.6), sharex=True, layout="constrained")
@@ -84,9 +100,12 @@ figure.legend(handles=handles, ncols=6, loc="outside upper center", frameon=Fals
 plt.show()
 
 # %%
-# What does it cost? `rules_report` has the expected NDCG@10 that each search loses by all rules and
-# by each of them, that is, how much better its ranking would be without this one. If a search has
-# too few brands to keep a rule, the rule is bent as little as possible, and `broken` says so.
+# Price the rules
+# ---------------
+#
+# `rules_report` returns the expected NDCG@10 that each search loses to all rules together, and to
+# each rule: how much better the ranking would be without this rule. If a search has too few brands
+# to keep a rule, the rule is bent as little as possible, and `broken` says so.
 
 report = pd.DataFrame(ranker.rules_report(page, groups=search[test], rules=rules))
 kept = report[report.broken.str.len() == 0]
@@ -101,13 +120,16 @@ print(prices.round(4).to_string())
 figure, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 names = {"place": "sponsored at 4", "blocked": "sold out"}
 names |= {name: "at most 2 of a brand" for name in prices.index if "brand" in name}
-names |= {name: "at least 3 of new sellers" for name in prices.index if "seller" in name}
+names |= {name: "at least 3 from new sellers" for name in prices.index if "seller" in name}
 ax.barh([names[name] for name in prices.index], prices)
-ax.set_xlabel("expected NDCG@10 that a search would gain without the rule")
+ax.set_xlabel("expected NDCG@10 gained without the rule")
 plt.show()
 
 # %%
-# Rules that contradict each other, without ``soft``, are an error that names as few of them as
+# Find contradictory rules
+# ------------------------
+#
+# Without ``soft``, rules that contradict each other raise an error. It names as few of them as
 # possible.
 
 too_strict = Rules(blocked=page.sold_out, quotas=[Quota(page.brand, first=10, at_most=1)])

@@ -1,16 +1,22 @@
 """
-Rank search results, and look at the queries one by one
-=======================================================
+Rank search results and inspect the queries
+===========================================
 
-A search engine finds about twenty documents for a query, and people have graded some of them by
-hand: 0 for useless documents, up to 4 for perfect ones. This example trains a ranker on the graded
-documents, measures whether it is better than a regression on the grades, and shows on which queries
-it is better, on which it is worse, and what it puts at the top.
+You have documents graded by hand, from 0 for useless to 4 for perfect, and want to rank the results
+of new queries. Is a ranker better than a regression on the grades, and on which queries? Here the
+ranker has a higher NDCG@10 on most queries. A table lists the queries that need attention.
 
-The data are generated, so that we know how good a ranking can be at all. To use a file of your own
-in the LETOR format (lines such as ``2 qid:7 1:0.3 2:0.8``), replace `make_ranking` by
-``load_letor("train.txt")``. The result has the same entries ``X``, ``y`` and ``groups``.
+The data are generated, so we know how good a ranking can be. To use your own file in LETOR format
+(lines such as ``2 qid:7 1:0.3 2:0.8``), replace `make_ranking` by ``load_letor("train.txt")``. The
+result has the same entries ``X``, ``y`` and ``groups``.
 """
+
+
+# %%
+# Load the data
+# -------------
+#
+# A search engine found about twenty documents for each query.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -30,13 +36,16 @@ first_rows.insert(1, "grade", y[:5])
 print(first_rows.to_string(index=False))
 
 # %%
-# Each row is a document that was found for a query. `groups` has the query of each row. Whole
-# queries are held out for the test, because a ranker will be used on queries that it has not seen.
+# Train a ranker
+# --------------
 #
-# `CalibratedRanker` is trained for NDCG@10. This metric counts the grades of the first ten
-# documents of a query. The first place counts most, and the order by the true grades has the value
-# 1. The ranker knows two things that a regression does not know: which documents compete in one
-# query, and which metric matters.
+# Each row is a document that was found for a query, and `groups` contains the query of each row. We
+# hold out whole queries for the test, because the ranker will be used on new queries.
+#
+# `CalibratedRanker` is trained for NDCG@10. This metric adds up the gains of the first ten
+# documents of a query. The first place counts most, and sorting by the true grades gives 1. A
+# ranker knows two things that a regression does not: which documents compete in a query, and which
+# metric matters.
 
 train, test = groups < 300, groups >= 300
 ranker = CalibratedRanker(loss="ndcg@10", random_state=0)
@@ -44,10 +53,12 @@ ranker.fit(X[train], y[train], groups=groups[train])
 scores = ranker.decision_function(X[test], groups=groups[test])
 
 # %%
-# The baseline predicts the grade of a document from its columns, and sorts by the prediction. It
-# uses boosted trees, as most of the ranker does. A second baseline also gets columns that compare
-# each document with the other documents of its query. `CalibratedRanker` adds such columns by
-# itself.
+# Train a regression
+# ------------------
+#
+# The baseline predicts the grade of a document and sorts by the prediction. It uses boosted trees,
+# as the ranker does. A second baseline also gets columns that compare each document with the other
+# documents of its query. `CalibratedRanker` adds such columns itself.
 
 regression = HistGradientBoostingRegressor(max_iter=100, learning_rate=0.05, random_state=0)
 grades = regression.fit(X[train], y[train]).predict(X[test])
@@ -56,10 +67,12 @@ wide = context_columns(X, groups, "zscore")
 grades_wide = regression.fit(wide[train], y[train]).predict(wide[test])
 
 # %%
-# Four metrics of the new queries. For the reciprocal rank (``mrr``) and average precision
-# (``map``), grades from 3 on count as relevant. The last row is the ranking that is best in
-# expectation. It is known here because the data are generated. It does not reach 1, because the
-# grades are partly random, and nobody can predict that part.
+# Compare four metrics
+# --------------------
+#
+# For reciprocal rank (``mrr``) and average precision (``map``), grades of 3 and above count as
+# relevant. The last row is the ranking that is best in expectation, known because the data are
+# generated. It does not reach 1, because part of each grade is random and cannot be predicted.
 
 y_test, groups_test, best_ranks = y[test], groups[test], data.bayes_ranks[test]
 options = {"groups": groups_test, "metrics": ["ndcg@5", "ndcg@10", "mrr", "map"], "threshold": 3}
@@ -72,21 +85,26 @@ table = {
 print(pd.DataFrame(table).T.round(3).to_string())
 
 # %%
-# Is the difference more than chance? `compare_rankings` draws the queries again and again, and
-# computes an interval for the mean difference of NDCG@10.
+# Is the difference more than chance?
+# -----------------------------------
+#
+# `compare_rankings` resamples the queries to compute an interval for the mean difference of
+# NDCG@10.
 
 for name, other in {"regression": grades, "regression, more columns": grades_wide}.items():
     print(f"ranker - {name}:")
     print("   ", compare_rankings(y_test, scores, other, groups=groups_test))
 
 # %%
-# Both intervals are above 0. Most of the difference disappears when the regression gets the columns
-# that compare a document with its query. Two other differences remain: the ranker learns targets
-# that are made for NDCG@10, and it combines four models.
+# Both intervals are above 0. Most of the difference disappears if the regression gets the columns
+# that compare a document with its query. Two differences remain: the ranker learns targets made for
+# NDCG@10, and it combines boosted trees for these targets, for net Borda scores and for the grades.
 #
-# The next plot shows NDCG when only the first k documents are counted, with an interval for the
-# mean of each ranking. At a single cutoff, the ranking that is best in expectation need not have
-# the largest value on 150 queries.
+# Plot NDCG at each cutoff
+# ------------------------
+#
+# The plot shows NDCG of the first k documents, with an interval for the mean of each ranking. On
+# 150 queries, the ranking that is best in expectation need not be the highest at every cutoff.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 shared = {"groups": groups_test, "k": 15, "ax": ax}
@@ -97,10 +115,13 @@ ax.set(title="NDCG of the first k documents of 150 new queries")
 plt.show()
 
 # %%
-# The bands of the plot do not say whether one ranking is better than another, because the same
-# queries are difficult for all of them. The next plot compares two rankings query by query. Each
-# bar is a query, and its height is the NDCG@10 of the ranker minus that of the regression. The
-# legend counts the queries: the ranker is better on most of them, and worse on some.
+# Compare query by query
+# ----------------------
+#
+# The bands do not tell whether one ranking is better than another, because the same queries are
+# difficult for all of them. The next plot compares two rankings on each query. A bar is a query,
+# and its height is the difference in NDCG@10 between the ranker and the regression. The legend
+# counts the queries: the ranker is better on most, and worse on some.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 display = QueryDifferencesDisplay.from_predictions(
@@ -110,10 +131,13 @@ ax.set(title="Ranker against regression, query by query")
 plt.show()
 
 # %%
-# A mean hides the queries that fail. With ``return_per_query=True`` the metrics become a table with
-# one row per query, and the worst queries come first if it is sorted. The column ``best`` is the
-# NDCG@10 of the ranking that is best in expectation. Where it is low as well, the grades are hard
-# to predict from the columns. Where it is much higher, there may be more to learn.
+# Find the worst queries
+# ----------------------
+#
+# A mean hides the queries that fail. With ``return_per_query=True``, the metrics become a table
+# with one row per query. Sort it to see the worst queries first. The column ``best`` is the NDCG@10
+# of the ranking that is best in expectation. If it is low, too, the grades are hard to predict from
+# the columns. If it is much higher, there may be more to learn.
 
 options = {"groups": groups_test, "metrics": "ndcg@10", "return_per_query": True}
 report = pd.DataFrame(evaluate_rankings(y_test, scores, **options)).set_index("query")
@@ -124,11 +148,14 @@ report = report.sort_values("ndcg@10")
 print(report.head(6).round(2).to_string())
 
 # %%
+# Look at one query
+# -----------------
+#
 # What is at the top of the worst query? `predict_order` lists the first documents of each query,
 # and `to_frame` makes a table of them. Its column ``row`` is the row of the document in the data
-# that were passed. The last line has the grades of all documents of the query. With real data, the
-# next step would be to look at the documents with good grades that are not at the top, and to ask
-# which column could tell them apart from the others.
+# passed to `predict_order`. The last line lists the grades of all documents of the query. With real
+# data, look next at documents with good grades that are not at the top, and ask which column could
+# tell them apart.
 
 top = ranker.predict_order(X[test], groups=groups_test, k=5).to_frame()
 top["grade"] = y_test[top["row"]]

@@ -1,15 +1,21 @@
 """
-From a survey to each person's own order
-========================================
+Predict each person's own ranking from a survey
+===============================================
 
-In 2014, FiveThirtyEight asked people to rank six Star Wars films, and asked for their age, their
-education, and what else they like. This example reads the table as it is, with its texts and
-missing answers, learns to predict the whole order for a new person, and says how sure the first
-place is.
+In 2014, FiveThirtyEight asked people to rank six Star Wars films, and asked about their age, their
+education and what else they like. Can the answers predict the whole ranking of a new person, and
+how certain is the favourite? `CalibratedLabelRanker` reads the table as it is, with texts and
+missing answers, and predicts better than a single order for all. A conformal set then lists the
+films that may be the favourite.
 
-The table is that of `FiveThirtyEight <https://github.com/fivethirtyeight/data>`_ (licence CC BY
-4.0), reduced to the 834 people who ranked all films, with shorter names of columns.
+The `FiveThirtyEight data <https://github.com/fivethirtyeight/data>`_ (licence CC BY 4.0) are
+reduced to the 834 people who ranked all films, with shorter column names.
 """
+
+
+# %%
+# Read the survey
+# ---------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,9 +29,12 @@ print(people.iloc[:3, :8].to_string(index=False))
 print(ranks[:3].to_string(index=False))
 
 # %%
-# 1 is the favourite. Such a table of ranks is all that `CalibratedLabelRanker` needs; the names of
-# the films are the names of its columns. Some people are kept apart twice: 200 to see how sure the
-# ranker can be, and 200 to test it.
+# Train a label ranker
+# --------------------
+#
+# In the table of ranks, 1 is the favourite. `CalibratedLabelRanker` needs nothing else: the column
+# names are the names of the films. We hold out 200 people to measure how certain the ranker is, and
+# 200 others to test it.
 
 from sklearn_rankcal import CalibratedLabelRanker, Judgements, aggregate
 from sklearn_rankcal.metrics import kendall_tau_score
@@ -41,7 +50,7 @@ print(f"one order for all: Kendall's tau {of_all:.2f}")
 print(f"label ranker:      Kendall's tau {ranker.score(people.iloc[test], ranks.iloc[test]):.2f}")
 
 # %%
-# Two people of the test, with the predicted order and their own:
+# Here are two people of the test, with the predicted ranking and their own:
 
 for row in test[:2]:
     person = survey.iloc[[row]]
@@ -51,32 +60,38 @@ for row in test[:2]:
     print("  own:      ", " > ".join(own.index))
 
 # %%
-# How sure is the order of one person? `predict_preferences` predicts for each two films the share
-# of such people who like the first one more, minus the share of the others. For the first person,
-# as the chance that the film of the row is liked more than that of the column:
+# How certain is each pair?
+# -------------------------
+#
+# For two films, `predict_preferences` predicts the share of similar people who prefer the first
+# one, minus the share who prefer the second. The figure turns this into a chance for the first
+# person: how likely is it that this person prefers the film of the row to the film of the column?
 
 chance = (1 + ranker.predict_preferences(people.iloc[test[:1]])[0]) / 2
 order = ranker.predict_order(people.iloc[test[:1]])[0]
 places = [films.index(film) for film in order]
 
 figure, ax = plt.subplots(figsize=(5.6, 4.4), layout="constrained")
-image = ax.imshow(chance[np.ix_(places, places)], vmin=0, vmax=1, cmap="RdBu")
+image = ax.imshow(chance[np.ix_(places, places)], vmin=-0.3, vmax=1.3, cmap="RdBu")
 ax.set_xticks(range(6), order, rotation=35, ha="right")
 ax.set_yticks(range(6), order)
 for i in range(6):
     for j in range(6):
         if i != j:
             ax.text(j, i, f"{100 * chance[places[i], places[j]]:.0f}", ha="center", va="center")
-ax.set_title("Chance in % that the row is liked more")
+ax.set_title("Chance in % that the row is preferred to the column")
 plt.show()
 
 # %%
-# And the favourite? The smallest of these chances is how firmly a film is held to be the first. A
-# *conformal set* contains all films for which this number exceeds a limit, chosen such that the
-# sets contain the favourite of nine in ten people. The people kept apart give the limit: that of
-# the k-th smallest number of their favourites, k = floor(0.1 (n + 1)). For new people of the same
-# kind, the sets then contain the favourite with a probability of at least 90 %, whatever the model
-# is worth (Vovk et al., 2005; Angelopoulos and Bates, 2023, theorem 1).
+# How certain is the favourite?
+# -----------------------------
+#
+# A film is the predicted favourite if its chances against all other films are high. The smallest of
+# these chances is the firmness of the film. A *conformal set* contains all films with a firmness of
+# at least some limit. The limit is chosen on the held-out people: it is the k-th smallest firmness
+# of their favourites, with k = floor(0.1 (n + 1)). For new people from the same population, the set
+# contains the favourite with a probability of at least 90 %, however good or bad the model is (Vovk
+# et al., 2005; Angelopoulos and Bates, 2023, theorem 1).
 
 
 def firmness(rows):
@@ -96,11 +111,11 @@ sets = firmness(test) >= limit
 contained = sets[np.arange(200), favourite(test)]
 print(f"the favourite is in the set of {contained.mean():.0%} of the people")
 for size, n_people in zip(*np.unique(sets.sum(axis=1), return_counts=True), strict=True):
-    print(f"{size} films: {n_people} people")
+    print(f"{size} in the set: {n_people} people")
 
 figure, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
 share = sets.mean(axis=0)
 by_share = np.argsort(share)
 ax.barh(np.array(films)[by_share], 100 * share[by_share], color="tab:blue")
-ax.set(xlabel="people whose favourite it may be, in %", xlim=(0, 100))
+ax.set(xlabel="people whose favourite may be this film, in %", xlim=(0, 100))
 plt.show()

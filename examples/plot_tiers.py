@@ -1,11 +1,16 @@
 """
-The tiers that votes support
-============================
+Group a leaderboard into tiers
+==============================
 
 A committee compared ten projects, two at a time. A ranking of all ten says more than the votes do:
-some projects are clearly ahead, and others cannot be told apart. This example finds the tiers that
-the votes support, which people often draw by hand below a leaderboard.
+some projects are clearly ahead, and others cannot be told apart. Which groups do the votes support?
+`Aggregate.tiers` finds the tiers that people often draw by hand below a leaderboard.
 """
+
+
+# %%
+# Simulate the votes
+# ------------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,9 +26,12 @@ votes = [(projects[a], projects[b]) if won else (projects[b], projects[a])
          for a, b, won in zip(one, two, wins, strict=True)]  # fmt: skip
 
 # %%
-# `aggregate` makes a leaderboard, and resamples of the votes say how sure each pair of it is. The
-# tiers decide the pairs that are sure enough: an undecided pair costs as much as a decided one that
-# is wrong with a probability of 2.5 %.
+# Find the tiers
+# --------------
+#
+# `aggregate` makes a leaderboard. Resamples of the votes show how certain each pair is, and tiers
+# separate the pairs that are certain enough. Leaving a pair undecided costs as much as deciding it
+# when it is wrong with a probability of 2.5 %.
 
 from sklearn_rankcal import aggregate
 
@@ -31,10 +39,13 @@ board = aggregate(votes, n_resamples=1000)
 rows = board.rows_of()
 tiers = board.tiers()
 for row, rank, tier in zip(rows, board.ranks[rows], tiers, strict=True):
-    print(f"{rank:2d}  {board.items[row]:7s} tier of place {tier}")
+    print(f"{rank:2d}  {board.items[row]:7s} tier from place {tier}")
 
 # %%
-# The scores with their intervals, and the tiers in colours.
+# Plot the tiers
+# --------------
+#
+# The plot shows the scores with their intervals. Each tier has its own colour.
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 places = np.arange(len(rows))
@@ -52,5 +63,5 @@ ax.legend(title="tier")
 plt.show()
 
 # %%
-# A ranker of queries does the same with its predictions: ``decoder=Tiers(margin=...)`` leaves pairs
-# undecided whose predicted difference is not worth the margin. See :ref:`tiers`.
+# A ranker of queries can do the same with its predictions: ``decoder=Tiers(margin=...)`` leaves a
+# pair undecided if its predicted difference is not worth the margin. See :ref:`tiers`.

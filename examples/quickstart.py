@@ -1,9 +1,9 @@
-"""Train the default ranker and see what it is worth: python examples/quickstart.py [train.txt ...]
+"""Compare the default ranker with simpler models: python examples/quickstart.py [train.txt ...]
 
-The arguments are LETOR files (SVMlight with qid:, plain or .gz). Without arguments, data are
-generated, and the best possible ranking is known. Some queries are held out. On them, the default
-ranker is compared with single models that get the same columns, among them LightGBM's lambdarank if
-it is installed.
+Pass your own LETOR files (SVMlight with qid:, plain or .gz). Without files, the script generates
+data, and the best possible ranking is known. It holds out some queries, and compares the default
+ranker on them with single models that get the same columns. One of these is LightGBM's lambdarank,
+if LightGBM is installed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ LAMBDARANK = "LightGBM lambdarank"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", help="LETOR files (default: data are generated)")
+    parser.add_argument("files", nargs="*", help="LETOR files (default: generated data)")
     arguments = parser.parse_args()
     if arguments.files:
         data = load_letor(arguments.files)
@@ -30,17 +30,17 @@ def main() -> None:
     else:
         data = make_ranking(800, (10, 30), 25, noise=1.0, random_state=0)
         train = data.groups < 200
-        print("No file was given, so data are generated: noisy grades from 0 to 4.")
+        print("No file given: generating data with noisy grades from 0 to 4.")
     X, y, groups, test = data.X, data.y, data.groups, ~train
     n_train, n_test = (len(np.unique(groups[part])) for part in (train, test))
     print(
-        f"{len(y):,} documents with {X.shape[1]} features: {n_train} queries to learn from, and "
-        f"{n_test} held out.\n"
+        f"{len(y):,} documents with {X.shape[1]} features: {n_train} training queries, "
+        f"{n_test} held-out queries.\n"
     )
 
-    print(f"Fitting {DEFAULT}, which learns from a stack of several models:")
+    print(f"Fitting {DEFAULT}, which combines boosted trees for several targets:")
     fits = {DEFAULT: timed(CalibratedRanker(verbose=2), X, y, groups, train, test)}
-    print("\nFitting single models, with the same z-scores of each column inside each query ...")
+    print("\nFitting single models on the same columns, with z-scores within each query ...")
     fits[SINGLE] = timed(CalibratedRanker("boosting"), X, y, groups, train, test)
     table = context_columns(X, groups, "zscore")
     fits[PLAIN] = timed(HistGradientBoostingRegressor(), table, y, None, train, test)
@@ -51,16 +51,16 @@ def main() -> None:
     before_and_after(y[test], groups[test], fits[DEFAULT][0])
     compare(y[test], groups[test], fits, data.latent[test] if "latent" in data else None)
     if peer is None:
-        print("LightGBM is not installed; with it, its lambdarank is compared too.")
+        print("Install LightGBM to compare its lambdarank, too.")
     print(
-        "\nWhat to do next: fit your own table, CalibratedRanker().fit(X, y, groups=query_of_row); "
-        "compare\nit with your ranker by metrics.compare_rankings; search parameters by "
+        "\nNext steps: fit your own table with CalibratedRanker().fit(X, y, groups=query_of_row), "
+        "compare\nrankers with metrics.compare_rankings, and tune parameters with "
         "GridSearchCV(..., cv=QueryKFold(5))."
     )
 
 
 def timed(model, X, y, groups, train, test):
-    """Return scores of the held-out rows, and seconds of fit."""
+    """Return the scores of the held-out rows, and the seconds that fit took."""
     started = time.perf_counter()
     if groups is None:
         model.fit(X[train], y[train])
@@ -71,7 +71,7 @@ def timed(model, X, y, groups, train, test):
 
 
 def lambdarank(groups):
-    """Return LightGBM's ranker for sorted query ids; None if LightGBM is not installed."""
+    """Return LightGBM's ranker with queries sorted for it; None if LightGBM is not installed."""
     try:
         from lightgbm import LGBMRanker
     except ImportError:
@@ -87,21 +87,21 @@ def lambdarank(groups):
 
 
 def before_and_after(y, groups, scores):
-    """Show one query: its grades in the order of the file, and in that of the ranker."""
+    """Print the grades of one query in the order of the file, and in the order of the ranker."""
     found = evaluate_rankings(y, scores, groups=groups, metrics="ndcg@10", return_per_query=True)
-    known = np.flatnonzero(np.isfinite(found["ndcg@10"]))  # the queries with a relevant document
+    known = np.flatnonzero(np.isfinite(found["ndcg@10"]))  # queries with a relevant document
     middle = found["query"][known[np.argsort(found["ndcg@10"][known])[len(known) // 2]]]
     mine = groups == middle
     grades, order = y[mine], np.argsort(-scores[mine], kind="stable")
     listed = [("before", grades), ("after", grades[order]), ("best", np.sort(grades)[::-1])]
-    print(f"\nOne held-out query of middling quality ({middle}), the grades of its first ten:")
+    print(f"\nGrades of the first ten documents of query {middle}, the median by NDCG@10:")
     for name, some in listed:
         value = ndcg_score(some, -np.arange(len(some)), groups=np.zeros(len(some)), k=10)
         print(f"  {name:7}{' '.join(f'{grade:g}' for grade in some[:10])}   NDCG@10 {value:.3f}")
 
 
 def compare(y, groups, fits, latent):
-    """Print the means of all methods, and what the default gains with its interval."""
+    """Print the mean of each method, and its difference to the default with an interval."""
     metrics = ["ndcg@10", "err@10"]
     print(
         f"\n{'Held-out queries':30}{'NDCG@10':>9}{'ERR@10':>8}{'fit':>8}   default minus this one"
@@ -121,8 +121,8 @@ def compare(y, groups, fits, latent):
             verdicts.append(f"{verdict} {name}")
         print(line)
     print(
-        f"\nThe default is {', '.join(verdicts)}.\nIntervals are of NDCG@10, 95 %, paired over "
-        "queries; one that contains 0 shows no clear difference."
+        f"\nThe default is {', '.join(verdicts)}.\nIntervals are for NDCG@10, 95 %, paired over "
+        "queries. If one contains 0, the difference is not clear."
     )
 
 
