@@ -4,7 +4,7 @@ See how close more queries bring you to the best ranking
 
 How many training queries do you need, and which part of a ranker helps most? `make_ranking` draws
 grades from a known distribution, so the best possible ranking is known. With context columns, 400
-queries close most of the gap to it. Without them, all rankers stay far below.
+queries come close to it. Without them, rankers stay far below.
 """
 
 
@@ -68,9 +68,9 @@ best = ndcg_score(y_test, ranks=data.bayes_ranks[test], k=10, groups=groups_test
 # ---------------------------
 #
 # Differences between queries contain no information about rankings. With centring and context
-# columns, trees waste no splits on them. More queries then close most of the remaining gap to the
-# best possible ranking. With the same columns and centring, the plain labels do as well as the
-# targets for NDCG in this example.
+# columns, trees waste no splits on them. More queries then bring them close to the best possible
+# ranking. With the same columns and centring, the plain labels do as well as the targets for NDCG
+# in this example.
 
 figure, axes = plt.subplots(figsize=(5.2, 5.4), layout="constrained")
 for name, curve in curves.items():

@@ -244,13 +244,13 @@ print(table.groupby("learned from", sort=False).mean().round(4).to_string())
 print(table[table["learned from"] != reference].round(4).to_string(index=False))
 
 figure, (left, right) = plt.subplots(
-    1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=[1, 1.25]
+    1, 2, figsize=(9, 4), layout="constrained", width_ratios=[1, 1.25]
 )
 styles = dict(zip(quality, ["C0", "C1", "C2", "C3", "C4"], strict=True))
 for name, colour in styles.items():
     left.plot(quality.index, quality[name], marker="o", color=colour, label=name)
 left.set(xlabel="questions per query", ylabel="NDCG@10", title="Orders of judged documents")
-left.legend()
+figure.legend(loc="outside lower center", ncols=3)
 names = [name for name in rankings if name != reference]
 for place, name in enumerate(names):
     one = table[table["learned from"] == name]

@@ -166,7 +166,7 @@ for axes, (title, (distribution, loss, methods)) in zip(panels.flat, worlds.item
         axes.plot(n_queries, curve, style, marker="o", label=name, lw=3 if number == 0 else 1.5)
         print(f"  {name:22}", np.round(curve, 3).tolist())
     axes.axhline(0, color="black", lw=0.5)
-    axes.set(title=title.replace(", ", ",\n", 1), xscale="log")
+    axes.set(title=title.replace(", ", ":\n", 1), xscale="log")
     axes.set_xticks(n_queries, [str(n) for n in n_queries])
     axes.minorticks_off()
     axes.tick_params(labelbottom=True)
