@@ -4,9 +4,9 @@ Show short lists that miss few answers
 
 A help desk searches its articles for each customer question, and a ranker sorts what was found. How
 many articles should the page show? A long list hides nothing, but nobody wants to read it.
-`RiskControlledCutoff` shortens the lists and keeps a promise: in expectation, they miss at most 10
-% of the articles that answer a question. The promise holds on new questions, for any ranker and any
-data, and needs few labelled questions.
+`RiskControlledCutoff` shortens the lists and keeps a promise: of the articles that answer a
+question, they miss at most 10 % in expectation. The promise holds on new questions, for any ranker
+and any data, and needs few labelled questions.
 """
 
 

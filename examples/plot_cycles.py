@@ -2,7 +2,7 @@
 Rank when preferences form cycles
 =================================
 
-Can preferences be learned that go round in a circle, like rock, paper, scissors? Scores cannot
+Can you learn preferences that go round in a circle, as in rock, paper, scissors? Scores cannot
 express them, however many queries they are learned from. A model of pairs with an exact decoder
 can, and finds the best possible ranking.
 """

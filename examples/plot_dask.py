@@ -7,8 +7,8 @@ still train a ranker? Yes: `DaskCalibratedRanker` reads them in parts with `Dask
 <https://docs.dask.org>`_. This example brings the rows of each query together, trains rankers on
 several workers, and writes ranked files. :doc:`/guide/more_data_than_memory` explains each step.
 
-It also shows when more data help: a linear ranker learns all it can from the first file, and a
-ranker with many more columns keeps improving.
+It also shows when more data help. A linear ranker of ten columns learns all it can from the first
+file. With 300 columns it needs more data, and then ranks better.
 """
 
 import logging
