@@ -3,8 +3,8 @@ Choose a decoder: quality and speed
 ===================================
 
 A decoder turns predicted preferences into a ranking. Which one should you use? Up to 80 documents,
-``local_search`` finds rankings as good as those of the exact decoder. ``greedy_dag`` is much
-faster, and its rankings lose at most 18 % more weight here.
+``local_search`` ranks as well as the exact decoder. ``greedy_dag`` is much faster, and its rankings
+lose at most 18 % more weight here.
 """
 
 
