@@ -366,6 +366,11 @@ def _measures(names: list[str], threshold: float, parameters: dict[str, Any]) ->
                 "documents. Pass the documents that are in both tables to evaluate_rankings. "
                 f"Metrics of runs: {', '.join(_OF_LISTS)}."
             )
+    if "confidence_level" in parameters:
+        raise TypeError(
+            "evaluate_run has no parameter 'confidence_level'. Call intervals(confidence_level) of "
+            "the evaluation that it returns."
+        )
     if any("threshold" in parameters_of(kind) for kind in kinds):
         parameters = {"threshold": threshold, **parameters}
     return get_measures(names, parameters)

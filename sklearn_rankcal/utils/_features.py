@@ -173,14 +173,18 @@ def used_categories(X: Any) -> dict[Any, set[Any]]:
 
 
 def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
-    """Convert columns of text in a data frame to these categorical dtypes."""
+    """Convert columns of text in a data frame to these categorical dtypes.
+
+    A text that is not a category becomes a missing value.
+    """
     texts = ("object", "str", "string", "String")
     found = {name: dtype for name, dtype in dtypes.items() if str(X[name].dtype) in texts}
     if not found:
         return X
     if _is_polars(X):
         return X.with_columns(X[name].cast(dtype) for name, dtype in found.items())
-    return X.astype(found)
+    known = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in found.items()}
+    return X.assign(**{name: values.astype(found[name]) for name, values in known.items()})
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:

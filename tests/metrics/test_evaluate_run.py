@@ -420,3 +420,8 @@ def test_a_learned_fusion_becomes_a_run_again():
     runs["fused"] = to_run(scores, groups=new["query_id"], document_ids=new["doc_id"])
     values = {name: each["ndcg@10"] for name, each in evaluate_run(test, runs).items()}
     assert values["fused"] > max(values["words"], values["vectors"]) + 0.03
+
+
+def test_an_interval_is_asked_of_the_evaluation():
+    with pytest.raises(TypeError, match=r"Call intervals\(confidence_level\) of the evaluation"):
+        evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, confidence_level=0.9)
