@@ -162,7 +162,9 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
     form, places = _LINES[kind]
     n_fields = len(form.split())
     reader = LineReader(path)
-    queries, documents, values = [], [], []
+    queries: list[str] = []
+    documents: list[str] = []
+    values: list[float] = []
     for line in reader:
         fields = line.split()
         if len(fields) != n_fields:
