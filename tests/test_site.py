@@ -51,6 +51,7 @@ def test_members_of_a_ranker():
     assert {"fit", "predict", "decision_function", "score"} <= set(members["methods"])
     assert {"get_params", "set_params", "set_fit_request"} <= set(members["shared"])
     assert "coef_" in members["attributes"]
+    assert "classes_" not in members["attributes"]  # it only raises an error
 
 
 def test_members_of_python_types_are_left_out():
@@ -64,7 +65,7 @@ def test_help_of_a_ranker_can_be_read():
     shown = pydoc.plain(pydoc.render_doc(CalibratedRanker)).splitlines()
     # from Python 3.13 on, each parameter of a long signature has a line of its own
     long_signatures = sys.version_info >= (3, 13)
-    assert len(shown) < (400 if long_signatures else 300)
+    assert len(shown) < (500 if long_signatures else 400)
     assert any("needs no parameter" in line for line in shown[: 30 if long_signatures else 10])
     assert not any("sub-estimator" in line for line in shown)
 

@@ -2,7 +2,8 @@
 
 The template of a class page asks `MEMBERS` which methods and attributes it documents. Methods by
 which scikit-learn passes parameters and metadata are the same in every estimator. They are
-documented once, on the page that `SHARED_PAGE` names, and a class page only lists them.
+documented once, on the page that `SHARED_PAGE` names, and a class page only lists them. Properties
+without a docstring are left out: they only raise an error with an explanation.
 """
 
 import functools
@@ -50,7 +51,8 @@ def describe_class(class_):
             continue
         member = inspect.getattr_static(class_, name)
         if isinstance(member, (property, functools.cached_property)):
-            members["attributes"].append(name)
+            if inspect.getdoc(member):
+                members["attributes"].append(name)
         elif callable(getattr(class_, name)) and not inspect.isclass(member):
             members["shared" if _SHARED.fullmatch(name) else "methods"].append(name)
     return members

@@ -1,4 +1,4 @@
-"""Rankers: estimators that learn to rank documents, or a fixed set of labels."""
+"""Rankers: estimators that learn to rank the documents of queries."""
 
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._order import QueryOrder

@@ -36,78 +36,79 @@ from sklearn_rankcal.utils._sklearn_compat import (
 class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG by
-    boosted trees, whose number and size are chosen on held-out queries. `predict` returns
-    positions, where 1 is the top of a query.
+    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG with
+    boosted trees, and chooses their number and size on held-out queries.
 
-    Targets are computed from the labels, the regressor is fitted to them, and its predictions are
-    decoded into a ranking. With enough data it is the best possible one for the loss, if the
-    regressor can express the expected targets [1]_ [2]_.
+    `fit` computes targets from the labels and fits the regressor to them. `predict` converts the
+    predictions to a ranking. With enough data, this ranking is the best possible one for the loss,
+    if the regressor can represent the expected targets [1]_ [2]_. Read more in :doc:`guide/models`.
 
     Parameters
     ----------
     regressor : estimator, model, "boosting", "stacked" or None, default=None
-        - None: histogram boosting that learns the targets of the loss, net Borda scores and the
-          labels, with the number and size of trees chosen by three folds of the queries, and by
-          the Poisson deviance if at most one document in five is relevant. The weighted sum is one
-          booster (`models.BoostingCV`). From 20,000 rows, 2,000 relevant ones
-          and 70 queries on, one query of seven is held out in the place of folds. With fewer than
-          five queries, or validation queries, it is `models.default_regressor`.
-        - ``"boosting"``: the same for the targets of the loss alone, in about half the time.
-        - ``"stacked"``: the same with five folds, and a forest (`models.StackedModel`). `fit`
-          takes about twice as long, and `predict` ten times.
-        - An object: a regressor, a classifier of the levels of relevance, or one of `models`.
+        - None: histogram gradient boosting. Boosters for the targets of the loss, for net Borda
+          scores and for the labels are combined. Three folds of the queries choose the number and
+          size of the trees (:ref:`defaults`).
+        - ``"boosting"``: the same, but only for the targets of the loss. It takes about half the
+          time.
+        - ``"stacked"``: five folds, and a forest in addition (`models.StackedModel`). `fit` takes
+          about twice as long, and `predict` ten times as long.
+        - An object: a regressor, a classifier of the relevance grades, or one of `models`.
     loss : str or Loss, default="ndcg"
-        ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``, ``"recall@20"``, ``"wta"``,
-        ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``, ``"map_by_scores"``, ``"pd_by_scores"``, an
-        object such as ``NDCG(k=10, gain="linear")`` (`losses`), or ``"map"`` or ``"pd"``, for which
-        the regressor is fitted to pairs of documents.
+        The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
+        ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
+        ``"map_by_scores"``, ``"pd_by_scores"``, or an object such as ``NDCG(k=10, gain="linear")``
+        (`losses`). For ``"map"`` and ``"pd"``, the regressor is fitted to pairs of documents.
     decoder : str or decoder, default="auto"
-        How predictions become a ranking: ``"sort"`` for scores, ``"auto"`` (exact where that is
-        cheap), ``"exact"`` or another one of `decoders` for pairs, by name or as an object.
+        How predictions become a ranking. For scores ``"sort"``. For pairs ``"exact"`` or another
+        one of `decoders`, by name or as an object. ``"auto"`` is exact where that is cheap.
     context : "auto", None, str or list of str, default="auto"
-        Columns for the regressor that compare a document with its query: ``"zscore"``,
-        ``"difference"`` (from the mean), ``"rank"``, for columns of categories ``"share"`` (of the
-        query's rows with the same category), or a list of these. ``"auto"`` adds z-scores of the
-        numeric columns whose level or spread differs between queries (of all, if queries have fewer
-        than ten documents), or differences if one of these has a monotone constraint, which
-        z-scores would break (:ref:`column-parameters`), and shares of the categories of frames.
+        Extra columns that compare a document with the rest of its query: ``"zscore"``,
+        ``"difference"`` (from the mean), ``"rank"``, ``"share"`` (of the rows of the query with the
+        same category), or a list of these. ``"auto"`` adds z-scores for numeric columns and shares
+        for categories where they help (:ref:`defaults`). It adds differences if z-scores would
+        break a monotone constraint (:ref:`column-parameters`).
     center : bool, default=True
-        Whether to subtract from each target the mean of its query, which changes no ranking.
+        Whether to subtract from each target the mean of its query. This changes no ranking.
     group_column : str, default=None
-        Name of the column of a data frame X with the query ids, which the regressor does not see.
-        Only so can `cross_val_predict` and ``search.predict(frame)`` get the queries.
+        Name of the column of a data frame X that has the query ids. The regressor does not see
+        this column. `cross_val_predict` and ``search.predict(frame)`` can only get the queries
+        this way.
     validation_queries : float, default=None
-        Share of the queries by which `fit` chooses the number of iterations of boosted regressors.
+        Share of the queries that `fit` holds out to choose the number of boosting iterations.
     n_iter_no_change : int, default=50
-        With validation queries, training stops after this many iterations in which neither the mean
-        of the measure nor the squared error of the targets improved, and the iterations before
-        these are kept (:ref:`validation_queries`). The default has a patience of its own for the
-        queries that it holds out.
+        With validation queries, stop after this number of iterations without an improvement of the
+        mean measure or of the squared error of the targets (:ref:`validation_queries`). The
+        iterations before these are kept.
     random_state : int, RandomState instance or None, default=None
-        Seed of validation queries and of the regressor, which keeps its own if this is None.
+        Seed for the choice of validation queries and for the regressor. With None, the regressor
+        keeps its own seed.
     n_jobs : int, default=None
-        How many folds are fitted, and queries decoded with losses on pairs, at the same time.
+        Number of jobs to fit folds and, for losses on pairs, to decode queries.
     verbose : int, default=0
-        With 1, every step is printed with its time. Larger numbers, less 1, go to the regressor.
+        With 1, print each step and its time. Values above 1 are passed to the regressor as
+        ``verbose - 1``.
 
     Attributes
     ----------
     model_ : model
-        The fitted model. ``model_.regressor_`` is the fitted regressor, where there is one.
+        The fitted model. ``model_.regressor_`` is the fitted regressor, if there is one.
     loss_, decoder_
-        The loss, with parameters left to the data filled in, and the decoder.
+        The loss, with its data-dependent parameters set, and the decoder.
     calibrated_over_ : str
-        The distributions of the labels over which the fitted model is calibrated for the loss, or
-        which part breaks it: a decoder that is not exact, or a regressor of medians, for example.
-        Regressors of other libraries are trusted to estimate means.
+        The label distributions over which the fitted ranker is calibrated for the loss, or what
+        prevents calibration, such as a decoder that is not exact or a regressor of medians.
+        Regressors of unknown libraries are assumed to estimate means.
     grouped_ : bool
-        Whether `fit` knew the queries.
+        Whether `fit` received query ids.
     n_queries_, n_queries_dropped_ : int
-        Numbers of queries in X, and of those without weight or on which the loss is undefined.
+        Number of queries in X, and number dropped (zero weight or undefined loss).
     n_iter_, validation_scores_, validation_queries_
-        With validation queries: the number of iterations that were kept (of all members), the
-        measure after each iteration (of a stack, in the end), and the ids of the queries.
+        Number of iterations that were kept (the sum over the members of a combination), measure on
+        the validation queries after each iteration (one final value for a stack), and their ids.
+        Defined only with validation queries.
+    n_features_in_, feature_names_in_
+        Number of columns of X, and their names if they are strings, with `group_column`.
 
     References
     ----------
@@ -186,30 +187,37 @@ class CalibratedRanker(QueryRanker):
         groups_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the regressor on the loss's targets, and return the ranker.
+        """Fit the regressor to the targets of the loss.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair. A regressor of this package takes sparse X as dense.
+            One row per query-document pair. Regressors of this package convert sparse X to dense.
         y : array-like of shape (n_documents,)
-            Relevance, larger is better, or the array of `relevance_labels` or `preference_labels`.
+            Relevance grades, larger is better, or the labels that `relevance_labels` or
+            `preference_labels` returns.
         groups : array-like of shape (n_documents,), default=None
-            Query id of each row, in any order. None is one query, with a warning.
+            Query id of each row, in any order. With None, all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row in the regression.
-        X_val, y_val, groups_val, sample_weight_val
-            Validation queries, none of which is in X, in the same form (:ref:`validation_queries`).
+        X_val, y_val, groups_val, sample_weight_val : default=None
+            Validation queries in the same form (:ref:`validation_queries`). None of them may be in
+            X.
+
+        Returns
+        -------
+        self : CalibratedRanker
+            The fitted ranker.
 
         Raises
         ------
         ValueError, TypeError
-            If data are not as described, or the regressor is a ranker, or cannot stop early.
+            If the data are invalid, or if the regressor is a ranker or cannot stop early.
         """
         validation = (X_val, y_val, groups_val, sample_weight_val)
         data, held_out = read_training(self, X, y, groups, sample_weight, validation)
         if is_named(self.regressor) and data.weight is not None:
-            # Its penalty has a fixed size. Weights of mean 1 let only their ratios count.
+            # The penalty of a named regressor has a fixed size, so scale the weights to mean 1.
             data = replace(data, weight=mean_one(data.weight))
         model = make_model(self, self.loss_, data, held_out)
         data = data.learning(self.loss_)
@@ -219,7 +227,7 @@ class CalibratedRanker(QueryRanker):
         self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, self.model_)
         return self
 
-    # ---------------------------------------------------------------- what the model can take
+    # ---------------------------------------------------------------- what the model supports
 
     def _check_table(self, table: Any) -> Any:
         model = model_to_ask(self)

@@ -1,4 +1,4 @@
-"""The diagnosis of predicted rankings, which `CalibratedRanker.diagnose` returns."""
+"""`Diagnosis`, the result of `CalibratedRanker.diagnose`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Bools, Floats
 
-#: Predictions of pairs count as 0 up to this share of the largest prediction of their query.
+#: Predictions for pairs count as 0 up to this fraction of the largest one of their query.
 TOL = 1e-9
-#: The meaning of each certificate, for the text and the plot of a diagnosis.
+#: Label of each certificate in the text and in the plot.
 _SHARES = {
     "acyclic": "predicted preferences are acyclic",
     "scores_suffice": "sorting by scores would be enough",
@@ -30,22 +30,40 @@ _SHARES = {
 
 @dataclass(repr=False)
 class Diagnosis:
-    """Certificates and bounds for the predicted rankings of some queries.
+    """Certificates and regret bounds for predicted rankings.
 
-    The text of the object, which ``print`` shows, is a summary.
+    `CalibratedRanker.diagnose` returns it. ``print`` shows a summary (:ref:`diagnosis`).
 
     Attributes
     ----------
     loss : Loss
-        The loss that the ranker was fitted for.
+        The loss of the ranker.
     per_query : dict of ndarray of shape (n_queries,)
-        The columns ``query`` and ``n_documents``; for losses on pairs those of
-        `CalibratedRanker.decode_report`, and ``scores_suffice``: whether the predictions satisfy
-        P_f with the net Borda score (``"pd"``; Ramaswamy et al., 2013, theorem 6) or P_reinforce
-        (``"map"``; theorem 4); for ``"pd"`` ``acyclic``: whether they are acyclic (theorem 7); and
-        with labels ``squared_error``, an estimate of the squared distance of the predictions from
-        the expected targets (NaN if the loss is undefined), and ``squared_bound``, that times the
-        square of `Loss.regret_constant`.
+        The columns ``query`` and ``n_documents``, and some of the following.
+
+        - For losses on pairs: the columns of `CalibratedRanker.decode_report`, and
+          ``scores_suffice``, whether the predictions satisfy the condition under which sorting by
+          scores is optimal: P_f with net Borda scores for ``"pd"`` (Ramaswamy et al., 2013, theorem
+          6), and P_reinforce for ``"map"`` (theorem 4).
+        - For ``"pd"``: ``acyclic``, whether the predicted preferences have no cycle (theorem 7).
+        - With labels: ``squared_error``, an estimate of the squared distance between the
+          predictions and the expected targets (NaN if the loss is undefined), and
+          ``squared_bound``, which is the squared `Loss.regret_constant` times ``squared_error``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> data = make_ranking(n_queries=60, random_state=0)
+    >>> train, test = data.groups < 40, data.groups >= 40
+    >>> ranker = CalibratedRanker(Ridge(), loss="ndcg")
+    >>> ranker = ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
+    >>> diagnosis = ranker.diagnose(data.X[test], data.groups[test], y=data.y[test])
+    >>> bool(diagnosis.regret_bound > diagnosis.regret_estimate > 0)
+    True
+    >>> diagnosis.to_frame().columns.tolist()
+    ['query', 'n_documents', 'squared_error', 'squared_bound']
     """
 
     loss: Loss
@@ -53,7 +71,7 @@ class Diagnosis:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of the queries of two or more documents for which each certificate holds."""
+        """Fraction of the queries with two or more documents that have each certificate."""
         several = self.per_query["n_documents"] > 1
         return {
             name: float(self.per_query[name][several].mean())
@@ -63,18 +81,18 @@ class Diagnosis:
 
     @property
     def regret_bound(self) -> float:
-        """A bound on the expected regret of a query with a defined loss; NaN without labels.
+        """Upper bound on the expected regret of a query, with about 95 % confidence.
 
-        The unit is preference weight for ``"pd"``, and the measure for other losses. The bound is
-        sqrt(mean squared bound) + mean gap, where each mean is replaced by the upper end of an
-        approximate one-sided 95 % confidence interval over queries. It is too short if a few rare
-        labels cause most of the error.
+        It is sqrt(mean squared bound) + mean gap. Each mean is replaced by the upper end of its
+        approximate one-sided 95 % confidence interval over queries. The bound is too small if a few
+        rare labels cause most of the error. The unit is the measure, or preference weight for
+        ``"pd"``. Queries with an undefined loss do not count. NaN without labels.
         """
         return self._bound(1.645)
 
     @property
     def regret_estimate(self) -> float:
-        """An estimate of `regret_bound`, which uses the means themselves. It is not a bound."""
+        """The formula of `regret_bound` with the means themselves. It is not a bound."""
         return self._bound(0.0)
 
     def _bound(self, z: float) -> float:
@@ -83,7 +101,7 @@ class Diagnosis:
         if not kept.any():
             return np.nan
         gaps = self.per_query["gap"][kept] if "gap" in self.per_query else np.zeros(kept.sum())
-        # z standard errors above each mean; the gap is 0 for losses that need no search.
+        # z standard errors above each mean; the gap is 0 for losses on scores
         upper, gap = (
             values.mean() + (z * _standard_error(values) if z else 0.0)
             for values in (squares[kept], gaps)
@@ -91,12 +109,22 @@ class Diagnosis:
         return float(np.sqrt(max(upper, 0.0)) + gap)
 
     def to_frame(self) -> Any:
-        """Return `per_query` as a pandas data frame with a row for each query."""
+        """Convert `per_query` to a pandas data frame with one row per query.
+
+        Returns
+        -------
+        frame : pandas.DataFrame of shape (n_queries, n_columns)
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attribute per_query holds the same "
+                "to_frame needs pandas: pip install pandas. The attribute per_query has the same "
                 "columns as arrays."
             ) from error
         return pd.DataFrame(self.per_query)
@@ -122,20 +150,21 @@ class Diagnosis:
         return "\n".join(lines)
 
     def plot(self, axes: Any = None) -> Any:
-        """Plot the shares, and the bound of every query against its number of documents.
+        """Plot `shares`, and the bound of each query against its number of documents.
 
-        Without labels there is no bound, and the gap of every query is plotted instead.
+        Without labels, the gap of each query replaces the bound.
 
         Parameters
         ----------
         axes : sequence of two matplotlib axes, default=None
-            If None, a new figure is made.
+            Axes to draw on. None creates a new figure.
 
         Returns
         -------
         axes : ndarray of two matplotlib axes
+            The axes with the plots.
         """
-        # Imported here, because fitting and predicting need no plots.
+        # matplotlib is optional
         from sklearn_rankcal.utils._axes import make_axes, place_legend
 
         if axes is None:
@@ -143,7 +172,7 @@ class Diagnosis:
         left, right = axes
         shares = self.shares
         if shares:
-            # In lines of 24 letters, so that the bars get most of the width
+            # short lines leave most of the width to the bars
             texts = [textwrap.fill(_SHARES[name], 24) for name in shares]
             bars = left.barh(texts, [100 * share for share in shares.values()])
             left.bar_label(bars, fmt="%.1f", padding=2)
@@ -176,17 +205,17 @@ def _standard_error(values: Floats) -> float:
 
 
 def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:
-    """Return for each query the size up to which its predictions count as 0: `TOL` * largest."""
+    """Return the size up to which predictions of each query count as 0: `TOL` * largest."""
     largest = np.zeros(queries.n_queries)
     np.maximum.at(largest, space.owners(queries), np.abs(u))
     return TOL * largest
 
 
 def scores_suffice(u: Floats, queries: Queries, space: Space) -> Bools:
-    """Return for each query whether its predictions allow sorting by scores.
+    """Return for each query whether sorting by scores is optimal for its predictions.
 
-    This is P_f with the net Borda score for differences of pairs, in O(sum r^2) time, and
-    P_reinforce for products, in O(sum r^3).
+    For differences of pairs, check P_f with net Borda scores in O(sum r^2). For products, check
+    P_reinforce in O(sum r^3).
     """
     holds = np.ones(queries.n_queries, dtype=bool)
     slacks = rounding_slack(u, queries, space)
@@ -209,10 +238,10 @@ def scores_suffice(u: Floats, queries: Queries, space: Space) -> Bools:
 
 
 def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -> Floats:
-    """Estimate ||u - E[targets]||^2 for each query without bias, NaN if it has no targets.
+    """Return an unbiased estimate of ||u - E[targets]||^2 per query, NaN without targets.
 
-    Directions on which no ranking depends are left out. The variance of the mean of m labels is
-    subtracted, which is not known if m is 1.
+    It ignores directions that no ranking depends on, and subtracts the variance of the mean of m
+    labels. With m = 1, this variance is unknown and nothing is subtracted.
     """
     targets = np.stack([_flat(loss, label, queries) for label in labels])
     owner = loss.space.owners(queries)
@@ -221,8 +250,8 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
     kept = defined[:, owner]
     mean = np.where(kept, targets, 0.0).sum(axis=0) / np.maximum(m, 1)[owner]
     rest = loss.space.remove_constants(u - mean, queries)
-    # This is the sum of ||target - mean||^2 over the m labels. Divided by m (m - 1), it estimates
-    # the variance of the mean, by which ||u - mean||^2 exceeds ||u - E[targets]||^2 on average.
+    # Sum of ||target - mean||^2 over the m labels. Divided by m (m - 1), it estimates the variance
+    # of the mean, which is the average excess of ||u - mean||^2 over ||u - E[targets]||^2.
     noise = sum(
         np.bincount(
             owner,
@@ -237,6 +266,6 @@ def squared_errors(loss: Loss, u: Floats, labels: list[Any], queries: Queries) -
 
 
 def _flat(loss: Loss, labels: Any, queries: Queries) -> Floats:
-    """Return the targets in grouped layout, query after query."""
+    """Return the targets in grouped layout, query by query."""
     targets = flat_targets(loss.encode(labels, queries))
     return targets if loss.space.is_pairwise else queries.gather(targets)

@@ -1,4 +1,4 @@
-"""The result of `predict_order`: the rows of each query, best first."""
+"""`QueryOrder`, the result of `predict_order`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,29 @@ from numpy.typing import NDArray
 
 
 class QueryOrder(NamedTuple):
-    """The rows of each query, best first.
+    """The rows of each query, best first, as `predict_order` returns them.
 
     Attributes
     ----------
     rows : ndarray of shape (n_listed,)
-        Row indices into X, best first inside each query.
+        Row indices into X, best first within each query.
     offsets : ndarray of shape (n_queries + 1,)
-        Query q owns ``rows[offsets[q]:offsets[q + 1]]``.
+        The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
     queries : ndarray of shape (n_queries,)
-        Group id of each query, in order of first appearance.
+        Query ids, in order of first appearance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal import QueryOrder
+    >>> order = QueryOrder(np.array([2, 0, 1]), np.array([0, 2, 3]), np.array(["a", "b"]))
+    >>> order.rows[order.offsets[0] : order.offsets[1]].tolist()  # the rows of "a"
+    [2, 0]
+    >>> print(order.to_frame().to_string(index=False))
+    query  position  row
+        a         1    2
+        a         2    0
+        b         1    1
     """
 
     rows: NDArray[np.int64]
@@ -26,31 +39,24 @@ class QueryOrder(NamedTuple):
     queries: NDArray[Any]
 
     def to_frame(self) -> Any:
-        """Return the rankings as a pandas data frame with one row for each listed document.
+        """Convert the rankings to a pandas data frame with one row per listed document.
 
         Returns
         -------
         frame : pandas.DataFrame of shape (n_listed, 3)
-            Columns ``query`` (group id), ``position`` (1 = top of its query) and ``row`` (index
-            into X).
+            Columns ``query`` (id), ``position`` (1 = top of the query) and ``row`` (index into X).
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_rankcal import QueryOrder
-        >>> order = QueryOrder(np.array([2, 0, 1]), np.array([0, 2, 3]), np.array(["a", "b"]))
-        >>> print(order.to_frame().to_string(index=False))
-        query  position  row
-            a         1    2
-            a         2    0
-            b         1    1
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
         """
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                "to_frame needs pandas (pip install pandas). The attributes rows, offsets and "
-                "queries hold the same data as arrays."
+                "to_frame needs pandas: pip install pandas. The attributes rows, offsets and "
+                "queries have the same data as arrays."
             ) from error
         lengths = np.diff(self.offsets)
         first = np.repeat(self.offsets[:-1], lengths)

@@ -1,4 +1,4 @@
-"""The base class of rankers of queries, which decodes the predictions of a fitted model."""
+"""Base class of the rankers. It decodes the predictions of a fitted model."""
 
 from __future__ import annotations
 
@@ -34,16 +34,33 @@ if TYPE_CHECKING:
 
 
 class RankerMixin(SiteLink):
-    """Tags and metadata requests that all rankers of queries share.
+    """Mixin class for all rankers: scikit-learn tags and metadata requests.
 
-    The `predict(X, groups=None)` of a ranker returns positions, 1 = top, not scores.
+    `predict(X, groups=None)` of a ranker must return positions, 1 = top, and not scores. With this
+    mixin, meta-estimators pass `groups` to `fit`, `predict`, `decision_function` and `score` if
+    metadata routing is enabled, and the functions and wrappers of this package accept the ranker.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator
+    >>> from sklearn_rankcal.decoders import decode_scores
+    >>> from sklearn_rankcal.rankers import RankerMixin
+    >>> class FirstColumn(RankerMixin, BaseEstimator):
+    ...     def fit(self, X, y, groups=None):
+    ...         return self
+    ...
+    ...     def predict(self, X, groups=None):
+    ...         return decode_scores(X[:, 0], groups).ranks
+    >>> FirstColumn().predict(np.array([[1.0], [2.0], [5.0]]), groups=[0, 0, 1]).tolist()
+    [2, 1, 1]
     """
 
     _estimator_type = "ranker"
     # see utils/_wrapped.py
     _predicts_positions = True
     _takes_ranking_labels = True
-    # whether the mean of the weights of its rows is the weight of a query in `fit`
+    # whether `fit` weights a query by the mean weight of its rows
     _weighs_queries = False
     # Metadata routing passes groups to all of these methods without a set_*_request call.
     __metadata_request__fit = {"groups": True}
@@ -52,7 +69,7 @@ class RankerMixin(SiteLink):
     __metadata_request__score = {"groups": True, "sample_weight": True}
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Make scikit-learn's methods of metadata routing."""
+        """Create the ``set_*_request`` methods of scikit-learn."""
         super().__init_subclass__(**keywords)
         shorten_requests(cls)
 
@@ -67,7 +84,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
-    reads the data (`read_training`), makes a model and targets, and fits the model (`fit_model`).
+    calls `read_training`, creates the model and the targets, and calls `fit_model`.
     """
 
     loss_: Loss
@@ -82,15 +99,15 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     validation_queries_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    # parameters, or attributes of a class that does not have the parameter
+    # parameters, or class attributes of subclasses without the parameter
     decoder: Any
     n_jobs: int | None
     regressor: Any
     validation_queries: float | None
-    # whether the predictions of the model estimate the expected targets of the loss
+    # whether the model predicts the expected targets of the loss
     _learns_targets = True
     __metadata_request__predict = {"groups": True, "rules": True}
-    # code that makes a regressor in the place of None or a name
+    # code that creates the regressor that None or a name stands for
     _one_regressor = "sklearn_rankcal.models.default_regressor(len(X))"
     # of the last fit; never pickled
     _fitted_queries: Any = None
@@ -98,7 +115,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     __reduce__ = reduce_with_versions
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the ranker, or of an object in it, as ``regressor__<parameter>``."""
+        """Set parameters of the ranker or of a nested object (``regressor__<parameter>``)."""
         check_nested(self, params, regressor=self._one_regressor)
         return super().set_params(**params)
 
@@ -115,11 +132,11 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         return tags
 
     def _check_table(self, table: Any) -> Any:
-        """Refuse or convert a table that the model cannot take."""
+        """Convert a table that the model does not support, or raise an error."""
         return table
 
     def _needs_held_out(self, data: Training) -> bool:
-        """Return whether `fit` holds out queries although it was not told to."""
+        """Return whether `fit` holds out queries although `validation_queries` is None."""
         return False
 
     def _needs_queries(self) -> bool:
@@ -128,9 +145,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         return self.grouped_ and self.model_.needs_queries
 
     def _steady_value(self, held_out: Training) -> Callable[[Any], float]:
-        """Return a function of scores that varies less over few queries than the measure.
+        """Return a function of scores, larger is better, that varies less than the measure.
 
-        Validation queries stop training by both. Larger is better.
+        Early stopping uses both.
         """
         return squared_error(held_out)
 
@@ -140,12 +157,21 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def predict(
         self, X: Any, groups: ArrayLike | None = None, rules: Rules | None = None
     ) -> NDArray[np.int64]:
-        """Return the position of each row in its query, 1 = top, of shape (n_documents,).
+        """Return the position of each document in its query.
 
-        `groups` has the query id of each row, unless X has `group_column`. None is one query, and
-        an error if the ranker was fitted with ids. The rankings keep `rules`, such as pinned places
-        and quotas (:ref:`rules`). A hash of the features orders documents with equal scores, and
-        those with equal features keep the order of their rows.
+        Parameters
+        ----------
+        X, groups
+            As in `fit`. `groups` is required if `fit` received query ids, unless X has the
+            `group_column`. Otherwise None means one query.
+        rules : Rules, default=None
+            Rules that the rankings keep, such as pinned places and quotas (:ref:`rules`).
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,)
+            Positions, 1 = top of the query. Ties are broken by a hash of the features, and by the
+            order of the rows if the features are equal.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
         return self._decode(X, queries, rules)
@@ -158,10 +184,19 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         k: int | None = None,
         rules: Rules | None = None,
     ) -> QueryOrder:
-        """Return the rows of each query, best first, at most k of them (all if k is None).
+        """Return the rows of each query, best first.
 
-        The result has ``rows`` (indices into X), ``offsets`` (where the rows of each query begin
-        and end) and ``queries`` (the group ids). Rows that `rules` block are left out.
+        Parameters
+        ----------
+        X, groups, rules
+            As in `predict`.
+        k : int, default=None
+            Number of rows to return per query. None returns all.
+
+        Returns
+        -------
+        order : QueryOrder
+            The row indices of each query, without rows that `rules` block.
         """
         check_count(k, "k", or_none=True)
         X, queries, rules = read_ruled(self, X, groups, rules)
@@ -178,11 +213,20 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     @available_if(_reports.predicts_scores)
     @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return the predicted score of each row, larger is better, comparable inside a query.
+        """Return the predicted score of each document.
 
-        They estimate the expected targets, up to a shift per query, or minimise the expected
-        surrogate. They need `groups` only if they depend on the query, as with context columns.
-        Scores of a query that differ by at most 1e-9 of its largest are made equal.
+        Parameters
+        ----------
+        X, groups
+            As in `predict`. `groups` is required only if scores depend on the query, as with
+            context columns.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            Larger is better. Compare scores only within a query: they estimate the expected
+            targets up to a constant per query, or minimise the expected surrogate. Scores that
+            differ by at most 1e-9 of the largest score of their query are made equal.
         """
         X, queries = read_queries(self, X, groups, required=self._needs_queries())
         return tie_rounded(self.model_.predict(X, queries), queries)
@@ -195,10 +239,20 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the mean over queries of the loss's measure, higher is better.
+        """Return the mean of the loss's measure over queries.
 
-        The weight of a query is the mean of the weights of its rows, and for pairwise disagreement
-        that of its preferences. NaN means that the measure is undefined on all queries.
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weights. A query is weighted by the mean weight of its rows. For pairwise disagreement,
+            it is also weighted by its preferences.
+
+        Returns
+        -------
+        score : float
+            Larger is better. NaN if the measure is undefined for all queries.
         """
         check_is_fitted(self)
         X, labels, queries = read_labelled(self, X, y, groups)
@@ -231,14 +285,14 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         return ranks
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
-        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        """Return a warning text if queries to be scored were fitted with other rows, else None."""
         X, queries = read_table(self, X, groups)
         if self._fitted_queries is None or queries is None or not self.grouped_:
             return None
         return self._fitted_queries.describe_cut(queries, X, labels)
 
     def _count_fitted(self, X: Any, groups: ArrayLike, labels: Any) -> int:
-        """Return how many queries the last `fit` has seen."""
+        """Return how many of the queries were in the data of the last `fit`."""
         X, queries = read_table(self, X, groups)
         if self._fitted_queries is None or queries is None:
             return 0
@@ -251,10 +305,19 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return a matrix of predictions for all pairs of documents for each query.
+        """Return the predictions for all pairs of documents. Only for losses on pairs.
 
-        Entry [i, j] estimates E[y_ij - y_ji] for ``"pd"``, where y_ij is the weight with which i is
-        preferred to j, and E[y_i y_j / sum(y)] for ``"map"``, up to a constant on the diagonal.
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        preferences : list of ndarray of shape (n_documents of the query, n_documents of the query)
+            One matrix per query. For ``"pd"``, entry [i, j] estimates E[y_ij - y_ji], where y_ij is
+            the weight of the preference for i over j. For ``"map"``, it estimates
+            E[y_i y_j / sum(y)], up to a constant on the diagonal.
         """
         X, queries = read_queries(self, X, groups)
         return _reports.predict_preferences(self, X, queries)
@@ -262,10 +325,19 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     @available_if(_reports.predicts_pairs)
     @checks_keywords
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
-        """Report how far the ranking of each query can be from the best one for its predictions.
+        """Report how close each ranking is to the best one. Only for losses on pairs.
 
-        Arrays of shape (n_queries,): ``query``, ``n_documents``, ``objective``, a ``lower_bound``
-        of it, ``gap``, ``optimal`` (proved), ``method`` and, for ``"pd"``, ``cyclic``.
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``query``, ``n_documents``, ``objective`` of the ranking, a ``lower_bound`` for the best
+            one, their ``gap``, ``optimal`` (whether proved), ``method`` and, for ``"pd"``,
+            ``cyclic``.
         """
         X, queries = read_queries(self, X, groups)
         return _reports.decode_report(self, X, queries)
@@ -274,21 +346,39 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def rules_report(
         self, X: Any, groups: ArrayLike | None = None, *, rules: Rules
     ) -> dict[str, NDArray[Any]]:
-        """Report what `rules` cost in each query, in the unit of the loss.
+        """Report what rules cost in each query, in the unit of the loss.
 
-        Arrays of shape (n_queries,): ``query``, ``n_documents``, ``price`` (of all rules),
-        ``optimal`` (proved), ``method``, ``violation`` and ``broken`` (of soft rules), and ``price
-        of ...`` each parameter and quota: how much smaller the expected loss is without it.
+        Parameters
+        ----------
+        X, groups, rules
+            As in `predict`.
+
+        Returns
+        -------
+        report : dict of ndarray of shape (n_queries,)
+            ``query``, ``n_documents``, ``price`` (of all rules), ``optimal`` (whether proved),
+            ``method``, ``violation`` and ``broken`` (of soft rules). For each parameter and quota,
+            ``price of ...`` is the decrease of the expected loss without it.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
         return rules.report(self, X, queries)
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
-        """Report whether the rankings are optimal, whether scores suffice, and regret bounds.
+        """Report whether rankings are optimal and scores suffice, and bound the regret.
 
-        The bounds need labels `y` of held-out queries, several judges as columns or a list; with
-        one, they contain the noise of the labels. :ref:`diagnosis` explains what it prints.
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+        y : array-like of shape (n_documents,) or (n_documents, n_judges), or list, default=None
+            Labels of held-out queries, for the bounds. Labels of several judges are columns or a
+            list. With one judge, the bounds include the label noise.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Its text is a summary (:ref:`diagnosis`).
         """
         check_is_fitted(self)
         return _reports.diagnose(self, X, groups, y)
@@ -297,16 +387,31 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
     @checks_keywords
     def transform_table(self, X: Any, groups: ArrayLike | None = None) -> Any:
-        """Return the table that ``model_.regressor_`` sees, for tools like SHAP (:ref:`explain`).
+        """Return the table that ``model_.regressor_`` receives, for tools like SHAP.
 
-        It is X with context columns, without `group_column`. A stack or a model of pairs has none.
+        Parameters
+        ----------
+        X, groups
+            As in `decision_function`.
+
+        Returns
+        -------
+        table : {ndarray, sparse matrix, data frame} of shape (n_documents, n_columns)
+            X with context columns and without `group_column` (:ref:`explain`). Stacks and models of
+            pairs have no such table and raise TypeError.
         """
         model = self._model_of_table("transform_table")
         table, queries = read_queries(self, X, groups, required=self._needs_queries())
         return model._table(table, queries)[0]
 
     def get_feature_names_out(self) -> NDArray[Any]:
-        """Return the names of the columns of `transform_table`: ``<column>__<kind>`` is context."""
+        """Return the column names of `transform_table`.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            Context columns are named ``<column>__<kind>``.
+        """
         model = self._model_of_table("get_feature_names_out")
         default = [f"x{column}" for column in range(self.n_features_in_)]
         names = list(getattr(self, "feature_names_in_", default))
@@ -315,40 +420,40 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         return np.array(model.table_names(names), dtype=object)
 
     def _model_of_table(self, method: str) -> Any:
-        """Return the fitted model, or raise an error if it has no table with a row per document."""
+        """Return the fitted model, or raise TypeError if it does not fit rows of documents."""
         check_is_fitted(self)
         model = self.model_
         if model.has_table:
             return model
         raise TypeError(
-            f"{method} needs a ranker that fits one regressor to rows of documents, but this one, "
+            f"{method} needs a ranker that fits one regressor to rows of documents. This ranker, "
             f"with loss={type(self.loss_).__name__}, {model.why_no_table()}. "
-            "inspection.permutation_importance takes all rankers."
+            "inspection.permutation_importance supports all rankers."
         )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The regressor's importances per column of X, context columns folded in."""
+        """Importances of the regressor per column of X, including its context columns."""
         check_is_fitted(self)
         return self._with_group_column(self.model_.own_importances())
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """The regressor's coefficients per column of X: average slopes inside a query."""
+        """Coefficients of the regressor per column of X: average slopes within a query."""
         check_is_fitted(self)
         return self._with_group_column(self.model_.own_coefficients())
 
     @property
     def classes_(self) -> Any:
-        """A ranker has none; cross_val_predict wants them for a method of scores."""
+        # cross_val_predict reads it for method="decision_function"
         raise AttributeError(
-            "A ranker has no classes_. cross_val_predict(method='decision_function') takes every "
-            "estimator for a classifier: use its default method with group_column='qid', or loop "
+            "A ranker has no classes_. cross_val_predict(method='decision_function') treats every "
+            "estimator as a classifier. Use its default method with group_column='qid', or loop "
             "over QueryKFold().split(X, labels)."
         )
 
     def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values per column that the model saw, with a 0 where `group_column` stands in X."""
+        """Insert a 0 for `group_column` into values per column of the model's table."""
         if self.group_column is None:
             return values
         return np.insert(values, self._group_place, 0.0, axis=-1)

@@ -1,6 +1,6 @@
 """Functions that pass query ids to a ranker inside a pipeline, a search or another wrapper.
 
-The wrappers of scikit-learn do not pass `groups` to every method of the ranker that they contain.
+scikit-learn's wrappers pass `groups` only to some methods of the ranker.
 """
 
 from __future__ import annotations
@@ -21,33 +21,34 @@ from sklearn_rankcal.utils._wrapped import (
 
 
 def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Compute the scores of a ranker, which may be inside a pipeline or a search.
+    """Compute the scores of a ranker, or of a pipeline or search that ends in a ranker.
 
-    ``pipe.decision_function(X, groups=groups)`` works only with metadata routing, and the
-    ``decision_function`` of a search takes no groups. This function needs no routing.
+    It passes `groups` without metadata routing. ``pipe.decision_function(X, groups=groups)`` needs
+    routing, and the ``decision_function`` of a search does not support groups.
 
     Parameters
     ----------
     estimator : estimator
         A fitted ranker with scores, or a pipeline, search, `RFE` or `FrozenEstimator` that ends in
-        one. For any other estimator, such as a regressor or `LGBMRanker`, the result is what its
-        `predict` returns.
+        one. For other estimators, such as a regressor or `LGBMRanker`, the function calls
+        `predict`.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         One row per query-document pair.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. Some rankers do not need it, such as one with ``context=None``.
+        Query id of each row. Not needed if scores do not depend on the query, as with
+        ``context=None``.
 
     Returns
     -------
     scores : ndarray of shape (n_documents,)
-        Larger is better. Scores of different queries are not comparable.
+        Larger is better. Compare scores only within a query.
 
     Raises
     ------
     TypeError
-        If the ranker has no scores, because its loss is on pairs of documents.
+        If the ranker has no scores because its loss is on pairs of documents.
     ValueError
-        If a ranker is inside a wrapper that this function cannot look into.
+        If a ranker is inside a wrapper that this function does not know.
 
     Examples
     --------
@@ -75,24 +76,30 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
 def predict_order(
     estimator: Any, X: Any, groups: ArrayLike | None = None, k: int | None = None
 ) -> QueryOrder:
-    """Compute the row indices of each query, best first, with a ranker in a pipeline or a search.
+    """Rank the rows of each query with a ranker, or a pipeline or search that ends in one.
 
     Parameters
     ----------
-    estimator, X, groups
-        As in `predict_scores`; the ranker may have any loss.
+    estimator : estimator
+        A fitted ranker with any loss, or a pipeline, search, `RFE` or `FrozenEstimator` that ends
+        in one.
+    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+        One row per query-document pair.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row. Required if `fit` received query ids, unless X has the `group_column`
+        of the ranker.
     k : int, default=None
-        At most the first k rows of each query are listed. None lists all rows.
+        Number of rows to return per query. None returns all.
 
     Returns
     -------
     order : QueryOrder
-        As `CalibratedRanker.predict_order` returns it.
+        The row indices of each query, best first.
 
     Raises
     ------
     TypeError
-        If the estimator does not end in a ranker.
+        If `estimator` does not end in a ranker.
 
     Examples
     --------
@@ -111,17 +118,17 @@ def predict_order(
     if not hasattr(final, "predict_order"):
         raise TypeError(
             "predict_order needs a fitted ranker, or a pipeline or search that ends in one; got "
-            f"{type(estimator).__name__}, which ends in {type(final).__name__}."
+            f"{type(estimator).__name__} that ends in {type(final).__name__}."
         )
     return call_with_groups(estimator, "predict_order", X, groups, k=k)
 
 
 def refuse_without_scores(ranker: Any) -> None:
-    """Raise an error if a ranker has no `decision_function`."""
+    """Raise TypeError if a ranker has no `decision_function`."""
     if not hasattr(ranker, "decision_function"):
         raise TypeError(
             f"{type(ranker).__name__}(loss={getattr(ranker, 'loss', None)!r}) predicts a number "
             "for each pair of documents and has no scores. Choose a loss on scores, such as "
-            "'ndcg', 'pd_by_scores' or 'map_by_scores'. Or use its predict, which returns "
-            "positions, or its predict_preferences, which returns the numbers of the pairs."
+            "'ndcg', 'pd_by_scores' or 'map_by_scores'. Or call predict for positions, or "
+            "predict_preferences for the numbers of the pairs."
         )

@@ -1,4 +1,4 @@
-"""Meta-estimators that connect rankers, whose `predict` returns positions, and regressors."""
+"""Meta-estimators that make a ranker a regressor, and a regressor accept ranking labels."""
 
 from __future__ import annotations
 
@@ -30,38 +30,42 @@ from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._sklearn_compat import tags_of
 from sklearn_rankcal.utils._wrapped import call_with_groups, innermost_estimator, predicts_positions
 
-_FEW_ROWS = 20  # in a small query, a column can be constant by chance
+_FEW_ROWS = 20  # with fewer rows, a column can be constant by chance
 
 
 class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """A regressor whose `predict` returns the scores of a ranker, where larger is better.
+    """Regressor that predicts the scores of a ranker, where larger is better.
 
     Use it for tools that expect scores from `predict`, such as `partial_dependence`,
-    `VotingRegressor` and `StackingRegressor`. The ranker's own `predict` returns positions, 1 =
-    top, which such tools would read as scores, and so reverse the ranking.
+    `VotingRegressor` and `StackingRegressor`. The `predict` of a ranker returns positions, 1 = top.
+    If these tools used positions as scores, they would reverse the ranking.
 
     Parameters
     ----------
     ranker : estimator
         A ranker with scores, or a pipeline or search that ends in one. If it is already fitted,
-        `predict` can be called without `fit`.
+        `predict` works without `fit`.
 
     Attributes
     ----------
     ranker_ : estimator
-        The clone of `ranker` that `fit` fitted. To keep a fitted ranker inside a meta-estimator
-        that fits its members, pass ``FrozenEstimator(ScoreRegressor(ranker))``.
+        The fitted clone of `ranker`.
+    n_features_in_, feature_names_in_
+        Number of columns of X, and their names if they are strings.
 
     See Also
     --------
-    predict_scores : A function that returns the same scores.
-    RelevanceRegressor : A plain regressor that takes the labels of rankers.
+    predict_scores : Function that returns the same scores.
+    RelevanceRegressor : Regressor that accepts the labels of rankers.
 
     Notes
     -----
     Tools that call ``predict(X)`` pass no groups. A ranker with ``context=None`` does not need
-    them, and one with `group_column` finds them in a data frame. With structured labels, the final
-    estimator of a `StackingRegressor` must take them, such as ``RelevanceRegressor(Ridge())``.
+    groups, and a ranker with `group_column` reads them from a data frame.
+
+    A meta-estimator fits its members again. To keep a fitted ranker, pass
+    ``FrozenEstimator(ScoreRegressor(ranker))``. With structured labels, the final estimator of a
+    `StackingRegressor` must support them, such as ``RelevanceRegressor(Ridge())``.
 
     Examples
     --------
@@ -81,7 +85,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
     # see utils/_wrapped.py
     _predicts_scores = True
     _takes_ranking_labels = True
-    # scikit-learn passes groups to these methods if metadata routing is enabled, as to a ranker's
+    # with metadata routing enabled, scikit-learn passes groups to these methods, as for a ranker
     __metadata_request__fit = {"groups": True}
     __metadata_request__predict = {"groups": True}
     __metadata_request__score = {"groups": True, "sample_weight": True}
@@ -101,17 +105,24 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
         Parameters
         ----------
-        X, y, groups, sample_weight
-            As the ranker takes them.
+        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
+            One row per query-document pair.
+        y : array-like of shape (n_documents,)
+            Labels, in any form that the ranker supports.
+        groups : array-like of shape (n_documents,), default=None
+            Query id of each row, in any order.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Non-negative weight of each row.
 
         Returns
         -------
         self : ScoreRegressor
+            The fitted regressor.
 
         Raises
         ------
         TypeError
-            If `ranker` is not a ranker, or if it has no scores.
+            If `ranker` is not a ranker or has no scores.
         """
         known = innermost_estimator(self.ranker)
         if predicts_positions(known):
@@ -126,23 +137,23 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
     @checks_keywords
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return the ranker's scores: its `decision_function`.
+        """Return the `decision_function` of the ranker.
 
         Parameters
         ----------
         X, groups
-            As the ranker takes them. Only a ranker with context columns needs `groups`.
+            As in `fit`. `groups` is required only if scores depend on the query, as with context
+            columns.
 
         Returns
         -------
         scores : ndarray of shape (n_documents,)
-            Larger is better. Scores of different queries are not comparable.
+            Larger is better. Compare scores only within a query.
 
         Warns
         -----
         UserWarning
-            If a column with context columns has one value in all rows, as `partial_dependence`
-            sets it.
+            If a column with context columns is constant, as `partial_dependence` makes it.
         """
         ranker = self._scored()
         _warn_of_constants(ranker, X)
@@ -156,17 +167,17 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the score of the ranker: the mean of its measure over queries, not R squared.
+        """Return the score of the ranker: the mean measure over queries, not R squared.
 
         Parameters
         ----------
         X, y, groups, sample_weight
-            As in the ranker's `score`.
+            As in `fit`.
 
         Returns
         -------
         score : float
-            Higher is better.
+            Larger is better.
         """
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         ranker = self._scored()
@@ -175,16 +186,16 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
         return ranker.score(X, _carry(y, groups), **weight)
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
-        """Return what is wrong if a scorer scores queries that were fitted with other rows."""
+        """Return a warning text if queries to be scored were fitted with other rows, else None."""
         return call_with_groups(self._scored(), "_describe_cut", X, groups, labels=labels)
 
     def _scored(self) -> Any:
-        """Return the fitted ranker, or raise an error if it is not fitted or has no scores."""
+        """Return the ranker, or raise an error if it is not fitted or has no scores."""
         ranker = getattr(self, "ranker_", self.ranker)
         final = innermost_estimator(ranker)
         if not predicts_positions(final):
             raise TypeError(
-                "ScoreRegressor takes a ranker, or a pipeline or search that ends in one; got "
+                "ScoreRegressor needs a ranker, or a pipeline or search that ends in one; got "
                 f"{type(self.ranker).__name__}."
             )
         refuse_without_scores(final)
@@ -200,7 +211,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
     @property
     def group_column(self) -> str | None:
-        """The ranker's `group_column`."""
+        """The `group_column` of the ranker."""
         return getattr(
             innermost_estimator(getattr(self, "ranker_", self.ranker)), "group_column", None
         )
@@ -216,7 +227,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Column names of X, where it has them."""
+        """Column names of X, if they are strings."""
         return self._scored().feature_names_in_
 
     def __sklearn_tags__(self) -> Any:
@@ -227,7 +238,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
 
 def _warn_of_constants(ranker: Any, X: Any) -> None:
-    """Warn if a column that context columns compare inside queries is the same everywhere."""
+    """Warn if a column that has context columns is constant."""
     model = getattr(ranker, "model_", None)
     members = chain.from_iterable(getattr(model, "members_", {}).values())
     described = {
@@ -247,35 +258,37 @@ def _warn_of_constants(ranker: Any, X: Any) -> None:
             values = column_values(X, [column]) if is_dataframe(X) else X[:, [column]]
         if (values == values[0]).all():
             warn(
-                f"Column {column!r} has the same value in all {len(values):,} rows, and then its "
-                "context columns are the same whatever the value is. partial_dependence therefore "
-                "leaves out most of the effect of the column. It is right for a ranker with "
-                "context=None, such as distill(ranker, X, groups, context=None)."
+                f"Column {column!r} has the same value in all {len(values):,} rows, so its context "
+                "columns do not depend on the value. partial_dependence therefore misses most of "
+                "the effect of the column. It is right for a ranker with context=None, such as "
+                "distill(ranker, X, groups, context=None)."
             )
             return
 
 
 def _carry(y: Any, groups: ArrayLike | None) -> Any:
-    """Return labels that contain the query ids. Every wrapper passes labels to the ranker."""
+    """Return labels with the query ids inside, which every wrapper passes to the ranker."""
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
 class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCatBoost):
-    """A plain regressor of relevance that takes the labels of rankers.
+    """Regressor that accepts the labels of rankers.
 
-    A regressor of scikit-learn refuses the structured array of `relevance_labels`. This one passes
-    on the relevance in it, so that a ranker and a regressor can be compared with the same `y`,
-    splitter and scorer, and be members of the same `StackingRegressor`.
+    Regressors of scikit-learn do not support the structured array of `relevance_labels`. This
+    meta-estimator passes the relevance in it to any regressor. You can then compare a ranker and a
+    regressor with the same `y`, splitter and scorer, or combine them in a `StackingRegressor`.
 
     Parameters
     ----------
     regressor : estimator
-        Any regressor that follows scikit-learn's conventions, or a pipeline that ends in one.
+        A regressor, or a pipeline that ends in one.
 
     Attributes
     ----------
     regressor_ : estimator
-        The clone of `regressor` that `fit` fitted.
+        The fitted clone of `regressor`.
+    n_features_in_, feature_names_in_
+        Number of columns of X, and their names if they are strings.
 
     Examples
     --------
@@ -294,7 +307,7 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
     """
 
     _takes_ranking_labels = True  # see utils/_wrapped.py
-    # It requests groups, as a ranker does, so that both can be members of one ensemble.
+    # requests groups like a ranker, so that an ensemble can have both
     __metadata_request__fit = {"groups": True}
 
     def __init__(self, regressor: Any) -> None:
@@ -308,28 +321,29 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit a clone of the regressor on the relevance.
+        """Fit a clone of the regressor to the relevance.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair.
         y : array-like of shape (n_documents,)
-            Relevance, or the structured array of `relevance_labels`.
+            Relevance grades, or the labels that `relevance_labels` returns.
         groups : array-like of shape (n_documents,), default=None
-            Ignored. It exists because the `fit` of a ranker takes it.
+            Ignored. Exists for compatibility with rankers.
         sample_weight : array-like of shape (n_documents,), default=None
-            Passed to the regressor.
+            Weight of each row, passed to the regressor.
 
         Returns
         -------
         self : RelevanceRegressor
+            The fitted regressor.
 
         Raises
         ------
         ValueError
-            If the labels are preferences, if they contain NaN or infinity, or if a splitter left
-            out some rows of a query.
+            If the labels are preferences, if they contain NaN or infinity, or if a splitter removed
+            some rows of a query.
         """
         relevance, _ = read_relevance(y)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -347,13 +361,15 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
         Returns
         -------
         relevance : ndarray of shape (n_documents,)
-            Larger is better, so that it can be used as a score.
+            Predicted relevance. It can be used as a score.
         """
         check_is_fitted(self)
         return self.regressor_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return R squared of the predicted relevance; scorers of `metrics` evaluate the rankings.
+        """Return R squared of the predicted relevance.
+
+        To evaluate the ranking, use a scorer of `metrics`.
 
         Parameters
         ----------
@@ -376,7 +392,7 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Column names of X, where it has them."""
+        """Column names of X, if they are strings."""
         check_is_fitted(self)
         return self.regressor_.feature_names_in_
 
