@@ -1,4 +1,4 @@
-"""Rankings that leave pairs undecided: tiers of documents that share a position."""
+"""Rankings with undecided pairs: documents of one tier share a position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Up to so many documents, dynamic programming over pairs of sets takes O(3^r) time, about 20 ms.
+#: Largest query for dynamic programming over pairs of sets: O(3^r) time, about 20 ms.
 _EXACT_SIZE = 10
 _N_PERTURBATIONS = 20
 
@@ -33,42 +33,51 @@ def decode_tiers(
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
 ) -> DecodeResult:
-    """Rank only where preferences are clear: find the best division into ordered tiers.
-
-    For votes, ``aggregate(votes, n_resamples=1000).tiers()`` needs no matrix and no margin.
+    """Rank only where preferences are clear: divide documents into ordered tiers.
 
     Documents of one tier share a position, and their pairs are undecided. The tiers minimise the
-    sum, over the decided pairs i above j, of ``margin - (u_ij - u_ji)``, so that a decision has to
-    be worth `margin`. In expectation this is twice the pairwise disagreement in which an undecided
-    pair loses half of its weight, as a coin flip does, plus `margin` for each decided pair.
+    sum of ``margin - (u_ij - u_ji)`` over the decided pairs i above j, so a decision must be worth
+    `margin`. Up to a constant, this is twice the expected pairwise disagreement, in which an
+    undecided pair loses half of its weight like a coin flip, plus `margin` per decided pair.
+
+    For votes, ``aggregate(votes, n_resamples=1000).tiers()`` needs no matrix and no margin.
 
     Parameters
     ----------
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
-        ``u[i, j]`` is the weight with which document i is preferred to document j.
+        ``u[i, j]`` is the weight of the preference for document i over document j.
     margin : float
-        What a decision costs, in the unit of the differences ``u[i, j] - u[j, i]``; at least 0. For
-        shares of votes, 0.2 decides a pair by itself with more than 60 % of them. With 0, the
-        ranking is that of `decode_preferences`, and with the largest difference all documents share
-        position 1.
-    sizes, random_state, n_jobs
-        As in `decode_preferences`.
+        Cost of a decision, in the unit of the differences ``u[i, j] - u[j, i]``; at least 0. For
+        shares of votes, 0.2 decides a pair by itself if one document has more than 60 % of them.
+        With 0, the ranking is that of `decode_preferences`. With the largest difference, all
+        documents share position 1.
+    sizes : array-like of shape (n_queries,), default=None
+        Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
+        the size of a query are ignored.
+    random_state : int, RandomState instance or None, default=0
+        Seed for the perturbations of the local search.
+    n_jobs : int, default=None
+        Number of batches of queries to decode in parallel.
 
     Returns
     -------
     result : DecodeResult
-        Documents of a tier have the same rank, the number of documents above it plus 1. Up to 10
-        documents the result is optimal. Above, a local search moves single documents and divides
-        the best order anew, and `lower_bound` decides each pair by itself.
+        The rank of a document is the number of documents in higher tiers plus 1. With up to 10
+        documents, the result is optimal. With more, a local search moves single documents and
+        divides the best order again, and `lower_bound` decides each pair by itself.
 
     Raises
     ------
     ValueError
-        If `margin` is negative or not finite, or as `decode_preferences`.
+        If `margin` is negative or not finite, or for the reasons of `decode_preferences`.
+
+    See Also
+    --------
+    Tiers : The same as a decoder for rankers.
 
     Examples
     --------
-    Of ten judges, seven prefer a to b, and all prefer both of them to c:
+    Seven of ten judges prefer a to b, and all of them prefer a and b to c:
 
     >>> from sklearn_rankcal.decoders import decode_tiers
     >>> u = [[0, 7, 10], [3, 0, 10], [0, 0, 0]]
@@ -85,17 +94,21 @@ def decode_tiers(
 
 
 class Tiers(MatrixDecoder):
-    """Leave pairs undecided that are not worth a decision: documents of a tier share a position.
+    """Decoder that leaves unclear pairs undecided: documents of one tier share a position.
 
-    For losses on preferences, as in ``CalibratedRanker(loss="pd", decoder=Tiers(margin=0.2))``.
-    `decode_tiers` explains what is minimised. It is exact for up to 10 documents in a query.
+    Use it with the loss on preferences: ``CalibratedRanker(loss="pd", decoder=Tiers(margin=0.2))``.
+    `decode_tiers` describes the objective. The decoder is exact for up to 10 documents per query.
 
     Parameters
     ----------
     margin : float
-        What a decision costs, in the unit of the predicted differences; at least 0.
+        Cost of a decision, in the unit of the predicted differences; at least 0.
     random_state : int, RandomState instance or None, default=0
-        Determines the perturbations of the local search.
+        Seed for the perturbations of the local search.
+
+    See Also
+    --------
+    decode_tiers : The same for matrices of preferences.
 
     Examples
     --------
@@ -140,7 +153,7 @@ def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
     """Decode a batch (m, r, r) of differences."""
     m, r = d.shape[:2]
     pairs = np.triu_indices(r, 1)
-    # No tiers gain more than each pair by itself.
+    # each pair by itself gains at least as much as any tiers
     bound = np.maximum(np.abs(d[:, pairs[0], pairs[1]]) - margin, 0.0).sum(axis=1)
     exact = r <= _EXACT_SIZE
     if not exact:
@@ -149,7 +162,7 @@ def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
         ).order
     order, first = np.empty((m, r), dtype=np.int64), np.empty((m, r), dtype=np.int64)
     gain = np.empty(m)
-    for q in range(m):  # each query has tiers of its own
+    for q in range(m):
         gains = d[q] - margin
         np.fill_diagonal(gains, 0.0)
         tiers = _best_tiers(gains) if exact else _search(gains, free[q], options.seed)
@@ -170,7 +183,7 @@ def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
 
 
 def _value(gains: Floats, tiers: list[Ints]) -> float:
-    """The sum of the gains of the decided pairs."""
+    """Return the sum of the gains of the decided pairs."""
     tier = np.repeat(np.arange(len(tiers)), [len(one) for one in tiers])
     order = np.concatenate(tiers)
     decided = tier[:, None] < tier
@@ -178,19 +191,19 @@ def _value(gains: Floats, tiers: list[Ints]) -> float:
 
 
 def _best_tiers(gains: Floats) -> list[Ints]:
-    """Dynamic programming: a set S of documents above all others, and the next tier T below it.
+    """Return the best tiers by dynamic programming over a top set S and the next tier T.
 
-    The tier T gains the sum over t in T of what the decisions of S above t are worth.
+    T gains the sum over t in T of the gains of all decisions of S above t.
     """
     r = len(gains)
     n_sets = 1 << r
     best = np.full(n_sets, -np.inf)
     best[0] = 0.0
     before = np.zeros(n_sets, dtype=np.int64)
-    above = np.zeros((n_sets, r))  # above[S, t]: the gain of all of S above t
+    above = np.zeros((n_sets, r))  # above[S, t]: gain of all of S above t
     for i in range(r):
         above[1 << i : 1 << (i + 1)] = above[: 1 << i] + gains[i]
-    few = ROUNDING * np.abs(gains).sum()  # of equal divisions, the one with fewer tiers
+    few = ROUNDING * np.abs(gains).sum()  # prefers fewer tiers among equal divisions
     for s in range(n_sets - 1):  # O(3^r) entries in all
         tiers, worth = np.zeros(1, dtype=np.int64), np.full(1, best[s] - few)
         for t in range(r):
@@ -226,7 +239,7 @@ def _search(gains: Floats, order: Ints, seed: int) -> list[Ints]:
 
 
 def _improve(gains: Floats, order: Ints) -> list[Ints]:
-    """Divide an order into its best tiers and move single documents, until nothing is gained."""
+    """Divide an order into its best tiers and move single documents until nothing improves."""
     tiers = _divide(gains, order)
     value = _value(gains, tiers)
     tolerance = ROUNDING * np.abs(gains).sum()
@@ -240,17 +253,17 @@ def _improve(gains: Floats, order: Ints) -> list[Ints]:
 
 
 def _divide(gains: Floats, order: Ints) -> list[Ints]:
-    """The best division of an order into tiers, by dynamic programming in O(r^2)."""
+    """Return the best division of an order into tiers, by dynamic programming in O(r^2)."""
     r, size = len(order), np.abs(gains).sum()
-    # over[j, k]: the gain of the first j documents above the document at place k
+    # over[j, k]: gain of the first j documents above the document at place k
     over = np.zeros((r + 1, r))
     np.cumsum(gains[np.ix_(order, order)], axis=0, out=over[1:])
     best, start = np.zeros(r + 1), np.zeros(r + 1, dtype=np.int64)
-    # between[j, k]: the gain of the first j documents above those at places j .. k - 1
+    # sums[j, k] - sums[j, j]: gain of the first j documents above those at places j .. k - 1
     sums = np.concatenate([np.zeros((r + 1, 1)), np.cumsum(over, axis=1)], axis=1)
     for k in range(1, r + 1):
         worth = best[:k] + sums[np.arange(k), k] - sums[np.arange(k), np.arange(k)]
-        start[k] = np.argmax(is_largest(worth, size))  # the first one makes the fewest tiers
+        start[k] = np.argmax(is_largest(worth, size))  # the first maximum gives the fewest tiers
         best[k] = worth[start[k]]
     edges = [r]
     while edges[-1]:
@@ -259,7 +272,7 @@ def _divide(gains: Floats, order: Ints) -> list[Ints]:
 
 
 def _move(gains: Floats, tiers: list[Ints], tolerance: float) -> list[Ints]:
-    """Move documents, one at a time, to another tier or a new one, until nothing is gained."""
+    """Move single documents to another tier or a new one until nothing improves."""
     r = len(gains)
     tier = np.empty(r, dtype=np.int64)
     for number, one in enumerate(tiers):
@@ -271,8 +284,8 @@ def _move(gains: Floats, tiers: list[Ints], tolerance: float) -> list[Ints]:
             n = int(tier.max()) + 1
             own = int(tier[x])
             others = np.arange(r) != x
-            below = np.bincount(tier[others], gains[others, x], n)  # of a tier above x
-            above = np.bincount(tier[others], gains[x, others], n)  # of x above a tier
+            below = np.bincount(tier[others], gains[others, x], n)  # gain of each tier above x
+            above = np.bincount(tier[others], gains[x, others], n)  # gain of x above each tier
             sum_below = np.append(0.0, np.cumsum(below))
             sum_above = above.sum() - np.append(0.0, np.cumsum(above))
             joined = sum_below[:-1] + sum_above[1:]

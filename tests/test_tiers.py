@@ -156,6 +156,6 @@ def test_a_bad_margin_is_refused(margin):
 
 
 def test_tiers_take_no_rules_and_have_no_name():
-    with pytest.raises(TypeError, match="Tiers does not decode under rules"):
+    with pytest.raises(TypeError, match="Tiers does not support rules"):
         Tiers(1.0).decode(np.zeros(3), Queries.single(3), rules=Rules(place=[1, 0, 0]))
     assert Tiers not in DECODERS.values()

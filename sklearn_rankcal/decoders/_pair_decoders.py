@@ -120,7 +120,7 @@ class MatrixDecoder(BaseEstimator):
         decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
         if rules is not None:
             if not self.takes_rules:
-                raise TypeError(f"{type(self).__name__} does not decode under rules.")
+                raise TypeError(f"{type(self).__name__} does not support rules.")
             space, method = self.space, self.method
             rules.keep(decoded, make_batch, space, queries, method, options, number)
         result = collect_results(decoded, sizes)

@@ -1,7 +1,6 @@
-"""Rankings that keep rules: places, orders of two, quotas of groups, and fair exposure.
+"""Rankings under rules: pinned places, pairs, quotas of groups, and fair exposure.
 
-`Rules` bring their own decoding to the rankers and decoders that get them. The names are those of
-`sklearn_rankcal.decoders`, too.
+`sklearn_rankcal.decoders` exports the same names. Rankers and decoders call the methods of `Rules`.
 """
 
 from sklearn_rankcal.rules._exposure import ExposurePolicy, exposure_policy

@@ -1,7 +1,7 @@
-"""Decode under rules: predictions and `QueryRules` come in, and the best rankings come out.
+"""Decode predictions under the rules of each query.
 
-By theorem 3 of Ramaswamy et al. (2013), whose proof holds for any set of rankings, decoding the
-same predictions is consistent for the best ranking that the rules permit.
+The proof of theorem 3 of Ramaswamy et al. (2013) holds for any set of rankings. Decoding the same
+predictions is therefore consistent for the best ranking that the rules permit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Random steps of the local search under rules.
+#: Number of random steps of the local search under rules.
 _N_PERTURBATIONS = 20
 
 
@@ -47,8 +47,8 @@ def decode_scores_under(
 ) -> DecodeResult:
     """Maximise the sum over documents of score times ``discounts(r)[place]`` under rules.
 
-    The objective is minus that sum. Shown documents come first and blocked ones after them, each in
-    the best order, and those with equal scores in the order of their keys.
+    The objective is minus this sum. Blocked documents come after shown documents, both in the best
+    order. `keys` order documents with equal scores.
     """
     decoded: list[tuple[Ints, Decoded]] = []
     scores = queries.gather(scores)
@@ -99,18 +99,17 @@ def keep_rules(
     method: str,
     options: SearchOptions,
 ) -> None:
-    """Replace, in place, decoded rankings of pairs that break rules, and say what they still break.
+    """Replace, in place, decoded rankings of pairs that break rules, and set what they still break.
 
-    The documents of `rules` are numbered as in the orders and the matrices. Up to 16 documents are
-    decoded by subset dynamic programming, and more by a local search that keeps the rules, or for
-    ``"exact"`` and preferences by the linear ordering program.
+    `rules` number documents as the orders and matrices do. Up to 16 documents are decoded by subset
+    dynamic programming. More are decoded by a local search that keeps the rules or, for preferences
+    with ``"exact"``, by the linear ordering program.
     """
     for which, part in decoded:
         part.broken = [[] for _ in which]
         part.violation = np.zeros(len(which), dtype=np.int64)
         binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
         matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
-        # a loop over queries: the rules of each are its own
         for matrix, k in zip(matrices, binding, strict=True):
             own, objective = rules[which[k]], kind(matrix)
             offset = part.objective[k] - objective.value(part.order[k])
@@ -130,7 +129,7 @@ def keep_rules(
 
 
 def _texts(broken: list[tuple[str, int]]) -> list[str]:
-    """The rules that a ranking breaks, and by how much where that is more than one."""
+    """Return texts of the broken rules, with the amount if it is more than 1."""
     return [text if n == 1 else f"{text} (by {n})" for text, n in broken]
 
 
@@ -143,16 +142,16 @@ def _decode_query(
     order: Ints,
     bound: float,
 ) -> Found | None:
-    """The best order under rules, from an `order` without rules; None if it is impossible."""
+    """Return the best order under rules, or None. `order` is the best one without rules."""
     if rules.n <= SUBSET_SIZE:
         return best_of_subsets(objective, rules, soft)
     exact = method == "exact"
     if exact and rules.n > EXACT_SIZE and options.time_limit is None:
         raise ValueError(
-            f"A query has {rules.n} documents, and under rules 'exact' takes at most {EXACT_SIZE} "
-            "without a time_limit. 'local_search' takes any number."
+            f"A query has {rules.n} documents. Under rules, 'exact' supports at most {EXACT_SIZE} "
+            "without a time_limit. 'local_search' supports any number."
         )
-    # The order without rules says what is best; the nearest one that keeps them is the start.
+    # start from the order that keeps the rules and is nearest to the best one without rules
     nearest = np.empty(rules.n)
     nearest[order] = -np.arange(rules.n)
     start = _nearest(nearest, rules, soft)
@@ -162,7 +161,7 @@ def _decode_query(
     deadline = None if limit is None else time.monotonic() + limit
     best = best_of_search(objective, rules, soft, start, _N_PERTURBATIONS, options.seed, deadline)
     value = objective.value(best) + (soft or 0.0) * rules.violation(best)
-    # Rounding can only lose this proof, and never make a false one.
+    # rounding can hide a proof, but cannot make a false one
     found = Found(best, bound, value <= bound, "local_search")
     if exact and not found.proved and isinstance(objective, Disagreement):
         solved = best_linear_order(objective, rules, soft, limit)
@@ -176,7 +175,7 @@ def _decode_query(
 
 
 def _nearest(scores: Floats, rules: QueryRules, soft: float | None) -> Ints | None:
-    """An order that keeps the rules, with the largest sum of scores times minus the place."""
+    """Return the order that keeps the rules with the smallest sum of score times place."""
     part = rules.without_blocked()
     by_place = -np.arange(part.n, dtype=np.float64)
     found = best_places(scores[part.shown], by_place, part, None if soft is None else 1.0, None)

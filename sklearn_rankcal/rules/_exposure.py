@@ -1,9 +1,9 @@
-"""Randomised rankings whose exposure is fair: scores and groups come in, a policy comes out.
+"""Randomised rankings with fair exposure.
 
 A policy is a distribution over rankings. Its expected measure and the expected exposure of each
-document are linear in it, so that the best policy is a linear program over all r! rankings. Few of
-them have a positive probability, and they are found one at a time: for the prices of the program,
-the best ranking is a sort.
+document are linear in the probabilities. The best policy therefore solves a linear program over all
+r! rankings. Column generation finds the few rankings with a positive probability: given the dual
+prices, the best ranking is a sort.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-# HiGHS has absolute tolerances, of at least 1e-10: scores and discounts are scaled to 1 before.
-# Gains of a ranking below _TOLERANCE are rounding errors of the prices, and digits beyond _DIGITS
-# are those of the input.
+# The tolerances of HiGHS are absolute, at least 1e-10, so scores and discounts are scaled to 1.
+# Gains below _TOLERANCE are rounding errors of the prices, and digits beyond _DIGITS are rounding
+# errors of the input.
 _TOLERANCE = 1e-9
 _DIGITS = 9
 _HIGHS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -36,23 +36,32 @@ _HIGHS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1
 
 @dataclass
 class ExposurePolicy:
-    """A distribution over the rankings of each query, made by `exposure_policy`.
+    """A distribution over the rankings of each query, as `exposure_policy` returns it.
 
     Attributes
     ----------
     ids : ndarray of shape (n_queries,)
-        The query ids.
+        Query ids.
     rankings : list of ndarray of shape (n_rankings, n_documents_of_query)
-        The positions of the documents of each query, in the order of their rows, in each ranking
-        that has a positive probability.
+        For each query, the rankings with positive probability: positions of its documents, in the
+        order of their rows.
     probabilities : list of ndarray of shape (n_rankings,)
-        The probabilities of the rankings of each query.
+        For each query, the probabilities of its rankings.
     exposure : ndarray of shape (n_documents,)
-        The expected discount of the place of each row.
+        Expected discount of the place of each row.
     expected : ndarray of shape (n_queries,)
-        The expected sum over documents of score times discount.
+        Expected sum over documents of score times discount.
     price : ndarray of shape (n_queries,)
-        By how much that is less than for the ranking by score.
+        Difference between this sum for the ranking by score and `expected`.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import exposure_policy
+    >>> policy = exposure_policy([0.9, 0.8, 0.7, 0.6], of=["x", "x", "y", "y"])
+    >>> policy.draw(random_state=0).tolist()
+    [2, 4, 1, 3]
+    >>> policy.matrix().round(2).tolist()[0]  # places of the first document
+    [0.5, 0.5, 0.0, 0.0]
     """
 
     ids: NDArray[Any]
@@ -64,20 +73,25 @@ class ExposurePolicy:
     _queries: Queries
 
     def draw(self, *, key: object = None, random_state: Any = None) -> Ints:
-        """Draw a ranking of each query.
+        """Draw a ranking of each query at random.
 
         Parameters
         ----------
         key : object, default=None
-            If given, the draw is determined by the query id and the text of the key, such as the
-            day or the user, whatever the other queries are. Different keys draw independently.
+            If given, the query id and ``str(key)`` determine the draw, for example the day or the
+            user. Different keys give independent draws.
         random_state : int, RandomState instance or None, default=None
-            Seed of the draw without a key.
+            Seed for draws without a key.
 
         Returns
         -------
         ranks : ndarray of shape (n_documents,)
-            The position of each row in its query, 1 = top.
+            Position of each row in its query, 1 = top.
+
+        Raises
+        ------
+        ValueError
+            If both `key` and `random_state` are passed.
         """
         if key is not None and random_state is not None:
             raise ValueError("Pass key or random_state, not both.")
@@ -88,7 +102,7 @@ class ExposurePolicy:
             uniform = np.array([_uniform(query, key) for query in self.ids.tolist()])
         grouped = np.empty(len(self.exposure), dtype=np.int64)
         for q in range(n):
-            # the last sum can be below 1 by rounding
+            # because of rounding, the last sum can be below 1
             sums = np.cumsum(self.probabilities[q])
             drawn = np.searchsorted(sums / sums[-1], uniform[q], side="right")
             begin, end = self._queries.offsets[q : q + 2]
@@ -101,12 +115,17 @@ class ExposurePolicy:
         Parameters
         ----------
         query : object, default=None
-            The query id. It can be left out if there is only one.
+            Query id. None is the only query.
 
         Returns
         -------
         matrix : ndarray of shape (n_documents_of_query, n_documents_of_query)
-            Documents are rows, and the columns are places 1, 2, ... All rows and columns sum to 1.
+            Rows are documents, and columns are places 1, 2, ... All rows and columns sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If `query` is not one of the query ids, or None with several queries.
         """
         found = np.arange(len(self.ids)) if query is None else np.flatnonzero(self.ids == query)
         if len(found) != 1:
@@ -129,52 +148,53 @@ def exposure_policy(
     ratio: float = 1.0,
     discounts: ArrayLike | None = None,
 ) -> ExposurePolicy:
-    """Find the best randomised rankings in which groups or documents get fair exposure.
+    """Find the best randomised rankings that give groups or documents fair exposure.
 
-    Of all distributions over rankings, the policy has the largest expected sum of score times
-    discount such that the mean expected exposure of each group is at least `ratio` times its target
-    [1]_. The exposure of a document is the discount of its place.
+    The exposure of a document is the discount of its place. Among all distributions over rankings
+    in which the mean expected exposure of each group is at least `ratio` times its target [1]_, the
+    policy has the largest expected sum of score times discount.
 
     Parameters
     ----------
     scores : array-like of shape (n_documents,)
-        Expected gains, as those of ``CalibratedRanker.decision_function``, up to a constant for
-        each query.
+        Expected gains, such as ``CalibratedRanker.decision_function`` returns. A constant per query
+        does not matter.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. By default all rows belong to one query.
+        Query id of each row. With None, all rows are one query.
     of : array-like of shape (n_documents,), default=None
-        The group of each row, such as its seller; None and NaN mean no group. If it is boolean,
-        rows with False are a group, too. By default each document is a group.
+        Group of each row, such as its seller. None and NaN mean no group. If boolean, the rows with
+        False are a group, too. With None, each document is a group.
     target : {"equal", "merit"}, default="equal"
-        ``"equal"``: the mean exposure of all documents of the query. ``"merit"``: this times the
-        mean merit of the group, divided by the mean merit of the documents that have a group.
+        ``"equal"``: the mean exposure of all documents of the query. ``"merit"``: this mean times
+        the mean merit of the group, divided by the mean merit of all documents with a group.
     merit : array-like of shape (n_documents,), default=None
-        For ``target="merit"``: numbers >= 0.
+        Merit of each row, not negative. Only for ``target="merit"``.
     ratio : float, default=1.0
-        Between 0 and 1. With 1 and all documents in groups, the exposure of each group is its
-        target.
+        Fraction of the target that each group gets at least, between 0 and 1. With 1 and every
+        document in a group, each group gets exactly its target.
     discounts : array-like of shape (n_places,), default=None
-        As in `decode_scores`, not negative.
+        Weight of each place: numbers that do not increase and are not negative. None means those of
+        DCG, ``1 / log2(1 + place)``.
 
     Returns
     -------
     policy : ExposurePolicy
-        Each query has at most one ranking more than it has groups.
+        The number of rankings of a query is at most the number of its groups plus 1.
 
     Raises
     ------
     ValueError
-        If merit is so uneven that no policy reaches the targets of a query: then the message has
-        the largest ratio that can be reached. Also if numbers or shapes are not as described.
+        If merit is so uneven that no policy reaches the targets of a query. The message has the
+        largest possible ratio. Also if a number or shape is invalid.
 
     Notes
     -----
-    Neither the units of scores and discounts nor a constant that is added to the scores change the
-    policy. Some optimum has at most one ranking more than there are constraints, because it is a
-    vertex of a linear program. The rankings are generated one at a time, by sorts of scores plus
-    the prices of exposure, until no ranking improves the policy. This takes milliseconds for a few
-    groups and a second for 100 documents that are groups by themselves. Duplicates of the doubly
-    stochastic matrix of [1]_ are not needed, and `ExposurePolicy.matrix` returns it.
+    Scaling the scores or the discounts, or adding a constant to the scores, does not change the
+    policy. The rankings are a vertex of a linear program, which bounds their number. Column
+    generation adds one ranking at a time, a sort by score plus the price of exposure, until no
+    ranking improves the policy. This takes milliseconds for a few groups, and a second for 100
+    documents that are their own groups. It needs no decomposition of the doubly stochastic matrix
+    of [1]_, which `ExposurePolicy.matrix` returns.
 
     References
     ----------
@@ -201,38 +221,38 @@ def exposure_policy(
     if phi[: queries.sizes.max()].min() < 0:
         raise ValueError("discounts must not be negative: they are the exposure of the places.")
     if (target == "merit") != (merit is not None):
-        raise ValueError("target='merit' needs merit, and target='equal' takes none.")
+        raise ValueError("target='merit' needs merit, and target='equal' does not use it.")
     worth = np.ones(n) if merit is None else read_numbers(merit, "merit")
     if worth.shape != (n,) or not np.isfinite(worth).all() or worth.min() < 0:
         raise ValueError(f"merit must be finite numbers >= 0 of shape ({n},).")
     code = np.arange(n) if of is None else _codes(of, n)
     values, worth, code = queries.gather(values), queries.gather(worth), queries.gather(code)
     rankings, probabilities, exposures, expected, price = [], [], [], [], []
-    for q in range(queries.n_queries):  # each query is a program of its own
+    for q in range(queries.n_queries):
         part = slice(queries.offsets[q], queries.offsets[q + 1])
         d = phi[: queries.sizes[q]]
         u, u_unit, u_middle = _standardise(values[part])
         d_unit = float(d.max()) or 1.0
         d = d / d_unit
-        # Of policies that are equally good, rounding errors of the unit must not choose one.
+        # rounding errors of the unit must not decide between equally good policies
         rounded = np.round(u, _DIGITS), np.round(d, _DIGITS)
         sharing = _sharing(code[part], worth[part], float(rounded[1].mean()), ratio)
         found = _solve(*rounded, *sharing)
         if isinstance(found, float):
             raise ValueError(
                 f"No policy gives each group of query {queries.ids[q]!r} ratio={ratio!r} of its "
-                f"target: merit is too uneven. The largest ratio that can be reached is "
+                f"target: merit is too uneven. The largest possible ratio is "
                 f"{ratio * found:.4g}."
             )
         orders, chance = found
         ranks = np.argsort(orders, axis=1) + 1
-        listed = np.lexsort(ranks.T[::-1])  # not in the order in which the search found them
+        listed = np.lexsort(ranks.T[::-1])  # independent of the order of the search
         ranks, chance = ranks[listed], chance[listed]
         exposure = chance @ d[ranks - 1]
         rankings.append(ranks)
         probabilities.append(chance)
         exposures.append(exposure * d_unit)
-        # The exposures of a query have the sum of the discounts, whatever the policy.
+        # the exposures of a query always sum to the sum of the discounts
         expected.append(float(u @ exposure) * u_unit * d_unit + u_middle * float(d.sum()) * d_unit)
         price.append(max(0.0, float(np.sort(u)[::-1] @ d - u @ exposure)) * u_unit * d_unit)
     return ExposurePolicy(
@@ -247,14 +267,14 @@ def exposure_policy(
 
 
 def _standardise(scores: Floats) -> tuple[Floats, float, float]:
-    """Scores moved and scaled to [-1, 1], their unit, and the score that becomes 0."""
+    """Return scores shifted and scaled to [-1, 1], their unit, and the score that becomes 0."""
     low, high = float(scores.min()), float(scores.max())
     middle, unit = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
     return (scores.astype(np.float64) - middle) / unit, unit, middle
 
 
 def _codes(of: ArrayLike, n: int) -> Ints:
-    """The number of the group of each row, -1 for none; False is a group here."""
+    """Return the number of the group of each row, -1 for none. Here, False is a group."""
     codes, names = group_codes(of, n)
     if names == [True]:
         missing = [is_missing(value) for value in np.asarray(of).tolist()]
@@ -263,7 +283,7 @@ def _codes(of: ArrayLike, n: int) -> Ints:
 
 
 def _sharing(code: Ints, worth: Floats, mean: float, ratio: float) -> tuple[Floats, Floats]:
-    """Means over the documents of each group (n_groups, r), and what they have to be at least."""
+    """Return the averaging matrix (n_groups, r) of the groups, and their least exposures."""
     names = np.unique(code[code >= 0])
     members = (code == names[:, None]).astype(np.float64)
     sharing = members / members.sum(axis=1, keepdims=True)
@@ -274,7 +294,7 @@ def _sharing(code: Ints, worth: Floats, mean: float, ratio: float) -> tuple[Floa
 
 
 def _solve(u: Floats, d: Floats, sharing: Floats, targets: Floats) -> tuple[Ints, Floats] | float:
-    """The orders (n, r) and their probabilities, or the share of the targets that is possible."""
+    """Return orders (n, r) and probabilities, or the possible share of the targets if below 1."""
     best = np.argsort(-u, kind="stable")
     if not len(targets) or not targets.any():
         return best[None], np.ones(1)
@@ -296,7 +316,7 @@ def _solve(u: Floats, d: Floats, sharing: Floats, targets: Floats) -> tuple[Ints
     share /= targets.max()
     if share < 1 - _TOLERANCE:
         return share
-    # Step 2: the largest expected measure such that exposures >= targets, but for rounding.
+    # Step 2: the largest expected measure such that exposures >= targets, up to rounding.
 
     def to_earn(prices: Floats) -> tuple[Ints, float]:
         worth = u + prices @ sharing
@@ -323,9 +343,9 @@ def _generate(
 ) -> tuple[float, Floats]:
     """Solve a linear program over rankings by column generation; return value and probabilities.
 
-    With `per_share`, it maximises s such that mean exposures are at least s per_share; with
-    `limits`, it maximises the mean of `value` such that they are at least the limits. `orders` and
-    `columns` are extended.
+    With `per_share`, maximise s such that the mean exposures are at least s * per_share. With
+    `limits`, maximise the mean of `value` such that they are at least the limits. Extends `orders`
+    and `columns`.
     """
     values = [value(order) for order in orders]
     size = max(1.0, max(map(abs, values)))
@@ -345,9 +365,9 @@ def _generate(
             raise RuntimeError(f"The linear program of a policy was not solved: {solved.message}")
         prices = -solved.ineqlin.marginals
         order, worth = best_for(prices)
-        # The ranking improves the policy if it is worth more than the price of a probability.
+        # the ranking improves the policy if its worth exceeds the dual price of the sum constraint
         gain = worth + float(solved.eqlin.marginals[0])
-        # Prices have rounding errors, by which a ranking can seem to improve that is there already.
+        # because of rounding errors of the prices, a known ranking can seem to be an improvement
         if gain <= _TOLERANCE * size or order.tobytes() in known:
             return -float(solved.fun), solved.x[:n]
         known.add(order.tobytes())
@@ -357,6 +377,6 @@ def _generate(
 
 
 def _uniform(query: object, key: object) -> float:
-    """A number in [0, 1) that the query id and the key determine."""
+    """Return a number in [0, 1) that the query id and the key determine."""
     digest = hashlib.blake2b(f"{query!r}\x00{key}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / 2.0**53

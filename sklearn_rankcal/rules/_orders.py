@@ -1,6 +1,6 @@
 """The best ranking under rules for pairs: subset dynamic programming, local search, and a MILP.
 
-An `Objective` says what it costs to put a document at the next place, and what moves change.
+An `Objective` has the cost of putting a document at the next place, and the effect of moves.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._rounding import ROUNDING
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: Up to so many documents, subset dynamic programming takes O(2^r r) time: a second for 16.
+#: Largest query for subset dynamic programming, which takes O(2^r r) time: a second for 16.
 SUBSET_SIZE = 16
-#: The integer program has O(r^3) rows; beyond this, "exact" is refused without a time limit.
+#: Largest query for "exact" without a time limit. The integer program has O(r^3) rows.
 EXACT_SIZE = 60
 
 
 class Disagreement:
-    """The weight of the preferences that an order contradicts, for differences d (r, r)."""
+    """Weight of the preferences that an order contradicts, for differences d (r, r)."""
 
     def __init__(self, d: Floats) -> None:
         self.d = d
-        self.size = float(np.abs(d).sum())  # of the terms of all values
-        self.lost = np.maximum(d, 0.0)  # lost[i, j]: what is lost if j is before i
+        self.size = float(np.abs(d).sum())  # scale for rounding errors
+        self.lost = np.maximum(d, 0.0)  # lost[i, j]: loss if j is before i
 
     def value(self, order: Ints) -> float:
         return float(np.tril(self.lost[np.ix_(order, order)], -1).sum())
 
     def step(self, i: int, inside: Floats, n_placed: Ints) -> Floats:
-        """Costs of document i after sets of documents, whose sums of entries are `inside`."""
+        """Return the cost of document i after sets with these sums of entries `inside`."""
         return inside
 
     @property
     def entries(self) -> Floats:
-        """A document i after the documents S costs a function of sum_{j in S} entries[i, j]."""
+        """The cost of i after a set S is a function of sum_{j in S} entries[i, j]."""
         return self.lost
 
     def moves(self, order: Ints) -> tuple[Floats, Floats]:
-        """The change of the value by insertions (p, q) and by exchanges (p, q), p < q."""
+        """Return the change of the value by insertions (p, q) and exchanges (p, q), p < q."""
         d = self.d[np.ix_(order, order)]
         n = len(order)
         sums = np.zeros((n, n + 1))
@@ -113,7 +113,7 @@ class ExpectedPrecision:
 
 
 Objective = Disagreement | ExpectedPrecision
-#: What a decoder minimises, by the space of its predictions.
+#: Objective by space of the predictions.
 OBJECTIVES: dict[str, Callable[[Floats], Objective]] = {
     PAIRS: Disagreement,
     SYMMETRIC_PAIRS: ExpectedPrecision,
@@ -121,11 +121,11 @@ OBJECTIVES: dict[str, Callable[[Floats], Objective]] = {
 
 
 def best_of_subsets(objective: Objective, rules: QueryRules, soft: float | None) -> Found | None:
-    """Minimise the objective plus `soft` times the violation by O(2^r r) dynamic programming."""
+    """Minimise the objective plus `soft` times the violation, in O(2^r r) time."""
     n = rules.n
     sets = np.arange(1 << n, dtype=np.int64)
     size = np.bitwise_count(sets).astype(np.int64)
-    extra = np.zeros(1 << n)  # what a set of the first documents costs by the quotas
+    extra = np.zeros(1 << n)  # cost of each set of first documents by the quotas
     per_unit = np.inf if soft is None else soft
     for quota in rules.quotas:
         of_size = np.flatnonzero(size == quota.prefix)
@@ -139,7 +139,7 @@ def best_of_subsets(objective: Objective, rules: QueryRules, soft: float | None)
     steps = []  # for each document, the cost after each set (of the other documents)
     for i in range(n):
         inside = np.zeros(1)
-        for j in range(n):  # sums over all subsets, one more document at a time
+        for j in range(n):  # sums over all subsets of the first j documents
             inside = np.concatenate([inside, inside + objective.entries[i, j] * (j != i)])
         cost = objective.step(i, inside, size)
         away = np.maximum(rules.low[i] - size, 0) + np.maximum(size - rules.high[i], 0)
@@ -181,7 +181,7 @@ def best_of_search(
 ) -> Ints:
     """Descend by insertions and exchanges that keep the rules, from `start` and perturbed orders.
 
-    Each descent step takes O(r^2) time and a check of the rules for each move that is tried.
+    A descent step takes O(r^2) time, plus a check of the rules for each move that it tries.
     """
     rng = np.random.RandomState(random_state)
     tolerance = ROUNDING * objective.size
@@ -225,7 +225,7 @@ def best_of_search(
 
 
 def _moved(order: Ints, kind: int, p: int, q: int) -> Ints:
-    """The order after an insertion (0) of place p at place q, or an exchange (1)."""
+    """Return the order after an insertion (0) of place p at place q, or an exchange (1)."""
     moved = order.copy()
     if kind == 1:
         moved[[p, q]] = order[[q, p]]
@@ -237,11 +237,11 @@ def _moved(order: Ints, kind: int, p: int, q: int) -> Ints:
 def best_linear_order(
     objective: Disagreement, rules: QueryRules, soft: float | None, time_limit: float | None
 ) -> Found | None:
-    """The linear ordering program with rules, by HiGHS; None if it is impossible or found nothing.
+    """Solve the linear ordering program with rules by HiGHS; None if no solution was found.
 
-    x[i, j] is 1 if i is before j, for i < j; z[i, k] is 1 if i is among the first `prefix` places.
-    Local search does not replace it: of 50 random queries of 17 to 40 documents that were solved
-    within six seconds, it had missed the best ranking of nine.
+    x[i, j] is 1 if i is before j, for i < j. z[i, k] is 1 if i is among the first k places. Local
+    search is not enough: of 50 random queries of 17 to 40 documents that were solved within six
+    seconds, it had missed the best ranking of nine.
     """
     n = rules.n
     early, late = np.triu_indices(n, 1)
@@ -252,7 +252,7 @@ def best_linear_order(
     program = Program((won - lost) / scale, None if soft is None else soft / scale)
 
     def above(i: int) -> tuple[Ints, Floats, float]:
-        """The number of documents above i, as variables, coefficients and a constant."""
+        """Return the number of documents above i as variables, coefficients and a constant."""
         return np.delete(x[i], i), np.repeat([1.0, -1.0], [i, n - 1 - i]), n - 1.0 - i
 
     i, j, k = np.array(list(combinations(range(n), 3))).T
@@ -260,7 +260,7 @@ def best_linear_order(
     for a, b in rules.before:
         bounds = (1.0, np.inf) if a < b else (-np.inf, 0.0)
         program.add([x[a, b]], 1.0, *bounds, program.new_slack())
-    if rules.last is not None:  # blocked documents come after all others
+    if rules.last is not None:  # blocked documents are last
         for a, b in zip(*np.nonzero(~rules.last[:, None] & rules.last), strict=True):
             program.add([x[a, b]], 1.0, float(a < b), float(a < b))
     for i in np.flatnonzero((rules.low > 0) | (rules.high < n - 1)).tolist():

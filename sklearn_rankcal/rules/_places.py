@@ -1,7 +1,7 @@
 """The best ranking under rules for scores: an assignment of documents to places.
 
 A positional measure is sum_i u_i d(place of i) with discounts d that do not increase. Documents are
-numbered from 0 by falling score, and ties by the keys, so that equal problems have equal answers.
+numbered from 0 by decreasing score, with ties by the keys. Equal problems then have equal answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Found(NamedTuple):
-    """The best order (n,) of the shown documents, best first, and what is proved about it."""
+    """The best order (n,) of the shown documents found, and what is proved about it."""
 
     order: Ints
     bound: float  # no ranking has a smaller objective
@@ -32,16 +32,16 @@ class Found(NamedTuple):
 def best_places(
     u: Floats, discounts: Floats, rules: QueryRules, soft: float | None, time_limit: float | None
 ) -> Found | None:
-    """Minimise - sum_i u_i d(place_i), plus `soft` times the violation; None if it is impossible.
+    """Minimise - sum_i u_i d(place_i), plus `soft` times the violation; None if impossible.
 
-    - Where only first places, or only last places, are bounded besides pins, the greedy choice is
-      optimal: O(n log n).
-    - Where each document is in one group at most, the documents of a group keep the order of their
-      scores in some best ranking. Then quotas are bounds on places: an assignment, O(n^3).
-    - Otherwise it is an integer program.
+    - If, apart from pins, only earliest places or only latest places are bounded, the greedy choice
+      is optimal: O(n log n).
+    - If each document is in at most one group, some best ranking sorts the documents of each group
+      by score. Quotas are then bounds on places, and the problem is an assignment: O(n^3).
+    - Otherwise, it is an integer program.
     """
     by_score = np.lexsort((np.arange(len(u)), -u))
-    if not rules.n:  # all documents are blocked, and a quota can ask for some
+    if not rules.n:  # all documents are blocked, but a quota can require some
         broken = rules.violation(by_score)
         possible = soft is not None or not broken
         return Found(by_score, (soft or 0.0) * broken, True, "sort") if possible else None
@@ -50,7 +50,7 @@ def best_places(
     if soft is not None:
         free = float(u @ discounts)
         if found is None or not found.proved or found.bound + free > soft:
-            # A ranking that breaks a rule gains no more than `free` and pays at least `soft`.
+            # a ranking that breaks a rule gains at most `free` and costs at least `soft`
             found = _integer_program(u, discounts, own, soft, time_limit)
     return None if found is None else found._replace(order=by_score[found.order])
 
@@ -72,7 +72,7 @@ def _best_of_sorted(
     if (high[~pinned] == rules.n - 1).all():
         order = _greedy(low, pinned)
     elif not low[~pinned].any():
-        # The same problem upside down: the last place takes the smallest score that may have it.
+        # the reversed problem: the last place gets the smallest score that may have it
         last = rules.n - 1
         order = _greedy((last - high)[::-1], pinned[::-1])
         order = None if order is None else (last - order)[::-1]
@@ -84,9 +84,9 @@ def _best_of_sorted(
 
 
 def _intervals(rules: QueryRules) -> tuple[Ints, Ints] | None:
-    """First and last places that are equivalent to the rules for documents in sorted order.
+    """Return first and last places equivalent to the rules, for documents sorted by score.
 
-    None if the rules are not of this form. A last place below the first one means contradiction.
+    Return None if the rules are not of this form. high < low means contradiction.
     """
     if rules.before:
         return None
@@ -103,7 +103,7 @@ def _intervals(rules: QueryRules) -> tuple[Ints, Ints] | None:
     for members, numbers in zip(lists, groups.values(), strict=True):
         free = members[~pinned[members]] if varied else members
         if varied and len(free) and (np.ptp(rules.low[free]) or np.ptp(rules.high[free])):
-            return None  # documents of the group cannot be exchanged for each other
+            return None  # documents of the group are not interchangeable
         places = rules.low[members[pinned[members]]]
         for number in numbers:
             quota = rules.quotas[number]
@@ -118,10 +118,10 @@ def _intervals(rules: QueryRules) -> tuple[Ints, Ints] | None:
 
 
 def _greedy(low: Ints, pinned: np.ndarray) -> Ints | None:
-    """At each place put the first document, in sorted order, that may have it.
+    """Put at each place the first document, in sorted order, that may have it.
 
-    The sets of documents that can fill the first k places are the independent sets of a transversal
-    matroid for each k, so that the greedy choice maximises every prefix sum at once.
+    For each k, the sets of documents that can fill the first k places are the independent sets of a
+    transversal matroid. The greedy choice therefore maximises every prefix sum.
     """
     n = len(low)
     order = np.full(n, -1)
@@ -155,7 +155,7 @@ def _assignment(u: Floats, discounts: Floats, low: Ints, high: Ints) -> Found | 
     possible = (places >= low[:, None]) & (places <= high[:, None]) & ((places < end) | late)
     cost[~possible] = np.inf
     try:
-        # Rows from the smallest score on take half the time of the other direction.
+        # twice as fast with the rows in increasing order of scores
         _, column = linear_sum_assignment(cost[::-1])
     except ValueError:  # no assignment has a finite cost
         return None
@@ -173,14 +173,14 @@ def _integer_program(
 ) -> Found | None:
     """Assign documents to blocks of places with equal discounts, by HiGHS.
 
-    z[i, b] is 1 if document i is in block b. Places are in one block if their discounts are equal
-    and no rule distinguishes between them.
+    z[i, b] is 1 if document i is in block b. A block has places with equal discounts that no rule
+    distinguishes.
     """
     n = rules.n
     cuts = np.diff(discounts) != 0
     cuts[[quota.prefix - 1 for quota in rules.quotas if quota.prefix < n]] = True
     if soft is not None and (rules.low.any() or (rules.high < n - 1).any() or rules.before):
-        cuts[:] = True  # by how much such a rule is broken depends on the place
+        cuts[:] = True  # the violation of such a rule depends on the place
     else:
         cuts[rules.low[rules.low > 0] - 1] = True
         cuts[rules.high[rules.high < n - 1]] = True
@@ -197,8 +197,8 @@ def _integer_program(
         end, late = _late_places(rules.low, rules.high, [quota.prefix for quota in rules.quotas])
         possible &= (first < end) | np.logical_or.reduceat(late, first, axis=1)
     document, block = np.nonzero(possible)
-    # HiGHS stops at a gap of 1e-6, which is to be small beside the costs. A constant of the scores
-    # adds the same to all rankings.
+    # HiGHS stops at a gap of 1e-6, which must be small relative to the costs. Shifting the scores
+    # adds the same constant to all rankings.
     middle = float(u.max() / 2 + u.min() / 2)
     centred, constant = u - middle, -middle * float(discounts.sum())
     scale = float(np.abs(centred).max() * np.abs(discounts).max()) / 1e4 or 1.0
@@ -226,15 +226,14 @@ def _integer_program(
             of_b = number[(document == b) & (block <= k)]
             values = np.append(np.ones(len(of_a)), -np.ones(len(of_b)))
             program.add(np.append(of_a, of_b), values, 0, np.inf, slack)
-    # The linear program often has a solution in whole numbers, and takes less time.
+    # the relaxed linear program is faster, and often has an integer solution
     for whole in (False, True):
         result = program.solve(time_limit, whole)
         if result.x is None:
             if result.status == 2:
                 return None
             raise TimeoutError(
-                f"No ranking that keeps the rules was found for a query of {n} documents within "
-                f"{time_limit} seconds."
+                f"Found no ranking of {n} documents that keeps the rules within {time_limit} seconds."
             )
         fraction = np.abs(result.x - np.round(result.x))[: len(document)]
         if fraction.max() < 1e-6:
@@ -251,11 +250,10 @@ def _integer_program(
 
 
 def _late_places(low: Ints, high: Ints, prefixes: list[int]) -> tuple[int, np.ndarray]:
-    """The number of first places that rules are about, and where a document can be after them.
+    """Return the number `end` of first places with rules, and a mask (n, n) for later places.
 
-    The documents at the later places keep the order of their scores in some best ranking. So the
-    i-th document by score is at one of the places i .. i + end there. The second result is of shape
-    (n, n).
+    Some best ranking sorts the documents at later places by score. There, the i-th document by
+    score is at one of the places i .. i + end.
     """
     n = len(low)
     bounds = [*low[low > 0], *(high[high < n - 1] + 1), *(k for k in prefixes if k < n)]
@@ -265,10 +263,10 @@ def _late_places(low: Ints, high: Ints, prefixes: list[int]) -> tuple[int, np.nd
 
 
 def _sorted_intervals(rules: QueryRules, soft: bool) -> tuple[Ints, Ints]:
-    """First and last places in a best ranking in which equal documents keep their order.
+    """Return first and last places in a best ranking in which alike documents keep their order.
 
-    Documents that are alike for all rules can be exchanged, so that the t-th best of them has t - 1
-    others above it. With soft rules only these others bound the places.
+    Documents that all rules treat alike are interchangeable, so the t-th best of them has t - 1 of
+    them above it. Under soft rules, only this bounds the places.
     """
     n = rules.n
     low, high = (np.zeros(n, int), np.full(n, n - 1)) if soft else (rules.low, rules.high)
@@ -298,7 +296,7 @@ def _is_circular(before: list[tuple[int, int]]) -> bool:
 
 
 def _ordered_blocks(block_of: Ints, before: list[tuple[int, int]]) -> Ints:
-    """Documents by block; in a block the first in sorted order that follows from the pairs."""
+    """Sort documents by block, and within a block by number as far as the pairs permit."""
     order = np.lexsort((np.arange(len(block_of)), block_of))
     after: dict[int, set[int]] = {}
     for a, b in before:
@@ -319,9 +317,9 @@ def _ordered_blocks(block_of: Ints, before: list[tuple[int, int]]) -> Ints:
 
 
 def contradiction(rules: QueryRules, feasible: Callable[[QueryRules], bool]) -> list[str]:
-    """Rules that contradict each other, none of which can be left out.
+    """Return a minimal set of rules that contradict each other.
 
-    Each rule is dropped in turn, for good if the others still contradict each other.
+    Drop each rule in turn, permanently if the remaining rules still contradict each other.
     """
     current = rules
     kept: list[str] = []

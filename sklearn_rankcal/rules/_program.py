@@ -1,4 +1,4 @@
-"""Integer programs: rows and variables come in one at a time, and the answer of HiGHS comes out."""
+"""Build an integer program row by row, and solve it by HiGHS."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class Program:
-    """The smallest cost of variables >= 0 with bounds on linear sums of them.
+    """Minimise the cost of variables >= 0 with bounds on linear sums of them.
 
-    With a `price`, rules may be bent, and each unit by which one is broken costs so much.
+    `price` is the cost of each unit by which a soft rule is broken. None means hard rules.
     """
 
     def __init__(self, costs: Sequence[float] | Floats, price: float | None) -> None:
-        self.costs = list(costs)  # of variables that are 0 or 1, until others are added
+        self.costs = list(costs)  # the first variables are binary
         self.largest = [1.0] * len(self.costs)
         self.integral = [1] * len(self.costs)
         self.price = price
@@ -30,14 +30,14 @@ class Program:
         self.upper: list[float] = []
 
     def new_variable(self, cost: float, largest: float, integral: int) -> int:
-        """Add a variable, and return its number."""
+        """Add a variable and return its number."""
         self.costs.append(cost)
         self.largest.append(largest)
         self.integral.append(integral)
         return len(self.costs) - 1
 
     def new_slack(self) -> list[int]:
-        """Return a new variable by which a soft rule can be broken, or none for a hard rule."""
+        """Return the new slack variable of a soft rule, or an empty list for a hard rule."""
         return [] if self.price is None else [self.new_variable(self.price, np.inf, 0)]
 
     def add(
@@ -48,9 +48,9 @@ class Program:
         at_most: float,
         slack: Sequence[int] = (),
     ) -> None:
-        """Bound the sum of values times variables, or of each row of an array of them.
+        """Bound the sum of values times variables, or of each row of an array of variables.
 
-        A `slack` is what the sum may be short of its lower bound, or more than its upper one.
+        `slack` is a variable by which the sum may violate its bound.
         """
         if slack:
             sign = -1.0 if np.isinf(at_least) else 1.0
@@ -65,8 +65,8 @@ class Program:
         self.upper += [at_most] * len(table)
 
     def solve(self, time_limit: float | None, whole: bool = True) -> Any:
-        """Return the result of `scipy.optimize.milp`; without `whole`, of the linear program."""
-        # SciPy before 1.14 takes no other indices.
+        """Return the result of `scipy.optimize.milp`. Without `whole`, relax the integers."""
+        # SciPy before 1.14 needs 32-bit indices
         row = np.concatenate(self.rows).astype(np.int32)
         variable = np.concatenate(self.variables).astype(np.int32)
         shape = len(self.lower), len(self.costs)

@@ -1,4 +1,4 @@
-"""The rules of one query, whose documents and places are numbered from 0."""
+"""The rules of one query. Documents and places are numbered from 0."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 class QuotaOfQuery(NamedTuple):
-    """Between `at_least` and `at_most` of the `members` are among the first `prefix` places."""
+    """From `at_least` to `at_most` of the `members` are among the first `prefix` places."""
 
     members: Ints
     prefix: int
@@ -32,18 +32,18 @@ class QuotaOfQuery(NamedTuple):
 class QueryRules:
     """The rules for the n shown documents of a query.
 
-    Documents are numbered from 0 in the order of their rows, without the blocked ones; places from
-    0 too.
+    Documents are numbered from 0 in the order of their rows, without blocked ones. Places are
+    numbered from 0, too.
     """
 
-    shown: Ints  # the numbers of the shown documents among all rows of the query
+    shown: Ints  # numbers of the shown documents among all rows of the query
     blocked: Ints
-    low: Ints  # (n,) the first place of each document
-    high: Ints  # (n,) its last place
+    low: Ints  # (n,) first place of each document
+    high: Ints  # (n,) last place of each document
     before: list[tuple[int, int]] = field(default_factory=list)
     quotas: list[QuotaOfQuery] = field(default_factory=list)
     rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    n_shown: int = -1  # documents from this number of places on are blocked; -1: none is
+    n_shown: int = -1  # places from here on have blocked documents; -1 without any
     last: Bools | None = None  # (n,) which documents are blocked
 
     @property
@@ -57,7 +57,7 @@ class QueryRules:
         return not free or bool(self.before) or bool(self.quotas)
 
     def with_blocked(self) -> QueryRules:
-        """Return rules of all documents of the query, in which the blocked ones come last."""
+        """Return rules for all documents of the query, with the blocked ones last."""
         n, r = self.n, self.n + len(self.blocked)
         low, high = np.zeros(r, dtype=np.int64), np.full(r, r - 1)
         low[self.shown] = self.low
@@ -80,7 +80,7 @@ class QueryRules:
         )
 
     def without_blocked(self) -> QueryRules:
-        """The inverse of `with_blocked`; the rules themselves if no document is blocked."""
+        """Invert `with_blocked`. Without blocked documents, return the rules themselves."""
         if self.last is None:
             return self
         shown, blocked = np.flatnonzero(~self.last), np.flatnonzero(self.last)
@@ -101,7 +101,7 @@ class QueryRules:
         return self.keeps_blocked(order) and not self.broken(order)
 
     def keeps_blocked(self, order: Ints) -> bool:
-        """Whether the blocked documents come last, as they must also under soft rules."""
+        """Whether the blocked documents come last. Soft rules need this, too."""
         return self.last is None or bool(self.last[order[self.n_shown :]].all())
 
     def permuted(self, order: Ints) -> QueryRules:
@@ -118,11 +118,11 @@ class QueryRules:
         )
 
     def violation(self, order: Ints) -> int:
-        """The number of places, pairs and documents by which an order breaks the rules."""
+        """Return the number of places, pairs and documents by which an order breaks the rules."""
         return sum(amount for _, amount in self.broken(order))
 
     def broken(self, order: Ints) -> list[tuple[str, int]]:
-        """The rules that an order breaks, and by how much."""
+        """Return the rules that an order breaks, and by how much."""
         place = np.argsort(order)
         found = []
         distance = np.maximum(self.low - place, 0) + np.maximum(place - self.high, 0)
@@ -151,7 +151,7 @@ class QueryRules:
 
 
 def first_and_last_places(place: Ints, earliest: Ints, latest: Ints) -> tuple[Ints, Ints]:
-    """The places, from 0, between which each document of a query can be; 0 is no rule."""
+    """Return the first and last place of each document, from 0. In the input, 0 is no rule."""
     n = len(place)
     low = np.maximum(np.maximum(place, earliest) - 1, 0)
     last = np.where(latest > 0, np.minimum(latest, n), n)
@@ -167,7 +167,7 @@ def check_places(
     latest: Ints,
     rows: Ints,
 ) -> None:
-    """Raise an error if the rules of one row leave it no place among the documents shown."""
+    """Raise an error if the rules of one row leave no place for it."""
     if not (low > high).any():
         return
     i, n = int(np.flatnonzero(low > high)[0]), len(low)
@@ -182,7 +182,7 @@ def check_places(
 
 
 def names_of_quotas(quotas: list[Quota]) -> list[str]:
-    """Say which quota a text is about: its column, or else its number if there are several."""
+    """Return texts that identify the quotas: the column, and the number if it is ambiguous."""
     found = []
     for number, quota in enumerate(quotas):
         name = f" in {quota.column!r}" if quota.column is not None else ""
@@ -196,13 +196,13 @@ def quotas_of_query(
 ) -> list[QuotaOfQuery]:
     wanted = set(np.unique(code[code >= 0]).tolist())
     if isinstance(quota.at_least, Mapping):
-        # A group of which the query has no document can break its bound, too.
+        # a query without documents of a group can break its bound, too
         wanted |= {k for k, name in enumerate(names) if name in quota.at_least}
         missing = [name for name in quota.at_least if name not in names]
         names = names + missing
         wanted |= set(range(len(names) - len(missing), len(names)))
     elif quota.at_least is not None and names == [True]:
-        wanted.add(0)  # as for a group of a dictionary: the only group is named by its rows
+        wanted.add(0)  # a boolean group counts as named
     found = []
     by_group = np.argsort(code, kind="stable")
     edges = np.searchsorted(code[by_group], np.arange(len(names) + 1))
@@ -210,7 +210,7 @@ def quotas_of_query(
         members = by_group[edges[k] : edges[k + 1]]
         for prefix, at_least, at_most in quota.bounds(names[k]):
             small = at_least or 0
-            # Every ranking has all documents among the first n, so that nothing can be too many.
+            # with prefix >= n, every ranking has all documents in the prefix
             large = len(members) if at_most is None or prefix >= n else at_most
             if small > 0 or large < len(members):
                 text = _text(small, large, len(members), names[k], of_quota, prefix)
@@ -232,7 +232,7 @@ def pairs_of_queries(
     pairs = np.array(before, dtype=np.int64)
     if pairs.min() < 0 or pairs.max() >= queries.n_rows:
         raise ValueError(
-            f"before names row {pairs.max() if pairs.max() >= queries.n_rows else pairs.min()}, "
+            f"before has row {pairs.max() if pairs.max() >= queries.n_rows else pairs.min()}, "
             f"but X has the rows 0 to {queries.n_rows - 1}."
         )
     first, second = queries.codes[pairs].T
@@ -250,7 +250,7 @@ def pairs_of_queries(
 
 
 def read_places(values: Any, name: str, n_rows: int) -> Ints:
-    """Places of rows, 0 where there is none."""
+    """Return the places of rows, 0 for no rule."""
     if values is None:
         return np.zeros(n_rows, dtype=np.int64)
     check_no_mask(values, name)
@@ -259,12 +259,12 @@ def read_places(values: Any, name: str, n_rows: int) -> Ints:
         array = np.array([np.nan if is_missing(v) else v for v in array.ravel()])
     if array.shape != (n_rows,) or array.dtype.kind not in "iuf":
         raise ValueError(
-            f"{name} must be numbers of shape ({n_rows},), one for each row; got shape "
+            f"{name} must be numbers of shape ({n_rows},), one per row; got shape "
             f"{array.shape} of {array.dtype}."
         )
     numbers = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=-1.0, neginf=-1.0)
     if (numbers < 0).any() or (numbers != np.floor(numbers)).any():
-        raise ValueError(f"{name} must be whole numbers from 1 on, or 0 or NaN for no rule.")
+        raise ValueError(f"{name} must be whole numbers >= 1, or 0 or NaN for no rule.")
     return np.minimum(numbers, 2.0**40).astype(np.int64)
 
 
@@ -278,16 +278,16 @@ def read_booleans(values: Any, name: str, n_rows: int) -> Bools:
         return array.astype(bool)
     got = f"got shape {array.shape}."
     if wrong and is_missing(wrong[0]):
-        got = f"{len(wrong)} are missing. Fill them in: False for rows that are shown."
+        got = f"{len(wrong)} are missing. Use False for rows that are shown."
     elif wrong:
         got = f"got {wrong[0]!r}."
     raise ValueError(
-        f"{name} must be booleans, or 0 and 1, of shape ({n_rows},), one for each row; {got}"
+        f"{name} must be booleans, or 0 and 1, of shape ({n_rows},), one per row; {got}"
     )
 
 
 def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
-    """The number of the group of each row, -1 for none, and the names of the groups."""
+    """Return the number of the group of each row, -1 for none, and the names of the groups."""
     check_no_mask(of, "of")
     array = np.asarray(of)
     if array.shape != (n_rows,):
@@ -309,7 +309,7 @@ def group_codes(of: Any, n_rows: int) -> tuple[Ints, list[Any]]:
     codes = np.full(n_rows, -1)
     try:
         names, codes[kept] = np.unique(array[kept], return_inverse=True)
-    except TypeError:  # names of several types have no order
+    except TypeError:  # names of different types cannot be sorted
         numbers: dict[Any, int] = {}
         codes[kept] = [numbers.setdefault(value, len(numbers)) for value in array[kept]]
         return codes, list(numbers)

@@ -12,37 +12,45 @@ from scipy.stats import binom
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Ints
 
-#: A bound on the number of documents: one number, one for each prefix, or either for each group.
+#: Bound on the number of documents: a number, one per prefix, or a dictionary of these by group.
 Bound = int | Sequence[int] | Mapping[Any, int | Sequence[int]]
 
 
 class Quota:
-    """At least or at most so many documents of a group among the first places of each query.
+    """Bound the number of documents of each group among the first places of a query.
 
     Parameters
     ----------
     of : array-like of shape (n_documents,) or str
-        The group of each row, such as its brand, or the name of a column of the data frame X. None
-        and NaN mean no group. If it is boolean, the rows with True are the only group, and the
-        bounds hold for it as for a group that a dictionary names.
+        Group of each row, such as its brand, or the name of a column of the data frame X. None and
+        NaN mean no group. If boolean, the rows with True are the only group.
     first : int or list of int
-        The number of places, or an increasing list of them. Where a query shows as many documents
-        or fewer, `at_most` asks for nothing, because every ranking has them all.
+        Number of places, or an increasing list of numbers. If a query shows this number of
+        documents or fewer, `at_most` has no effect.
     at_least, at_most : int, list of int or dict, default=None
-        The bounds for each group that occurs in the query: a number, a list with one number for
-        each entry of `first`, or a dictionary from groups to either. A group that the dictionary
-        does not name has no bound. One that it names breaks `at_least` if the query lacks it.
+        Bounds for each group of the query: a number, a list with one number per entry of `first`,
+        or a dictionary from groups to either. Groups that are not in the dictionary have no bound.
+        A query without documents of a group breaks `at_least` only if the dictionary names the
+        group or if `of` is boolean.
 
     Raises
     ------
     ValueError
-        If there is no bound, or if a number is negative or is not a whole number.
+        If there is no bound, or if a number is negative or not a whole number.
+
+    See Also
+    --------
+    Rules : Rules for the rankings of a ranker.
 
     Examples
     --------
     >>> from sklearn_rankcal.decoders import Quota
-    >>> Quota(["x", "y", "x"], first=2, at_most=1)
-    Quota(of=['x', 'y', 'x'], first=2, at_most=1)
+    >>> quota = Quota(["x", "x", "y"], first=2, at_most=1)
+    >>> quota
+    Quota(of=['x', 'x', 'y'], first=2, at_most=1)
+    >>> from sklearn_rankcal.decoders import Rules, decode_scores
+    >>> decode_scores([0.9, 0.8, 0.1], rules=Rules(quotas=[quota])).ranks.tolist()
+    [1, 3, 2]
     """
 
     def __init__(
@@ -77,40 +85,44 @@ class Quota:
 
     @property
     def column(self) -> str | None:
-        """The name of the column of the groups, if they were given by one."""
+        """Name of the column of X with the groups, or None."""
         return self._column
 
     def copy_for(self, of: Any) -> Quota:
-        """Return the same quota for other rows, or with a column in the place of its name."""
+        """Return the same quota with the groups `of`."""
         quota = Quota(of, first=self.first, at_least=self.at_least, at_most=self.at_most)
         quota._column = self._column
         return quota
 
     def bounds(self, group: Any) -> Iterator[tuple[int, int | None, int | None]]:
-        """Yield each prefix with its smallest and its largest number of documents of a group."""
+        """Yield (prefix, at_least, at_most) for each entry of `first`."""
         for number, prefix in enumerate(self._prefixes):
             at_least = _entry(self.at_least, group, number)
             yield prefix, at_least, _entry(self.at_most, group, number)
 
     @classmethod
     def fair(cls, of: Any, *, first: int, share: float, level: float = 0.1) -> Quota:
-        """Require of every prefix what a fair lottery would give, as FA*IR does [1]_.
+        """Require a fair number of documents of a group in every prefix, as FA*IR does [1]_.
+
+        The number for each prefix is the smallest that is plausible if each place is drawn at
+        random from a lottery.
 
         Parameters
         ----------
-        of : array-like of shape (n_documents,) of bool, or str
-            Which rows are in the protected group, or the name of a column.
+        of : array-like of bool of shape (n_documents,) or str
+            Whether each row is in the protected group, or the name of a column of X.
         first : int
             The prefixes are 1, 2, ..., `first`.
         share : float
-            The share of the group in the lottery, between 0 and 1.
+            Share of the group in the lottery, between 0 and 1.
         level : float, default=0.1
-            The probability that the lottery itself fails the table in at least one prefix is at
-            most this: it is computed exactly, and the table is the strictest one of its kind.
+            Largest probability that the lottery itself breaks the quota in at least one prefix. It
+            is computed exactly, and the quota is the strictest one of its kind.
 
         Returns
         -------
         quota : Quota
+            A quota with `at_least` for each prefix.
 
         References
         ----------
@@ -124,9 +136,11 @@ class Quota:
         [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
         """
         if not 0 < share < 1 or not 0 < level < 1:
-            raise ValueError(f"share and level are between 0 and 1; got {share!r} and {level!r}.")
+            raise ValueError(
+                f"share and level must lie between 0 and 1; got {share!r} and {level!r}."
+            )
         prefixes = np.arange(1, *(k + 1 for k in _whole_numbers(first, "first", smallest=1)))
-        # The table changes at the few levels at which an entry does: bisection finds the largest.
+        # largest level at which the lottery fails with probability <= level, by bisection
         low, high = 0.0, level
         for _ in range(40):
             middle = (low + high) / 2
@@ -140,12 +154,12 @@ def _whole_numbers(value: Any, name: str, smallest: int = 0) -> list[int]:
     numbers = list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
     fine = all(isinstance(k, Integral) and not isinstance(k, bool) for k in numbers)
     if not numbers or not fine or any(k < smallest for k in numbers):
-        raise ValueError(f"{name} must be whole numbers from {smallest} on; got {value!r}.")
+        raise ValueError(f"{name} must be whole numbers >= {smallest}; got {value!r}.")
     return [int(k) for k in numbers]
 
 
 def _entry(bound: Bound | None, group: Any, number: int) -> int | None:
-    """The bound of a group for the prefix of a number, or None."""
+    """Return the bound of a group for the prefix of this number, or None."""
     if isinstance(bound, Mapping):
         bound = bound.get(group)
     if bound is None or isinstance(bound, int):
@@ -164,13 +178,13 @@ def shorten(value: Any) -> Any:
 
 
 def _fair_table(prefixes: Ints, share: float, level: float) -> Ints:
-    """The least number in each prefix that the test at this level does not reject."""
+    """Return the least number in each prefix that the test at this level does not reject."""
     return np.maximum(binom.ppf(level, prefixes, share), 0).astype(np.int64)
 
 
 def _failure_probability(table: Ints, share: float) -> float:
-    """The probability that independent draws have fewer than the table in some prefix."""
-    alive = np.zeros(len(table) + 1)  # probability of each number so far, without those that failed
+    """Return the probability that independent draws fall below the table in some prefix."""
+    alive = np.zeros(len(table) + 1)  # probability of each count so far, without failed draws
     alive[0] = 1.0
     for least in table:
         alive[1:] = alive[1:] * (1 - share) + alive[:-1] * share

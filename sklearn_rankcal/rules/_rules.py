@@ -1,7 +1,6 @@
-"""`Rules`: what the rankings of a user have to keep, and how predictions are decoded under it.
+"""`Rules`: restrictions of rankings, and the decoding of predictions under them.
 
-The package beside this folder imports nothing of it. A ranker or a decoder that gets rules calls
-their methods: rows of X come in, and the best rankings that keep the rules come out.
+No other folder imports this one. Rankers and decoders call the methods of the rules they receive.
 """
 
 from __future__ import annotations
@@ -43,44 +42,47 @@ PER_ROW = (*PLACES, "blocked")
 
 
 class Rules:
-    """What the ranking of each query has to keep, for the ``predict`` of a fitted ranker.
+    """Rules that the ranking of each query keeps, for the `predict` of a fitted ranker.
 
-    A ranking that keeps the rules and has the least expected loss is still found exactly where
-    decoding without rules is exact (for ``loss="pd_by_scores"`` only with labels of two grades or
-    ``pair_weight="graded"``): the same predictions serve with other rules each day. The places are
-    counted without the blocked documents. :ref:`rules` explains all of it. Rankers and
-    decoders call the methods.
+    `predict` returns the ranking with the least expected loss among those that keep the rules. The
+    same fitted ranker works with different rules each day. The ranking is exact where decoding
+    without rules is exact; for ``loss="pd_by_scores"``, only with labels of two grades or
+    ``pair_weight="graded"``. Read more in :ref:`rules`.
 
     Parameters
     ----------
     place : array-like of shape (n_documents,) or str, default=None
-        The place, 1 = top, at which a row is pinned. None, NaN and 0 mean that it is free. Here and
-        below, a string is the name of a column of the data frame X. A column with which the ranker
-        was not fitted is taken out of X.
+        Place at which each row is pinned, 1 = top. None, NaN and 0 mean no rule. Blocked documents
+        do not count for places. Here and below, a string names a column of the data frame X. If
+        the ranker was not fitted with this column, it is removed from X.
     earliest, latest : array-like of shape (n_documents,) or str, default=None
-        The first and the last place that a row may have.
+        First and last place that each row may have.
     blocked : array-like of bool of shape (n_documents,) or str, default=None
-        Rows that are not shown, whatever else is said of them: they have the last places, and
+        Rows that are not shown, whatever the other rules say. `predict` ranks them last, and
         `predict_order` leaves them out.
     before : list of (int, int), default=()
-        Pairs of rows of the same query, counted from 0; the first of a pair is ranked above the
-        second.
+        Pairs of row indices of the same query. The first row is ranked above the second.
     quotas : list of Quota, default=()
-        Bounds on the numbers of documents of groups among the first places.
+        Bounds on the number of documents of a group among the first places.
     soft : float, default=None
-        None: rules that contradict each other are an error. A number: what each place, pair or
-        document by which a ranking breaks a rule adds to the expected loss. A rule is broken where
-        that costs less than to keep it. A number larger than the loss can be, such as 10 for NDCG,
-        bends rules only where they contradict each other, and as little as possible.
+        None: rules that contradict each other raise an error. A number: the cost that each broken
+        place, pair or document adds to the expected loss. A rule is broken where that costs less
+        than keeping it. A number larger than any possible loss, such as 10 for NDCG, breaks rules
+        only where they contradict each other, and as little as possible.
 
     Raises
     ------
     ValueError
-        If `before` or `quotas` is not as described, or `soft` is not positive.
+        If `before` or `quotas` is invalid, or if `soft` is not positive.
 
     See Also
     --------
-    sklearn_rankcal.decoders.Quota.fair : The table of quotas of FA*IR.
+    sklearn_rankcal.decoders.Quota.fair : Quotas of FA*IR.
+    CalibratedRanker.rules_report : Cost of each rule.
+
+    Notes
+    -----
+    Rankers and decoders call the methods. Users need none of them.
 
     Examples
     --------
@@ -116,7 +118,7 @@ class Rules:
         self.before = [(int(a), int(b)) for a, b in before]
         self.quotas = quotas
         self.soft = soft
-        self._rows: Ints | None = None  # numbers of the rows for messages, if they are a part
+        self._rows: Ints | None = None  # original row numbers for messages, after `take`
 
     def __repr__(self) -> str:
         shown = {name: shorten(getattr(self, name)) for name in PER_ROW}
@@ -126,9 +128,9 @@ class Rules:
     # ---------------------------------------------------------------- for a fitted ranker
 
     def take_columns(self, X: Any, fitted: Any) -> tuple[Any, Rules]:
-        """Return X without the columns that only the rules name, and the rules with their values.
+        """Return X without the columns that only the rules use, and the rules with their values.
 
-        Columns with which the ranker was `fitted` stay in X.
+        Columns named in `fitted`, with which the ranker was fitted, stay in X.
         """
         if not self.columns:
             return X, self
@@ -140,15 +142,15 @@ class Rules:
         decoder = ranker.decoder_
         scores = sufficient_scores(ranker, X, queries)
         if scores is not None and sorts_scores(decoder):
-            # Documents with equal scores keep the order that they have without rules.
+            # documents with equal scores keep their order without rules
             free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
             result = self.decode_scores(scores, queries, _discounts(ranker.loss_), free)
             if not getattr(ranker.loss_, "exact_under_rules", True):
                 result.optimal &= result.method == "sort"
             return result
         if not getattr(decoder, "takes_rules", False):
-            raise TypeError(f"{type(decoder).__name__} does not decode under rules.")
-        pairs_of_queries(self.before, queries)  # which must not be in different parts
+            raise TypeError(f"{type(decoder).__name__} does not support rules.")
+        pairs_of_queries(self.before, queries)  # raises if a pair is in two queries
         ranks, parts = np.empty(queries.n_rows, dtype=np.int64), []
         for rows, part, u in predicted_pairs(ranker, X, queries):
             result = decoder.decode(u, part, n_jobs=ranker.n_jobs, rules=self.take(rows))
@@ -162,13 +164,13 @@ class Rules:
         return DecodeResult(ranks, **whole, broken=broken)
 
     def count_shown(self, queries: Queries) -> Ints:
-        """Return how many documents of each query are not blocked."""
+        """Return the number of documents of each query that are not blocked."""
         if self.blocked is None:
             return queries.sizes
         return queries.sizes - queries.sum(np.asarray(self.blocked, dtype=np.int64))
 
     def report(self, ranker: Any, X: Any, queries: Queries) -> dict[str, NDArray[Any]]:
-        """Return what the rules cost in the rankings of a ranker, all of them and each one."""
+        """Return the report of `CalibratedRanker.rules_report`."""
 
         def loss(result: DecodeResult) -> Floats:
             return result.objective - (self.soft or 0.0) * result.violation
@@ -199,9 +201,9 @@ class Rules:
         keys: Any = None,
         time_limit: float | None = None,
     ) -> DecodeResult:
-        """Maximise the sum over documents of score times ``discounts(r)[place]``.
+        """Maximise the sum over documents of score times ``discounts(r)[place]`` under the rules.
 
-        Documents with equal scores are ordered by their keys.
+        `keys` order documents with equal scores.
         """
         own = self.of_queries(queries)
         return decode_scores_under(own, self.soft, scores, queries, discounts, keys, time_limit)
@@ -218,8 +220,8 @@ class Rules:
     ) -> None:
         """Replace, in place, decoded rankings that break rules by the best ones that keep them.
 
-        ``matrices_of(which, r)`` returns the matrices of some queries, in which documents are
-        numbered as in the orders: by their rows, or by `numbers` (n_rows,), query by query.
+        ``matrices_of(which, r)`` returns the matrices of the queries `which`. Matrices and orders
+        number documents by their rows, or by `numbers` (n_rows,), query by query.
         """
         own = [one.with_blocked() for one in self.of_queries(queries)]
         if numbers is not None:
@@ -233,12 +235,12 @@ class Rules:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns that the rules use, without repetitions."""
+        """Names of the columns of X that the rules use."""
         given = [getattr(self, name) for name in PER_ROW] + [quota.of for quota in self.quotas]
         return list(dict.fromkeys(name for name in given if isinstance(name, str)))
 
     def with_columns(self, table: Mapping[str, Any]) -> Rules:
-        """Return the rules with the columns in the place of their names."""
+        """Return the rules with each column name replaced by the column of `table`."""
 
         def found(value: Any) -> Any:
             return table[value] if isinstance(value, str) else value
@@ -249,7 +251,7 @@ class Rules:
         )
 
     def take(self, rows: Ints) -> Rules:
-        """Return the rules of some rows, whole queries; error messages number them as before."""
+        """Return the rules of `rows`, which are whole queries. Messages keep the row numbers."""
         number = dict(zip(rows.tolist(), range(len(rows)), strict=True))
 
         def part(value: Any) -> Any:
@@ -264,7 +266,7 @@ class Rules:
         return own
 
     def statements(self) -> dict[str, Rules]:
-        """Return, by name, the rules without each one of the parameters and quotas."""
+        """Return a dictionary: name of a parameter or quota -> the rules without it."""
         names = [n for n in (*PER_ROW, "before") if not _is_empty(getattr(self, n))]
         without = {}
         for name in names:
@@ -282,12 +284,12 @@ class Rules:
         return Rules(**{**given, **changes})
 
     def of_queries(self, queries: Queries) -> Iterator[QueryRules]:
-        """Yield the rules of each query; raises ValueError if an array or a number does not fit."""
+        """Yield the rules of each query. Raise ValueError if an array is invalid."""
         named = np.arange(queries.n_rows) if self._rows is None else self._rows
         if self.columns:
             raise ValueError(
-                f"The rules name columns ({', '.join(self.columns)}), for which X has to be a data "
-                "frame that is passed to predict. Pass arrays with one value for each row instead."
+                f"The rules name columns ({', '.join(self.columns)}). Columns need a data frame X "
+                "passed to predict. Here, pass arrays with one value per row instead."
             )
         n_rows = queries.n_rows
         blocked = read_booleans(self.blocked, "blocked", n_rows)
@@ -299,7 +301,7 @@ class Rules:
         ]
         pairs = pairs_of_queries(self.before, queries)
         order = np.arange(n_rows) if queries.order is None else queries.order
-        for q in range(queries.n_queries):  # the rules of each query are its own
+        for q in range(queries.n_queries):
             rows = order[queries.offsets[q] : queries.offsets[q + 1]]
             shown, hidden = np.flatnonzero(~blocked[rows]), np.flatnonzero(blocked[rows])
             own, n = rows[shown], len(shown)
@@ -324,16 +326,16 @@ def _is_empty(value: Any) -> bool:
 
 
 def _discounts(loss: Any) -> Callable[[int], Floats]:
-    """The discounts of the places, by which a ranking under rules is measured."""
+    """Return the discounts of the places that define the best ranking under rules."""
     if hasattr(loss, "discounts"):
         return loss.discounts
     if loss.space == PAIRS or hasattr(loss, "exact_under_rules"):
-        # Where the preferences are differences of scores, the contradicted weight of a ranking is
-        # the sum over documents of score times place, up to factors and constants. Where they are
-        # not, `exact_under_rules` of the loss is False.
+        # If the preferences are differences of scores, the contradicted weight of a ranking is the
+        # sum over documents of score times place, up to a factor and a constant. If they are not,
+        # `exact_under_rules` of the loss is False.
         return lambda r: -np.arange(1.0, r + 1.0)
     raise TypeError(
-        f"{type(loss).__name__} on scores has no discounts of places, so that scores do not say "
-        "which ranking is the best one under rules. Losses that do are 'ndcg', 'dcg', 'precision', "
+        f"{type(loss).__name__} on scores has no discounts of places, so scores do not determine "
+        "the best ranking under rules. Losses that support rules are 'ndcg', 'dcg', 'precision', "
         "'recall', 'eru', 'auc', 'spearman', 'pd' and 'map'."
     )

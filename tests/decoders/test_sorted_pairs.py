@@ -144,7 +144,7 @@ def test_rules_refuse_a_decoder_of_scores_that_they_would_ignore():
     ranker = CalibratedRanker(Ridge(), decoder=Last()).fit(X, Y, groups=G)
     assert (ranker.predict(X, groups=G) != CalibratedRanker(Ridge()).fit(X, Y, groups=G).predict(
         X, groups=G)).any()  # fmt: skip
-    with pytest.raises(TypeError, match="Last does not decode under rules"):
+    with pytest.raises(TypeError, match="Last does not support rules"):
         ranker.predict(X, groups=G, rules=Rules(blocked=X[:, 0] > 1))
 
 

@@ -587,12 +587,12 @@ def test_blocked_rows_of_any_type(blocked):
 @pytest.mark.parametrize(
     ("blocked", "words"),
     [
-        (pd.array([True, pd.NA, False], dtype="boolean"), "1 are missing. Fill them in: False"),
+        (pd.array([True, pd.NA, False], dtype="boolean"), "1 are missing. Use False"),
         ([None, None, True], "2 are missing"),
         ([0.0, np.nan, 1.0], "1 are missing"),
         (["yes", "no", "no"], "got 'yes'"),
         ([0, 1, 2], "got 2"),
-        ([True, False], r"shape .3,., one for each row; got shape .2,."),
+        ([True, False], r"shape .3,., one per row; got shape .2,."),
         (np.ma.array([True, False, False], mask=[0, 1, 0]), "masked"),
     ],
 )
@@ -696,19 +696,19 @@ def test_soft_rules_are_bent_only_where_they_must_be():
     ("make", "words"),
     [
         (lambda: Quota("x", first=3), "needs at_least or at_most"),
-        (lambda: Quota("x", first=0, at_most=1), "first must be whole numbers from 1"),
+        (lambda: Quota("x", first=0, at_most=1), "first must be whole numbers >= 1"),
         (lambda: Quota("x", first=[3, 5], at_most=[1, 2, 3]), "at_most has 3 numbers"),
         (lambda: Quota("x", first=3, at_least=-1), "at_least must be whole numbers"),
         (lambda: Quota.fair("x", first=3, share=1.5), "between 0 and 1"),
         (lambda: Rules(soft=0), "soft must be a positive number"),
         (lambda: Rules(quotas=["x"]), "must be a list of Quota"),
         (lambda: Rules(before=[(1, 2, 3)]), "pairs of row numbers"),
-        (lambda: decode_scores([1, 2], rules=Rules(place=[1])), "shape .2,., one for each row"),
+        (lambda: decode_scores([1, 2], rules=Rules(place=[1])), "shape .2,., one per row"),
         (lambda: decode_scores([1, 2], rules=Rules(place=[3, 0])), "at place 3 of 2 documents"),
         (lambda: decode_scores([1, 2], rules=Rules(place=[1.5, 0])), "must be whole numbers"),
         (lambda: decode_scores([1, 2], rules=Rules(place=[-1, 0])), "must be whole numbers"),
         (lambda: decode_scores([1, 2], rules=Rules(blocked=[2, 0])), "must be booleans"),
-        (lambda: decode_scores([1, 2], rules=Rules(before=[(0, 2)])), "before names row 2"),
+        (lambda: decode_scores([1, 2], rules=Rules(before=[(0, 2)])), "before has row 2"),
         (lambda: decode_scores([1, 2], [0, 1], rules=Rules(before=[(0, 1)])), "not two rows"),
         (lambda: decode_scores([1, 2], rules=Rules(place="x")), "name columns"),
         (
