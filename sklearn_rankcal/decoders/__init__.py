@@ -1,8 +1,8 @@
-"""Decoders convert the surrogate predictions of every query to a ranking.
+"""Decoders convert the predictions for each query to a ranking.
 
-The functions `decode_scores`, `decode_preferences` and `decode_average_precision` take arrays. The
-classes do the same inside a ranker. The dictionary `DECODERS` maps (space, name) to what makes one.
-`KERNELS` is ``"compiled"`` or ``"numpy"`` and says which inner loops run.
+The functions `decode_scores`, `decode_preferences` and `decode_average_precision` work on arrays.
+The classes do the same inside a ranker. `DECODERS` maps (space, name) to a function that creates a
+decoder. `KERNELS` is ``"compiled"`` or ``"numpy"``: the implementation of the inner loops.
 """
 
 from importlib import import_module
@@ -39,7 +39,7 @@ __all__ = [
     "get_decoder",
 ]
 
-# What stands on the decoders is imported when it is used.
+# imported on first use, because these modules import the decoders
 _LAZY = {
     "ExposurePolicy": "rules",
     "Quota": "rules",

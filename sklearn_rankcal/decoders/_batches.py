@@ -22,7 +22,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 class MatrixInput:
-    """The matrices that a user passed: one square matrix, a list of them, or a padded array."""
+    """Matrices of a user: one square matrix, a list of them, or a padded array."""
 
     def __init__(self, u: Any, sizes: ArrayLike | None) -> None:
         self.form = "array"  # or "one", or "list"
@@ -41,12 +41,12 @@ class MatrixInput:
                 )
             self.matrices = whole
         if len(self.matrices) == 0:
-            raise ValueError("u is empty: at least one matrix is needed.")
+            raise ValueError("u is empty; pass at least one matrix.")
         for q, matrix in enumerate(self.matrices if self.form == "list" else self.matrices[:1]):
             name = f"u[{q}]" if self.form == "list" else "u"
             if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
                 raise ValueError(
-                    f"{name} must be square, with one row and one column for each document; it has "
+                    f"{name} must be square, with one row and one column per document; it has "
                     f"shape {matrix.shape}."
                 )
             if len(matrix) == 0:
@@ -55,7 +55,7 @@ class MatrixInput:
 
     @property
     def queries(self) -> Queries:
-        """The documents of one matrix after the other, as the rows of queries."""
+        """The documents, matrix by matrix, as the rows of queries."""
         return Queries.from_groups(np.repeat(np.arange(len(self.sizes)), self.sizes))
 
     def _check_sizes(self, sizes: ArrayLike | None) -> Ints:
@@ -69,11 +69,11 @@ class MatrixInput:
         n, widest = self.matrices.shape[:2]
         if given.shape != (n,):
             raise ValueError(
-                f"sizes must hold {n} integers, one for each matrix; it has shape {given.shape}."
+                f"sizes must have {n} integers, one per matrix; it has shape {given.shape}."
             )
         if given.min() < 1 or given.max() > widest:
             wrong = given[(given < 1) | (given > widest)][0]
-            raise ValueError(f"sizes must lie between 1 and {widest}, the width of u; got {wrong}.")
+            raise ValueError(f"sizes must be between 1 and {widest}, the width of u; got {wrong}.")
         return given
 
     def batch(self, which: Ints, r: int) -> Floats:
@@ -100,7 +100,7 @@ class MatrixInput:
         return stacked
 
     def result(self, decoded: list[tuple[Ints, Decoded]]) -> DecodeResult:
-        """Put the decoded batches back into the form and order of the input."""
+        """Return the result in the form and order of the input."""
         result = collect_results(decoded, self.sizes)
         if self.form == "list":
             result.ranks = np.split(result.ranks, np.cumsum(self.sizes)[:-1])
@@ -126,8 +126,7 @@ class MatrixInput:
 def collect_results(decoded: list[tuple[Ints, Decoded]], sizes: Ints) -> DecodeResult:
     """Collect the results of decoded batches as arrays over queries of these sizes.
 
-    The ranks are those of the documents of one query after the other. Warns if ``"exact"`` was
-    asked for and some rankings are not proved optimal.
+    The ranks are listed query by query. Warn if ``"exact"`` rankings are not proved optimal.
     """
     n, one = len(sizes), decoded[0][1]
     starts = np.cumsum(sizes) - sizes
@@ -160,7 +159,7 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], sizes: Ints) -> DecodeR
         warn(
             f"{unproved.sum()} of {n} rankings are not proved optimal: time_limit passed before "
             "the proof ended, or more than 500 documents form one strongly connected component, "
-            "for which no proof is tried. See lower_bound for how far these rankings can be from "
+            "for which no proof is tried. lower_bound shows how far these rankings can be from "
             "the optimum.",
             ConvergenceWarning,
         )
@@ -168,9 +167,9 @@ def collect_results(decoded: list[tuple[Ints, Decoded]], sizes: Ints) -> DecodeR
 
 
 def equal_size_batches(sizes: Ints, n_jobs: int | None) -> Iterator[tuple[int, Ints]]:
-    """Yield (r, queries of r documents) so that each batch stays in the processor's cache.
+    """Yield (r, queries of r documents) in batches that fit in the processor's cache.
 
-    With several jobs, the batches are so small that there are at least four for each job.
+    With several jobs, yield at least four batches per job.
     """
     if len(sizes) == 1:
         yield int(sizes[0]), np.zeros(1, dtype=np.int64)
@@ -195,7 +194,7 @@ def decode_batches(
 ) -> list[tuple[Ints, Decoded]]:
     """Decode batch by batch, in parallel with `n_jobs`; return queries and results of each batch.
 
-    ``make_batch(which, r)`` makes the batch of the queries `which`. Compiled kernels release
+    ``make_batch(which, r)`` creates the batch of the queries `which`. Compiled kernels release
     Python's lock and run in threads. NumPy's kernels need processes.
     """
     if n_jobs is not None and (

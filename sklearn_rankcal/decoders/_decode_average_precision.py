@@ -38,8 +38,7 @@ DP_LARGEST = 24
 #: subsets of r documents, divided by 2^r r.
 SECONDS_NUMPY, SECONDS_NUMPY_SUBSETS = 5e-6, 2.5e-8
 #: Smallest and largest number of documents that a perturbation moves, and the largest distance of a
-#: move as a fraction of the list. On matrices whose optimum is known, these values found it more
-#: often than fewer, longer or shorter moves did.
+#: move as a fraction of the list. These values found known optima more often than other values.
 MOVES = (8, 24)
 REACH = 0.2
 #: Relative rounding error that the bound and the value may have. Both sum the same entries.
@@ -59,10 +58,10 @@ def decode_average_precision(
 ) -> DecodeResult:
     """Find the ranking with the largest expected average precision.
 
-    Minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)``, where j <= i includes j = i
-    (Ramaswamy et al., 2013, section 6). With ``u_ij = E[y_i y_j / sum y]`` this is one minus the
-    expected average precision. One score for each document cannot be enough in general, so u is a
-    matrix; see :doc:`/decoders`.
+    It minimises ``1 - sum_{j <= i} u_ij / max(rank_i, rank_j)``, where j <= i includes j = i
+    (Ramaswamy et al., 2013, section 6). With ``u_ij = E[y_i y_j / sum y]``, this is one minus the
+    expected average precision. One score per document does not determine the best ranking in
+    general, so u is a matrix. Read more in :doc:`/decoders`.
 
     Parameters
     ----------
@@ -71,43 +70,41 @@ def decode_average_precision(
     method : str, default="auto"
         - ``"auto"``: ``"exact"`` up to 16 documents, ``"local_search"`` for more.
         - ``"exact"``: subset dynamic programming, up to 24 documents.
-        - ``"local_search"``: iterated local search by insertion from three starts (the orders of
-          the diagonal, of the row sums, and one built from the last place to the first). It is
-          not exact; see `lower_bound`.
-        - ``"diagonal"``: sort by ``u_ii`` (theorem 4). It is exact under the condition
-          P_reinforce, but not in general; see the examples.
+        - ``"local_search"``: iterated local search by insertion from three starts: the orders of
+          the diagonal and of the row sums, and one built from the last place to the first. It is
+          not exact; see ``lower_bound``.
+        - ``"diagonal"``: sort by ``u_ii`` (theorem 4). It is exact only under the condition
+          P_reinforce; see the examples.
     sizes : array-like of shape (n_queries,), default=None
         Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
         the size of a query are ignored.
     n_perturbations : int, default=60
-        Number of random perturbations in a local search, at most 100,000, each followed by a
-        descent.
+        Number of random perturbations of the local search, at most 100,000. A descent follows
+        each.
     time_limit : float, default=None
-        Seconds for each query, for ``"local_search"``. It is exceeded by half a second at most,
-        plus some passes over the matrix and the lower bound. Ctrl-C interrupts every decoder as
-        quickly.
+        Seconds per query, for ``"local_search"``. None means no limit. Decoding takes at most half
+        a second longer, plus the lower bound and some passes over the matrix. Ctrl-C is as quick.
     random_state : int, RandomState instance or None, default=0
-        Determines the perturbations, which are the same for every query of a batch.
+        Seed for the perturbations. They are the same for every query of a batch.
     n_jobs : int, default=None
-        Number of batches of queries that are decoded at the same time, through joblib.
+        Number of batches of queries to decode in parallel.
     rules : Rules, default=None
-        What the rankings have to keep (:ref:`rules`). The rows of the rules are the documents of
-        one matrix after the other.
+        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of the first
+        matrix, then those of the second, and so on.
 
     Returns
     -------
     result : DecodeResult
-        `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`. For methods that are not
-        exact, `lower_bound` takes O(r^2 log r) time, and is close only for matrices that are nearly
-        of rank one.
+        ``ranks``, ``objective``, ``lower_bound``, ``optimal``, ``method`` and ``n_iter``. For
+        methods that are not exact, ``lower_bound`` takes O(r^2 log r) time, and is close only for
+        matrices of nearly rank one.
 
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric (to 1e-8 of its largest entry), has no documents,
-        or holds NaN, infinity or an entry beyond 1e50; if sizes are out of range; if the method is
-        unknown; if the time limit is not positive; or if a query has more than 24 documents for
-        ``"exact"``.
+        If a matrix is not square, is empty, is not symmetric (up to 1e-8 of its largest entry), or
+        has NaN, infinity or an entry beyond 1e50. If `sizes` or an option is invalid. If a query
+        has more than 24 documents, for ``"exact"``.
 
     Notes
     -----
@@ -120,8 +117,8 @@ def decode_average_precision(
 
     Examples
     --------
-    With probability 0.3 only the third document is relevant, and with probability 0.7 the other
-    three are:
+    With probability 0.3, only the third document is relevant. With probability 0.7, the other three
+    are:
 
     >>> import numpy as np
     >>> from sklearn_rankcal.decoders import decode_average_precision
@@ -131,7 +128,7 @@ def decode_average_precision(
     >>> best.ranks.tolist(), round(1 - best.objective, 4), best.optimal
     ([1, 2, 4, 3], 0.775, True)
 
-    The order of the diagonal places the third document higher, and its value is smaller:
+    Sorting by the diagonal ranks the third document higher, and its value is smaller:
 
     >>> by_diagonal = decode_average_precision(u, "diagonal")
     >>> by_diagonal.ranks.tolist(), round(1 - by_diagonal.objective, 4)
@@ -157,7 +154,7 @@ def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
             f"{u.shape[1]} documents are {u[q, i, j]:.6g} and {u[q, j, i]:.6g}. For preferences, "
             "use decode_preferences."
         )
-    # Entries that are equal are not averaged, because half of the smallest float is 0.
+    # equal entries are not averaged, because half of the smallest float is 0
     return decode_symmetric(np.where(u == turned, u, (u + turned) / 2), method, options)
 
 
@@ -183,7 +180,7 @@ def _value(u: Floats, order: Ints) -> Floats:
     """The value sum_{j <= i} u_ij / max(rank_i, rank_j) of each order."""
     every = np.arange(len(u))[:, None, None]
     placed = np.ascontiguousarray(u[every, order[:, :, None], order[:, None, :]])
-    # Sum along rows of a contiguous array, so that rounding does not depend on the batch size.
+    # sums along rows of a contiguous array do not depend on the batch size
     return (np.tril(placed).sum(axis=2) / np.arange(1, u.shape[1] + 1)).sum(axis=1)
 
 
@@ -222,9 +219,9 @@ def _by_diagonal(u: Floats) -> Ints:
 
 
 def _by_peeling(u: Floats) -> Ints:
-    """Orders from the last place to the first.
+    """Return orders built from the last place to the first.
 
-    Each place gets the document whose sum over the documents that are not placed yet is smallest.
+    Each place gets the document with the smallest sum over the documents without a place.
     """
     m, r = u.shape[:2]
     every = np.arange(m)
@@ -250,7 +247,6 @@ def _local_search(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
     orders = np.empty(u.shape[:2], dtype=np.int64)
     n_iter = np.empty(len(u), dtype=np.int64)
     perturbations = _draw_perturbations(options.n_perturbations, options.seed)
-    # A loop over queries. Each one is a search of its own, with O(r^2) steps for each sweep.
     for q, matrix in enumerate(u):
         orders[q], n_iter[q] = _search(matrix, starts[q], perturbations, options.time_limit)
     return orders, n_iter
@@ -259,11 +255,11 @@ def _local_search(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
 def _search(
     u: Floats, starts: Ints, perturbations: Floats, time_limit: float | None
 ) -> tuple[Ints, int]:
-    """Run iterated local search on u (r, r), and return the best order and the sweeps made.
+    """Run iterated local search on u (r, r); return the best order and the number of sweeps.
 
-    The perturbations are shared out among the starts (n_starts, r), because several short chains of
-    descents find better orders than one long chain, which stays near one local optimum. More
-    perturbations never end with an order that is worth less, up to rounding.
+    The perturbations are divided among the starts (n_starts, r): several short chains of descents
+    find better orders than one long chain, which stays near one local optimum. Up to rounding, more
+    perturbations never give a worse order.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     time_is_up = deadline_check(deadline)
@@ -290,8 +286,8 @@ def _search(
         if time_is_up is not None and time_is_up():
             break
         descend(found[chain], np.ascontiguousarray(perturbations[chain :: len(starts)]))
-    # Perturbations also move among orders of equal value. Their best order counts only if it is
-    # better than the best one of the first descents.
+    # Perturbations also move between orders of equal value. Prefer the result of the first descents
+    # unless a perturbed order is strictly better.
     values = _value(np.repeat(u[None], len(found), axis=0), np.array(found))
     best = values[:n_descents].argmax()
     if len(found) == n_descents:
@@ -306,11 +302,11 @@ def _draw_perturbations(n_perturbations: int, seed: int) -> Floats:
     Returns an array of shape (n_perturbations, 2 * MOVES[1]), with from and to in turn.
     """
     least, most = MOVES
-    # One row of numbers for each perturbation, so that more perturbations begin with the same ones.
+    # one row of numbers per perturbation: the first ones do not depend on n_perturbations
     numbers = np.random.default_rng(seed).random((n_perturbations, 2 * most + 1))
     moves = numbers[:, 1:].reshape(n_perturbations, most, 2).copy()
     start, by = moves[..., 0], REACH * (2 * moves[..., 1] - 1)
-    # A perturbation of fewer than MOVES[1] moves is filled up with moves that stay where they are.
+    # a perturbation with fewer than MOVES[1] moves is padded with moves that change nothing
     idle = np.arange(most) >= (least + numbers[:, :1] * (most - least + 1)).astype(np.int64)
     moves[..., 1] = np.where(idle, start, np.clip(start + by, 0.0, np.nextafter(1.0, 0.0)))
     return moves.reshape(n_perturbations, 2 * most)

@@ -1,4 +1,4 @@
-"""Decode preferences: find the order of the documents that contradicts the least weight."""
+"""Decode preferences: find the order of documents that contradicts the least weight."""
 
 from __future__ import annotations
 
@@ -62,79 +62,76 @@ def decode_preferences(
 ) -> DecodeResult:
     """Find the ranking that contradicts the least weight of preferences.
 
-    Minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement (Ramaswamy et al.,
-    2013, section 7). Only the differences ``d_ij = u_ij - u_ji`` matter. They form a graph with an
-    edge from i to j of weight ``d_ij`` wherever ``d_ij > 0``, and two documents are in the same
-    strongly connected component if a cycle of edges passes through both; see :doc:`/decoders`.
+    It minimises ``sum_{i != j} u_ij 1[rank_i > rank_j]``, the pairwise disagreement (Ramaswamy et
+    al., 2013, section 7). Only the differences ``d_ij = u_ij - u_ji`` matter. They define a graph:
+    if ``d_ij > 0``, there is an edge from i to j of this weight. Two documents are in the same
+    strongly connected component if a cycle passes through both. Read more in :doc:`/decoders`.
 
     Parameters
     ----------
     u : array-like of shape (r, r), list of them, or array-like of shape (n_queries, r, r)
-        ``u[i, j]`` is the weight with which document i is preferred to document j. The diagonal
-        is ignored.
+        ``u[i, j]`` is the weight of the preference for document i over document j. The diagonal is
+        ignored.
     method : str, default="auto"
-        - ``"auto"``: a topological order if the graph has no cycle; otherwise ``"exact"`` if no
-          strongly connected component has more than 16 documents, and ``"local_search"`` if one
-          has.
-        - ``"exact"``: decodes each strongly connected component by subset dynamic programming, or
-          by the linear ordering program with cuts for cycles of three edges, until the order is
-          proved optimal.
-        - ``"local_search"``: a memetic local search by insertion from the orders of ranked pairs
-          and of Borda. It is not exact; see `lower_bound`.
-        - ``"greedy_dag"``: Algorithm 1 of Ramaswamy et al. (2013), which deletes the lightest edge
-          until no cycle is left, equal ones in document order. It is calibrated if the expected
-          preferences have no cycle (theorem 7), but not exact if they have; see the examples.
-        - ``"borda"``: sorts by the row sums of d.
-        - ``"copeland"``: sorts by the number of pairs won minus the number of pairs lost.
-        - ``"sort"``: binary insertion sort, which asks for two documents at a time which one is
-          preferred.
+        - ``"auto"``: a topological order if the graph has no cycle. Otherwise ``"exact"`` if all
+          strongly connected components have at most 16 documents, else ``"local_search"``.
+        - ``"exact"``: decode each strongly connected component by subset dynamic programming, or by
+          the linear ordering program with cuts for cycles of three edges, until the order is proved
+          optimal.
+        - ``"local_search"``: a memetic local search by insertion, from the orders of ranked pairs
+          and Borda. It is not exact; see ``lower_bound``.
+        - ``"greedy_dag"``: Algorithm 1 of Ramaswamy et al. (2013). It deletes the lightest edge,
+          with ties in document order, until no cycle is left. It is calibrated if the expected
+          preferences have no cycle (theorem 7). With cycles it is not exact; see the examples.
+        - ``"borda"``: sort by the row sums of d.
+        - ``"copeland"``: sort by the number of pairs won minus the number of pairs lost.
+        - ``"sort"``: binary insertion sort by comparisons of two documents.
 
         The last three are for comparison. ``"copeland"`` and ``"sort"`` are exact if the graph has
-        no cycle and no pair is tied; ``"borda"`` not even then.
+        no cycle and no pair is tied. ``"borda"`` is not exact even then.
     sizes : array-like of shape (n_queries,), default=None
         Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
         the size of a query are ignored.
     order : {"ranked_pairs", "topological"}, default="ranked_pairs"
-        Which topological order of the edges that ``"greedy_dag"`` keeps is returned.
-        ``"ranked_pairs"`` puts deleted edges back, from the heaviest to the lightest, wherever this
-        closes no cycle. ``"topological"`` returns the first order in document order.
+        Topological order of the edges that ``"greedy_dag"`` keeps. ``"ranked_pairs"`` restores
+        deleted edges, from the heaviest to the lightest, unless this closes a cycle.
+        ``"topological"`` returns the first topological order in document order.
     n_perturbations : int, default=400
-        Number of random steps in a local search, at most 100,000. More steps never end with a worse
-        order, up to rounding.
+        Number of random steps of the local search, at most 100,000. Up to rounding, more steps
+        never give a worse order.
     time_limit : float, default=None
-        Seconds for each query, for ``"exact"`` and ``"local_search"``. When they have passed,
-        ``"exact"`` returns the best order found, with a lower bound and a `ConvergenceWarning`. The
-        limit is exceeded by half a second at most, plus some passes over the matrix. Ctrl-C
-        interrupts every decoder as quickly, except during a linear program with SciPy before 1.15.
+        Seconds per query, for ``"exact"`` and ``"local_search"``. None means no limit. After this
+        time, ``"exact"`` returns the best order found, with a lower bound and a
+        `ConvergenceWarning`. Decoding takes at most half a second longer, plus some passes over the
+        matrix. Ctrl-C is as quick, except during a linear program with SciPy before 1.15.
     random_state : int, RandomState instance or None, default=0
-        Determines the perturbations, which are the same for every query of a batch.
+        Seed for the perturbations. They are the same for every query of a batch.
     n_jobs : int, default=None
-        Number of batches of queries that are decoded at the same time, through joblib.
+        Number of batches of queries to decode in parallel.
     rules : Rules, default=None
-        What the rankings have to keep (:ref:`rules`). The rows of the rules are the documents of
-        one matrix after the other.
+        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of the first
+        matrix, then those of the second, and so on.
 
     Returns
     -------
     result : DecodeResult
-        `ranks`, `objective`, `lower_bound`, `optimal`, `method`, `n_iter`, and `threshold` for
-        ``"greedy_dag"``. Documents that ``"greedy_dag"``, ``"borda"`` and ``"copeland"`` cannot
-        distinguish keep their order.
+        ``ranks``, ``objective``, ``lower_bound``, ``optimal``, ``method``, ``n_iter``, and
+        ``threshold`` for ``"greedy_dag"``. Documents that ``"greedy_dag"``, ``"borda"`` or
+        ``"copeland"`` cannot distinguish keep their order.
 
     Raises
     ------
     ValueError
-        If a matrix is not square, has no documents, or holds NaN, infinity, an entry beyond 1e50 or
-        an integer beyond 2^53; if sizes are out of range; if an option is not valid; or if, for
-        ``"exact"`` without a time limit, a strongly connected component has more than 100
-        documents.
+        If a matrix is not square, is empty, or has NaN, infinity, an entry beyond 1e50 or an
+        integer beyond 2^53. If `sizes` or an option is invalid. If a strongly connected component
+        has more than 100 documents, for ``"exact"`` without a time limit.
 
     Notes
     -----
-    For a query of r documents, ``"greedy_dag"`` typically takes O(r^2) time (ranked pairs take
-    O(r^3 / 64) at worst), ``"sort"`` takes O(r log r) comparisons, and each step of a local search
+    For a query of r documents, ``"greedy_dag"`` typically takes O(r^2) time (with ranked pairs, at
+    worst O(r^3 / 64)), ``"sort"`` takes O(r log r) comparisons, and a step of the local search
     takes O(r^2) in practice. Dynamic programming takes O(2^c c) time for a component of c <= 16
-    documents. The problem is NP-hard, and ``"exact"`` can take arbitrarily long for larger
+    documents. The problem is NP-hard, so ``"exact"`` can take arbitrarily long for larger
     components. Components of more than 500 documents get no lower bound.
 
     References
@@ -150,8 +147,7 @@ def decode_preferences(
     >>> result.ranks.tolist(), result.objective, result.optimal
     ([2, 4, 3, 1], 4.0, True)
 
-    Algorithm 1 deletes the edges of weight 1, 2 and 3 before no cycle is left. Its order
-    contradicts more weight:
+    Algorithm 1 deletes the edges of weight 1, 2 and 3. Its order contradicts more weight:
 
     >>> result = decode_preferences(u, "greedy_dag")
     >>> result.ranks.tolist(), result.objective, result.threshold
@@ -186,7 +182,7 @@ def decode_differences(
     """
     found = METHODS[method](d, order, options)
     lost = kernels.lost_weight(d, found.order)
-    # Because of rounding, a bound of the solver can exceed the weight that the order contradicts.
+    # because of rounding, a bound of the solver can exceed the lost weight
     bound = np.minimum(found.bound, lost)
     return Decoded(
         found.order,
@@ -211,7 +207,7 @@ class _Found(NamedTuple):
 
 
 def _heuristic(name: str, order: Ints, threshold: Floats | None = None) -> _Found:
-    """The result of a method that gives no lower bound besides 0."""
+    """Return the result of a method whose only lower bound is 0."""
     m = len(order)
     return _Found(
         order, np.zeros(m), np.zeros(m, bool), [name] * m, np.zeros(m, np.int64), threshold
@@ -263,11 +259,11 @@ def _by_component(
     options: SearchOptions,
     name: str | None,
 ) -> _Found:
-    """Place the strongly connected components in topological order and solve each one by itself.
+    """Sort the strongly connected components topologically, and solve each one by itself.
 
-    Every edge between two components then points down. So an optimal order of each component gives
-    an optimal order of all documents, and the bounds of the components add up. If `name` is None,
-    the method of each query depends on the size of its largest component.
+    No edge between components is then contradicted. Optimal orders of the components therefore give
+    an optimal order of all documents, and the bounds add up. If `name` is None, the method of each
+    query depends on the size of its largest component.
     """
     labels, counts = kernels.components(d)
     orders = np.argsort(labels, axis=1, kind="stable")
@@ -275,7 +271,6 @@ def _by_component(
     bound, proved = np.zeros(m), np.ones(m, bool)
     n_iter = np.zeros(m, np.int64)
     method = [name or "topological"] * m
-    # A loop over the queries with cycles and their components. Each is a search of its own.
     for q in np.flatnonzero(counts < r):
         deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
         sizes = np.bincount(labels[q])
@@ -316,22 +311,22 @@ def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) ->
     )
     bound = kernels.triangle_bound(d, time_is_up) if len(d) <= BOUND_SIZE else 0.0
     lost = float(kernels.lost_weight(d[None], order[None])[0])
-    # Both are sums of non-negative weights. If they are equal up to rounding, the order is optimal.
+    # both are sums of non-negative weights: equal up to rounding means optimal
     return _Solved(order, bound, lost - bound <= ROUNDING * lost, n_iter)
 
 
 def _clip(d: Floats, lost: float) -> Floats:
-    """Limit the weights of d, for the search of an order that contradicts less weight than `lost`.
+    """Limit the weights of d for the search of an order that contradicts less than `lost`.
 
-    Such an order contradicts no single edge of weight `lost` or more. So all weights beyond that
-    may be made equal. Otherwise the light edges would be lost in the rounding of the heavy ones.
+    Such an order contradicts no edge of weight `lost` or more, so larger weights can be made equal.
+    Otherwise, light edges would be smaller than the rounding errors of heavy ones.
     """
     limit = 2 * power_of_2(lost)
     return np.clip(d, -limit, limit)
 
 
 def _solve_by_subsets(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
-    """Subset dynamic programming, without the sets that cost more than the ranked pairs order."""
+    """Run subset dynamic programming over sets that cost less than the ranked pairs order."""
     warn_if_slow(SECONDS_NUMPY_SUBSETS * len(d) * 2.0 ** len(d))
     known = kernels.lost_weight(d[None], kernels.greedy_dag(d[None], True)[0])[0]
     # Placing v contradicts the edges from all later documents to v.
@@ -350,20 +345,19 @@ def _solve_exactly(d: Floats, options: SearchOptions, deadline: float | None) ->
         return _solve_by_subsets(d, options, deadline)
     if len(d) > EXACT_SIZE and deadline is None:
         raise ValueError(
-            f"{len(d)} documents form one strongly connected component, and method='exact' could "
-            f"take arbitrarily long for more than {EXACT_SIZE}. Pass time_limit to get the best "
-            "order found and a lower bound, or use method='local_search' or 'greedy_dag'."
+            f"{len(d)} documents form one strongly connected component. For more than "
+            f"{EXACT_SIZE}, method='exact' could take arbitrarily long. Pass time_limit to get the "
+            "best order found and a lower bound, or use method='local_search' or 'greedy_dag'."
         )
-    # Start from a local search, which often proves its own order optimal.
+    # the local search often proves its own order optimal
     started = _solve_locally(d, options, deadline)
     if started.proved or len(d) > BOUND_SIZE:
         return started
     left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
     lost = kernels.lost_weight(d[None], started.order[None])[0]
     solved = solve_linear_ordering(_clip(d, lost), started.order, left)
-    # The solver's order contradicts no more weight than the order it started from. If both
-    # contradict the same weight, their sums can still differ by rounding. In that case the first
-    # order is kept, and the proof holds for it too.
+    # The order of the solver is at least as good as its start. If both contradict the same weight,
+    # their sums can differ by rounding. Then keep the start, for which the proof holds, too.
     better = kernels.lost_weight(d[None], solved.order[None])[0] <= lost
     order = solved.order if better else started.order
     bound = max(solved.lower_bound, started.bound)

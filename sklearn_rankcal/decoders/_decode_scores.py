@@ -1,4 +1,4 @@
-"""Sort every query by score. This is the exact decoder of every loss on scores."""
+"""Sort each query by score, the exact decoder for all losses on scores."""
 
 from __future__ import annotations
 
@@ -33,33 +33,31 @@ def decode_scores(
 ) -> DecodeResult:
     """Sort each query by score, or find the best ranking that keeps rules.
 
-    A sort is optimal for every positional loss (Calauzènes et al., 2013, theorem 3.2). Under rules
-    the best ranking depends on the discounts of the loss.
+    Sorting is optimal for every positional loss (Calauzènes et al., 2013, theorem 3.2). Under
+    rules, the best ranking depends on the discounts of the loss.
 
     Parameters
     ----------
     scores : array-like of shape (n_documents,)
         Finite numbers; larger is better.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. By default all rows belong to one query.
+        Query id of each row. With None, all rows are one query.
     tie_breakers : array-like of shape (n_documents,), default=None
-        Secondary sort key of each row. Documents with equal scores are ordered by ascending key,
-        and by row if their keys are equal too. By default they are ordered by row.
+        Secondary sort key of each row. Documents with equal scores are sorted by increasing key,
+        then by row. None means by row.
     rules : Rules, default=None
-        What the rankings have to keep (:ref:`rules`). The scores have to be expected gains, as
-        those of a `CalibratedRanker` are, up to a constant for each query.
+        Rules that the rankings keep (:ref:`rules`). The scores must then be expected gains, up to a
+        constant per query, such as `CalibratedRanker` predicts.
     discounts : array-like of shape (n_places,), default=None
-        With rules, how much a document counts at each place: numbers that do not increase, for at
-        least as many places as the largest query has documents. By default those of DCG,
-        ``1 / log2(1 + place)``.
+        With rules, weight of each place: numbers that do not increase, at least as many as the
+        largest query has documents. None means those of DCG, ``1 / log2(1 + place)``.
     time_limit : float, default=None
-        Seconds for each query of which the rules need an integer program.
+        Seconds per query, if the rules need an integer program. None means no limit.
 
     Returns
     -------
     result : DecodeResult
-        Without rules the ranking is optimal for every positional loss at once, so that there is no
-        single objective (it is NaN). With rules it is minus the sum of scores times discounts.
+        The objective is minus the sum of scores times discounts with rules, and NaN without rules.
 
     Raises
     ------
@@ -70,10 +68,10 @@ def decode_scores(
 
     Notes
     -----
-    A sort takes O(n log r) time for n documents, where r is the size of the largest query. Rules
-    that bound only how early documents may come take as long. If they also bound how late, it is
-    O(r^3) for each query. If a document is in several groups of quotas, or if there are pairs in
-    `before`, it is an integer program, which can take long.
+    A sort takes O(n log r) time for n documents in queries of at most r documents. Rules that only
+    bound how early documents may come take the same time. If they also bound how late, decoding
+    takes O(r^3) per query. If a document is in several groups of quotas, or if there are pairs in
+    ``before``, decoding needs an integer program, which can take long.
 
     Examples
     --------
@@ -100,7 +98,7 @@ def decode_scores(
 
 
 def check_discounts(discounts: ArrayLike | None, r: int) -> Floats:
-    """Return the discounts of at least r places, by default those of DCG."""
+    """Return the discounts of at least r places. None means those of DCG."""
     if discounts is None:
         return 1 / np.log2(np.arange(2, r + 2))
     values = read_numbers(discounts, "discounts")
@@ -114,11 +112,19 @@ def check_discounts(discounts: ArrayLike | None, r: int) -> Floats:
 
 
 class Sort(BaseEstimator):
-    """Rank by score, largest first. This is the exact decoder of every loss on scores.
+    """Decoder that sorts by score. It is exact for every loss on scores.
 
-    Documents with equal scores are ordered by `tie_breakers`. `CalibratedRanker` passes a hash of
-    the features of each row, so that a prediction depends neither on the order of the rows nor on
-    the other queries. Rows whose features are equal too keep their order.
+    `tie_breakers` order documents with equal scores. `CalibratedRanker` passes a hash of the
+    features, so its rankings depend neither on the order of the rows nor on other queries. Rows
+    with equal features keep their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.decoders import Sort
+    >>> from sklearn_rankcal.queries import Queries
+    >>> Sort().decode(np.array([0.1, 0.9, 0.5]), Queries.single(3)).ranks.tolist()
+    [3, 1, 2]
     """
 
     space = SCORES
@@ -135,17 +141,18 @@ class Sort(BaseEstimator):
         queries : Queries
             The rows of each query.
         tie_breakers : callable, default=None
-            ``tie_breakers(rows)`` returns a secondary sort key for each of these rows. It is called
-            for rows with tied scores only.
+            ``tie_breakers(rows)`` returns a secondary sort key for each of these rows. It is only
+            called for rows with tied scores.
 
         Returns
         -------
         result : DecodeResult
+            The rankings, in the order of the rows.
         """
         order = queries.sort(u)
         if tie_breakers is not None:
             equal = equal_neighbours(u[order], queries)
-            # Sort only the places that are tied with a neighbour, within each run of equal scores.
+            # sort only runs of equal scores
             tied = equal.copy()
             tied[:-1] |= equal[1:]
             places = np.flatnonzero(tied)

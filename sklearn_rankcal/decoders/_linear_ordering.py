@@ -7,12 +7,12 @@ The search is a branch and bound that combines two exact methods:
   violated. The bound of the program often equals the loss of the order that the search started
   from, which is then proved optimal.
 * If a gap remains, dynamic programming over the sets of documents placed first looks for a better
-  order. It visits only those sets for which the multipliers of the relaxation leave room for one.
-  If there are too many of these sets, the search branches on a pair of documents and continues on
+  order. It visits only sets for which the multipliers of the relaxation leave room for one. If
+  there are too many of these sets, the search branches on a pair of documents and continues on
   each side.
 
 No bound is taken from a solver. Any multipliers >= 0 of the inequalities give a Lagrangian bound,
-which is summed up here. So the tolerances of a solver make bounds weaker but never wrong.
+which is computed here. Tolerances of a solver can make bounds weaker but not wrong.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def solve_linear_ordering(
     """Find the order of one component that contradicts the least weight of preferences.
 
     d (r, r) is antisymmetric: if d[i, j] > 0, document i is preferred to j with this weight. A good
-    `order` to start from saves time. After `time_limit` seconds, the best order so far is returned.
+    start `order` saves time. After `time_limit` seconds, return the best order so far.
     The cuts are those of Grötschel, Jünger and Reinelt (1984), Operations Research 32.
     """
     return _Search(d, order, time_limit).run()
@@ -102,8 +102,8 @@ def _solve_program(
     With many cuts, the solver gets the dual program, whose basis has as many rows as there are
     pairs. With y = 1 - x, the dual is to minimise slack @ multipliers + sum(surplus) over
     multipliers >= 0 and surplus >= 0, where slack = rhs - matrix @ 1 and matrix.T @ multipliers -
-    surplus <= -cost. At 0, only the pairs that the start order contradicts violate this, so that
-    the solver begins close to its answer.
+    surplus <= -cost. At 0, only the pairs that the start order contradicts violate this, and the
+    solver starts close to its answer.
     """
     n_cuts, n_pairs = matrix.shape
     options = {"time_limit": time_limit}
@@ -128,9 +128,9 @@ class _Search:
         self.n_iter = 0
         self.best, self.lost, self.d = np.arange(self.r), np.inf, d[np.ix_(order, order)]
         self.improve(self.best)
-        # No better order contradicts a single preference that is as heavy as the whole loss of this
-        # one. So all weights beyond that may be made equal. Otherwise the light preferences would
-        # be lost in the rounding of the heavy ones.
+        # No better order contradicts a preference as heavy as the whole loss of this one, so larger
+        # weights can be made equal. Otherwise, light preferences would be smaller than the rounding
+        # errors of heavy ones.
         limit = 4 * power_of_2(self.lost)
         weights = np.abs(self.d[self.pairs])
         # Solvers expect weights of about 1. Division by a power of 2 is exact.
@@ -144,8 +144,8 @@ class _Search:
         lo, hi = np.zeros_like(self.cost), np.ones_like(self.cost)
         no_cut = np.zeros((0, 3), dtype=np.int64), np.zeros(0)
         root = self.with_bound(lo, hi, *no_cut, (self.cost < 0).astype(np.float64))
-        # Invariant: every order better than self.best is in one of the open subproblems. So the
-        # smallest of their bounds is a lower bound for all orders.
+        # Invariant: every order better than self.best is in an open subproblem. The smallest of
+        # their bounds is therefore a lower bound for all orders.
         open_subproblems, n_created = [(root.bound, 0, root)], 1
         while (
             open_subproblems
@@ -249,9 +249,9 @@ class _Search:
     def violated_cycles(self, x: Floats, only_tight: bool = False) -> Ints:
         """Cycles a, b, c with x_ab + x_bc + x_ca > 2: the most violated ones of each pair.
 
-        With `only_tight`, only cycles of which the best order keeps two edges, and fewer for each
-        pair: if the relaxation proves this order optimal, the multipliers of all others are 0. This
-        solves a large program faster, while a small one takes more rounds. Takes O(r^3) time.
+        With `only_tight`, return only cycles with two edges in the best order, and fewer per pair.
+        If the relaxation proves this order optimal, the multipliers of all other cycles are 0. This
+        solves a large program faster, but a small one takes more rounds. Takes O(r^3) time.
         """
         per_pair = _TIGHT_CUTS_PER_PAIR if only_tight else _CUTS_PER_PAIR
         square = self.as_matrix(x)
@@ -395,7 +395,7 @@ def power_of_2(value: float) -> float:
 
 
 def _common_unit(weights: Floats) -> float:
-    """The largest unit found of which all weights are multiples, up to rounding; 0 if none is.
+    """Return a unit such that all weights are multiples of it, up to rounding; 0 if none is found.
 
     Integers, possibly scaled by a power of 2, have a greatest common divisor. Decimals such as 0.2
     and 0.3, and averages such as 1 / 3 and 1 / 2, have no useful common divisor as binary floats.

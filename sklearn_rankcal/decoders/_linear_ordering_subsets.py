@@ -1,8 +1,7 @@
-"""Linear ordering: the dynamic programming over sets of documents that closes a gap.
+"""Linear ordering: dynamic programming over sets of documents that closes a gap.
 
-What comes in is the excess of a subproblem of the linear ordering relaxation: what an order loses
-beyond the bound of the subproblem, as a sum of terms >= 0. What goes out is the order of least
-excess, if there is one within a budget.
+The excess of an order is its loss beyond the bound of a subproblem of the linear ordering
+relaxation, a sum of terms >= 0. The search finds the order of least excess within a budget.
 """
 
 from __future__ import annotations
@@ -36,12 +35,11 @@ def search_subsets(
 
     Placing document v after the documents of a set S adds ``excess[v, k]`` for each document k that
     is left, and the multiplier of each cut v, s, k with s in S and k left, because of its three
-    variables the order s, v, k has only x_sk = 1. Both depend on the set S alone, so that it is
+    variables the order s, v, k has only x_sk = 1. Both depend on the set S alone. It is therefore
     enough to know the smallest excess of each set (Held and Karp, 1962).
 
-    Returns whether the search came to its end, which it does not if there are too many sets or
-    ``give_up()`` is true, and the order (r,), or None if every order has an excess above the
-    budget.
+    Return whether the search is complete, and the order (r,), or None if every order exceeds the
+    budget. It is not complete if there are too many sets or ``give_up()`` is true.
     """
     r = len(excess)
     active = multipliers > 0

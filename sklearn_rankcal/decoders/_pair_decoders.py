@@ -1,7 +1,6 @@
-"""The decoders of pairs as objects: a class for each of the two decoding functions.
+"""Decoders for losses on pairs, one class for each of the two decoding functions.
 
-The algorithms are the entries of ``METHODS`` in `_decode_preferences` and
-`_decode_average_precision`.
+The algorithms are in ``METHODS`` of `_decode_preferences` and `_decode_average_precision`.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
 
 
 def _format_sizes(sizes: Ints) -> str:
-    """The first few sizes, for an error message."""
+    """Return the first few sizes for an error message."""
     shown = ", ".join(map(str, sizes[:5]))
     return f"{shown}, ..." if len(sizes) > 5 else shown
 
 
 class MatrixDecoder(BaseEstimator):
-    """Base class of the decoders whose predictions are a matrix for each query.
+    """Base class of decoders whose predictions are one matrix per query.
 
     A subclass defines `space`, `_options` and `_decode`.
     """
 
     space: Space
     method: str
-    #: Whether `decode` takes rules, which ask for the smallest objective of its space.
+    #: Whether `decode` supports rules, and minimises the objective of its space under them.
     takes_rules = False
 
     def decode(
@@ -59,26 +58,25 @@ class MatrixDecoder(BaseEstimator):
         Parameters
         ----------
         u : ndarray of shape (n_entries,)
-            The predictions of one query after the other: for `targets.PAIRS` the r (r - 1) / 2
-            differences ``u_ij - u_ji`` for i < j, and for `targets.SYMMETRIC_PAIRS` the r (r + 1) /
-            2 entries ``u_ij`` for i <= j, in the order of ``numpy.triu_indices``.
+            Predictions, query by query: for `targets.PAIRS` the r (r - 1) / 2 differences ``u_ij -
+            u_ji`` for i < j, and for `targets.SYMMETRIC_PAIRS` the r (r + 1) / 2 entries ``u_ij``
+            for i <= j, in the order of ``numpy.triu_indices``.
         queries : Queries
             The rows of each query.
         tie_breakers : callable, default=None
-            ``tie_breakers(rows)`` returns a secondary sort key for each row. Where several rankings
-            are equally good, the documents in ascending order of their keys decide, by default in
-            the order of the rows.
+            ``tie_breakers(rows)`` returns a secondary sort key for each row. It decides between
+            equally good rankings. None means the order of the rows.
         n_jobs : int, default=None
-            Number of batches of queries that are decoded at the same time, through joblib.
+            Number of batches of queries to decode in parallel.
         rules : Rules, default=None
-            What the rankings have to keep.
+            Rules that the rankings keep (:ref:`rules`).
 
         Returns
         -------
         result : DecodeResult
-            `ranks` has shape (n_documents,), in the order of the rows. The other attributes have
-            one entry for each query. For `targets.PAIRS`, the objective is the weight of the
-            differences that the ranking contradicts.
+            ``ranks`` has shape (n_documents,), in the order of the rows. Other attributes have one
+            entry per query. For `targets.PAIRS`, the objective is the weight of the differences
+            that the ranking contradicts.
         """
         options = self._options()
         sizes, offsets = queries.sizes, queries.offsets
@@ -87,7 +85,7 @@ class MatrixDecoder(BaseEstimator):
         values = read_numbers(u, "u", keep_float32=True)
         if values.shape != (n_entries.sum(),):
             raise ValueError(
-                f"u must have shape ({n_entries.sum()},), one entry for each pair of documents, "
+                f"u must have shape ({n_entries.sum()},), one entry per pair of documents, "
                 f"for queries of {_format_sizes(sizes)} documents; it has shape {values.shape}."
             )
         if not np.abs(values).max(initial=0.0) <= LARGEST:  # true for NaN as well
@@ -96,8 +94,8 @@ class MatrixDecoder(BaseEstimator):
                 "divide u by a common factor."
             )
         rows = np.arange(queries.n_rows) if queries.order is None else queries.order
-        # With tie breakers, number[offset + k] is the row, within its query, of the document with
-        # the k-th smallest key. The matrices are decoded with the documents in this order.
+        # With tie breakers, number[offset + k] is the row within the query of the document with the
+        # k-th smallest key. The matrices have the documents in this order.
         owner, number = np.repeat(np.arange(queries.n_queries), sizes), None
         if tie_breakers is not None:
             number = np.lexsort((tie_breakers(rows), owner)) - offsets[owner]
@@ -132,7 +130,7 @@ class MatrixDecoder(BaseEstimator):
         return result
 
     def _options(self) -> SearchOptions:
-        """Check the parameters, and return those of the search."""
+        """Check the parameters, and return the options of the search."""
         raise NotImplementedError
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
@@ -141,22 +139,26 @@ class MatrixDecoder(BaseEstimator):
 
 
 class PreferenceDecoder(MatrixDecoder):
-    """Decode preferences, as `decode_preferences` does, inside a ranker of a loss on pairs.
+    """Decoder for ``loss="pd"``: the ranking that contradicts the least weight of preferences.
 
-    Most methods are not exact: `decode_preferences` says what each of them promises.
+    It is `decode_preferences` for rankers. Most methods are not exact; see there.
 
     Parameters
     ----------
     method : str, default="auto"
         A method of `decode_preferences`, such as ``"exact"`` or ``"greedy_dag"``.
     order : {"ranked_pairs", "topological"}, default="ranked_pairs"
-        Which topological order ``"greedy_dag"`` returns.
+        Topological order that ``"greedy_dag"`` returns.
     n_perturbations : int, default=400
-        Number of random steps of a local search.
+        Number of random steps of the local search.
     time_limit : float, default=None
-        Seconds for each query, for ``"exact"`` and local searches. By default there is no limit.
+        Seconds per query, for ``"exact"`` and ``"local_search"``. None means no limit.
     random_state : int, RandomState instance or None, default=0
-        Determines the random steps.
+        Seed for the random steps.
+
+    See Also
+    --------
+    decode_preferences : The same for matrices of preferences.
 
     Examples
     --------
@@ -197,27 +199,31 @@ class PreferenceDecoder(MatrixDecoder):
         )
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
-        unavoidable = np.zeros(len(matrices))  # not known, because only differences are given
+        unavoidable = np.zeros(len(matrices))  # unknown, because u has only differences
         return _decode_preferences.decode_differences(
             matrices, unavoidable, self.method, self.order, options
         )
 
 
 class AveragePrecisionDecoder(MatrixDecoder):
-    """Decode average precision, as `decode_average_precision` does, inside a ranker.
+    """Decoder for ``loss="map"``: the ranking with the largest expected average precision.
 
-    Not all methods are exact: `decode_average_precision` says what each of them promises.
+    It is `decode_average_precision` for rankers. Not all methods are exact; see there.
 
     Parameters
     ----------
     method : str, default="auto"
         A method of `decode_average_precision`, such as ``"exact"`` or ``"diagonal"``.
     n_perturbations : int, default=60
-        Number of random perturbations of a local search.
+        Number of random perturbations of the local search.
     time_limit : float, default=None
-        Seconds for each query, for local searches. By default there is no limit.
+        Seconds per query, for ``"local_search"``. None means no limit.
     random_state : int, RandomState instance or None, default=0
-        Determines the perturbations.
+        Seed for the perturbations.
+
+    See Also
+    --------
+    decode_average_precision : The same for matrices.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The registry of decoders. A space of predictions and a name come in; a decoder comes out."""
+"""The registry of decoders, by space of the predictions and name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import get_space
 from sklearn_rankcal.utils._names import did_you_mean
 
-#: What makes a decoder, by the space of the predictions that it takes and its name.
+#: Functions that create a decoder, by space of the predictions and name.
 DECODERS: dict[tuple[str, str], Callable[..., BaseEstimator]] = {
     (SCORES, "sort"): Sort,
     **{
@@ -33,33 +33,40 @@ DECODERS: dict[tuple[str, str], Callable[..., BaseEstimator]] = {
 
 
 def sorts_scores(decoder: object) -> bool:
-    """Whether a decoder is known to sort, if its predictions are scores or their differences.
+    """Whether a decoder is known to sort if predictions are scores or differences of scores.
 
-    A subclass may override any step, and is not known to do so.
+    False for subclasses, which may override any step.
     """
     return type(decoder) in (Sort, PreferenceDecoder)
 
 
 def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
-    """Return the decoder of a name, or check and return a decoder object.
+    """Get a decoder by name, or check a decoder object.
 
     Parameters
     ----------
     decoder : str or object with a ``decode`` method
-        The name ``"auto"`` stands for the default decoder of the space.
+        ``"auto"`` is the default decoder of the space.
     space : str
-        Space of the surrogate predictions of the loss, such as ``"pairs"``.
+        Space of the predictions of the loss, such as ``"pairs"``.
 
     Returns
     -------
     decoder : estimator
+        A new decoder, or the object that was passed.
 
     Raises
     ------
     ValueError
-        If the name, the space or a parameter is not known, or if the decoder is for another space.
+        If the name, the space or a parameter is unknown, or if the decoder is for another space.
     TypeError
         If `decoder` is neither a string nor an object with a ``decode`` method.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import get_decoder
+    >>> get_decoder("greedy_dag", "pairs")
+    PreferenceDecoder(method='greedy_dag')
     """
     known_space = get_space(space)
     if isinstance(decoder, str):
@@ -78,6 +85,6 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
             f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
         )
     if isinstance(decoder, MatrixDecoder):
-        # a bad parameter is an error before fit takes its time; no seed is drawn for it
+        # raise for bad parameters before a long fit, without drawing a seed
         clone(decoder).set_params(random_state=0)._options()
     return decoder

@@ -1,4 +1,4 @@
-"""The result of a decoder: the rankings, and how far they can be from the best ones."""
+"""The result of a decoder: rankings, and bounds on their distance from the best ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def check_result(result: Any, decoder: Any) -> Any:
-    """Return what a decoder returned, which must have the attributes of a `DecodeResult`."""
+    """Return the result of a decoder, after checking that it is a `DecodeResult`."""
     if not hasattr(result, "ranks"):
         raise TypeError(
             f"{type(decoder).__name__}.decode must return a decoders.DecodeResult; it returned "
@@ -22,41 +22,48 @@ def check_result(result: Any, decoder: Any) -> Any:
 
 @dataclass
 class DecodeResult:
-    """Rankings and bounds on how far they can be from the best ones.
+    """Rankings, and bounds on their distance from the best ones.
 
-    For a single query the attributes are scalars. For a batch they are arrays with one entry for
-    each query.
+    For a single matrix, the attributes are scalars. For a batch, they are arrays with one entry per
+    query.
 
     Attributes
     ----------
     ranks : ndarray of int64, or list of them
-        Position of every document within its query; 1 is the top. The shape is (r,) for one matrix,
-        and (n_queries, r) for a padded array, with 0 in the padding. For a list of matrices it is a
-        list of arrays. A decoder object returns shape (n_documents,), in the order of the rows.
+        Position of each document in its query, 1 = top. The shape is (r,) for one matrix, and
+        (n_queries, r) for a padded array, with 0 in the padding. For a list of matrices, it is a
+        list of arrays. Decoder objects return shape (n_documents,), in the order of the rows.
     objective : float or ndarray of shape (n_queries,)
-        The value that the decoder minimises, for these rankings. It is NaN for scores, because a
-        sort minimises every positional loss at once (Calauzènes et al., 2013, theorem 3.2).
+        Value of the objective for this ranking. NaN for a sort of scores, which minimises every
+        positional loss (Calauzènes et al., 2013, theorem 3.2).
     lower_bound : float or ndarray of shape (n_queries,)
-        No ranking has a smaller objective than this, up to the rounding that `optimal` allows.
+        Lower bound on the objective of every ranking, up to the rounding that ``optimal`` allows.
     optimal : bool or ndarray of shape (n_queries,)
-        Whether the ranking is proved to minimise the objective, up to rounding: no ranking
-        contradicts less weight by more than 1e-11 of the weight that this one contradicts, or has a
-        larger average precision by more than 1e-13 of its value for absolute entries. For
-        preferences, the proof is strict if all weights are multiples of a common unit (integers,
-        decimals, averages of votes), and the contradicted ones add up to fewer than 1e10 units.
+        Whether the ranking is proved to minimise the objective, up to rounding. For preferences: no
+        ranking contradicts less weight, up to 1e-11 of the contradicted weight. The proof is strict
+        if all weights are multiples of a common unit, such as integers, decimals or averages of
+        votes, and the contradicted weight is less than 1e10 units. For average precision: no
+        ranking has a larger value, up to 1e-13 of the value for absolute entries.
     method : str or ndarray of shape (n_queries,)
-        The method that produced the ranking. For ``"auto"``, the method that it chose.
+        The method that was used. For ``"auto"``, the method that it chose.
     n_iter : int or ndarray of shape (n_queries,)
         Number of sweeps of the local search, plus the number of linear programs and dynamic
-        programs that were solved. It is 0 for the other methods.
+        programs solved. 0 for other methods.
     threshold : float or ndarray of shape (n_queries,), or None
-        Weight of the heaviest edge that ``"greedy_dag"`` deletes, 0 if the graph has no cycle. It
-        is None for every other method.
+        Weight of the heaviest edge that ``"greedy_dag"`` deleted, 0 without cycles. None for other
+        methods.
     broken : list of list of str, or None
-        Under soft rules, the rules that the ranking of each query breaks. None without rules.
+        Soft rules that the ranking of each query breaks. None without rules.
     violation : int or ndarray of shape (n_queries,), or None
-        By how many places, pairs and documents it breaks them, which adds so many times their cost
-        to the objective. None without rules.
+        Number of places, pairs and documents by which it breaks soft rules. The objective includes
+        the cost ``soft`` for each. None without rules.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import decode_preferences
+    >>> result = decode_preferences([[0, 7, 10], [3, 0, 10], [0, 0, 0]])
+    >>> result.ranks.tolist(), result.objective, result.gap, result.optimal
+    ([1, 2, 3], 3.0, 0.0, True)
     """
 
     ranks: Any
@@ -71,13 +78,13 @@ class DecodeResult:
 
     @property
     def gap(self) -> Any:
-        """Largest possible distance from the smallest objective: objective - lower_bound."""
+        """Largest possible distance from the smallest objective: ``objective - lower_bound``."""
         return self.objective - self.lower_bound
 
 
 @dataclass
 class Decoded:
-    """The result of decoding a batch of m queries of r documents: `DecodeResult` with orders."""
+    """Result for a batch of m queries of r documents, with orders instead of ranks."""
 
     order: NDArray[np.int64]  # (m, r): the document at each place, best first
     objective: NDArray[np.float64]

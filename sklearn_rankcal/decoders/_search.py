@@ -1,7 +1,7 @@
-"""What both local searches share: their options, their time limit, and their tolerance.
+"""Options, time limit and tolerance of both local searches.
 
-A descent moves one document at a time to a better place until no such move is left. After a random
-disturbance of the order, a perturbation, a further descent begins.
+A descent moves one document at a time to a better place until no such move is left. The search then
+perturbs the order at random and descends again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_choice, check_count
 from sklearn_rankcal.utils._typing import Floats
 
-#: A descent ends by itself, but rounding errors could keep it going. This bounds it.
+#: Limit for descents, which could cycle because of rounding errors.
 MAX_SWEEPS = 1000
-#: Largest number of perturbations that may be asked for. They take 38 MB.
+#: Largest number of perturbations. They take 38 MB.
 MAX_PERTURBATIONS = 100_000
-#: Warn when all calls of a process together are expected to spend more seconds in NumPy's kernels.
+#: Warn if all calls of a process together are expected to spend more seconds in NumPy's kernels.
 WORTH_A_WARNING = 1.0
 _expected = 0.0
 
@@ -66,19 +66,19 @@ def check_options(
 
 
 def rounding(matrix: Floats) -> float:
-    """A bound on the rounding error of all sums along the rows. A smaller gain does not count."""
+    """Return a bound on the rounding error of sums along rows. Smaller gains do not count."""
     return float(np.finfo(np.float64).eps * np.abs(matrix).sum())
 
 
 def deadline_check(deadline: float | None) -> Callable[[], bool] | None:
-    """Return a function that tells whether `deadline` has passed, or None if there is none."""
+    """Return a function that says whether `deadline` has passed, or None without a deadline."""
     return None if deadline is None else lambda: time.monotonic() > deadline
 
 
 def warn_if_slow(seconds: float) -> None:
-    """Warn once in a process, when the calls announced so far would take NumPy's kernels long.
+    """Warn once per process if the calls announced so far take long with NumPy's kernels.
 
-    Does not warn if the compiled kernels run, or if SKLEARN_RANKCAL_KERNELS=numpy asked for NumPy.
+    Do not warn with compiled kernels, or if SKLEARN_RANKCAL_KERNELS=numpy requests NumPy.
     """
     global _expected
     if KERNELS == "compiled" or WANTED == "numpy" or _expected > WORTH_A_WARNING:

@@ -1,4 +1,4 @@
-"""Run a call in a thread, so that Ctrl-C and time limits can end the wait for its result."""
+"""Run a call in a thread. Ctrl-C and time limits can then end the wait for its result."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from contextvars import copy_context
 from typing import Any
 
 _NAME = "sklearn_rankcal solver"
-#: Seconds that the interpreter waits at its exit for calls whose results nobody waits for. A solver
-#: with a time limit ends at once. One that was interrupted has no limit, and may take minutes.
+#: Seconds that the interpreter waits at exit for abandoned calls. A solver with a time limit ends
+#: at once. An interrupted solver without a limit may take minutes.
 _SECONDS_AT_EXIT = 5.0
 
 
 def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
     """Return the result of a call, or None as soon as ``give_up()`` is true.
 
-    HiGHS takes minutes for a large linear program and does not look at signals. When it runs in a
-    thread of its own, this thread can raise KeyboardInterrupt, or go on when the time is up. The
-    other thread then ends by itself. SciPy before 1.15 holds Python's lock while HiGHS runs, so
-    that this thread has to wait.
+    HiGHS takes minutes for a large linear program and ignores signals. While it runs in another
+    thread, this thread can raise KeyboardInterrupt, or continue when the time is up. The other
+    thread ends by itself. SciPy before 1.15 holds Python's lock while HiGHS runs, and this thread
+    must wait.
     """
     answer: list[Any] = []
     failure: list[BaseException] = []
@@ -45,7 +45,7 @@ def call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
 
 @atexit.register
 def _wait_for_calls() -> None:
-    """Wait for calls that still run, because the process aborts if one returns after its end."""
+    """Wait for running calls. The process would abort if one returned after its end."""
     deadline = time.monotonic() + _SECONDS_AT_EXIT
     for thread in threading.enumerate():
         if thread.name == _NAME:

@@ -233,7 +233,7 @@ def _integer_program(
             if result.status == 2:
                 return None
             raise TimeoutError(
-                f"Found no ranking of {n} documents that keeps the rules within {time_limit} seconds."
+                f"Found no ranking of {n} documents that keeps the rules in {time_limit} seconds."
             )
         fraction = np.abs(result.x - np.round(result.x))[: len(document)]
         if fraction.max() < 1e-6:
