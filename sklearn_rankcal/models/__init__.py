@@ -1,7 +1,8 @@
-"""Models are fitted to targets, and their predictions are decoded to rankings.
+"""Models are fitted to targets, and a decoder converts their predictions to rankings.
 
-`DocumentModel`, `StackedModel` and `DistilledModel` predict a score for each document, and the
-others predict pairs of documents. A model has no name: pass the object as `regressor`.
+`DocumentModel`, `BoostingCV`, `StackedModel` and `DistilledModel` predict one score per document.
+The other models predict one number per pair of documents. Pass a model object as `regressor` of a
+`CalibratedRanker`.
 """
 
 from importlib import import_module
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 
-#: What stands on models of documents is loaded when it is used, from a folder of its own.
+#: Models that are imported on first use, by folder.
 _LAZY = {
     "BilinearPairs": "pairs",
     "PairModel": "pairs",
@@ -61,7 +62,7 @@ _LAZY = {
     "default_members": "stacking",
     "default_student": "stacking",
 }
-#: The default model of each space of pairs. Its first parameter is a model of documents.
+#: Default model for each space of pairs. Its first parameter is a model of documents.
 _DEFAULTS = {PAIRS: "ResidualPairModel", SYMMETRIC_PAIRS: "ResidualProductModel"}
 
 
@@ -76,10 +77,48 @@ def __dir__() -> list[str]:
 
 
 def default_model(space: Space, documents: DocumentModel) -> Any:
-    """Return the default model of a space: `documents`, or a residual model of pairs around it."""
+    """Get the default model of a space of predictions.
+
+    Parameters
+    ----------
+    space : Space
+        `targets.SCORES`, `targets.PAIRS` or `targets.SYMMETRIC_PAIRS`.
+    documents : DocumentModel
+        The model of scores.
+
+    Returns
+    -------
+    model : model
+        `documents` for scores. For pairs, a model that adds a model of pairs to `documents`.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.models import DocumentModel, default_model
+    >>> from sklearn_rankcal.targets import PAIRS
+    >>> type(default_model(PAIRS, DocumentModel())).__name__
+    'ResidualPairModel'
+    """
     return documents if space == SCORES else __getattr__(_DEFAULTS[space])(documents)
 
 
 def is_model(regressor: Any) -> bool:
-    """Return whether `regressor` is a model of this package, and not a regressor of rows."""
+    """Return whether `regressor` is a model of this package, and not a plain regressor.
+
+    Parameters
+    ----------
+    regressor : object
+        Any object.
+
+    Returns
+    -------
+    answer : bool
+        Whether `regressor` is an instance of `Model`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal.models import DocumentModel, is_model
+    >>> is_model(DocumentModel(Ridge())), is_model(Ridge())
+    (True, False)
+    """
     return isinstance(regressor, Model)

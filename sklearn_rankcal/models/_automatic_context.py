@@ -1,8 +1,7 @@
-"""Which columns ``context="auto"`` describes: those whose level or spread differs between queries.
+"""The choice of ``context="auto"``: columns whose level or spread differs between queries.
 
-If a column has the same distribution in every query, its z-scores tell a regressor almost nothing
-new, but trees take as long for them as for any other column. Categories are described by their
-shares wherever these can differ from 1.
+If a column has the same distribution in every query, its z-scores have almost no new information,
+but take training time. Category columns get shares unless all shares are 1.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-#: A column is left out only if queries surely explain a smaller share of its variance than this.
+#: A column is omitted only if queries surely explain a smaller share of its variance.
 SMALLEST_SHARE = 0.02
-SAMPLE_ROWS = 50_000  # about so many rows are looked at
-_FEWEST_QUERIES = 50  # of at least so many queries, if there are so many
-_FEWEST_ROWS = 10_000  # for which starting threads takes less time than the threads save
-_N_BINS = 256  # numbers are replaced by their ranks among so many quantiles
-_COMMON = 0.1  # a share of the rows; if more have the same value, the other rows count alone too
+SAMPLE_ROWS = 50_000  # number of rows to sample, about
+_FEWEST_QUERIES = 50  # fewest queries to sample, if there are enough
+_FEWEST_ROWS = 10_000  # threads are not worth their start for fewer rows
+_N_BINS = 256  # number of quantiles that replace the values
+_COMMON = 0.1  # if more of the rows have the same value, also test the other rows alone
 _STANDARD_ERRORS = 2.0
-# With so few documents, the mean of a query is far from that of all by chance, and a value says
-# little about the place of a document among the others: z-scores gained .025 in sets of six cars.
+# In smaller queries, means vary by chance, and a value says little about the place of a document in
+# its query. z-scores gained .025 in sets of six cars.
 _FEW_DOCUMENTS = 10
 
 
 def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
     """Return the columns whose level or spread differs between queries, or may differ.
 
-    The intraclass correlation, the share of the variance that lies between queries, is estimated
-    for the ranks of the column among all rows (the level), and for the distances of these ranks
-    from their middle (the spread). If more than a tenth of the rows have the same value, both are
-    also estimated from the other rows alone. A column is left out if all estimates, plus two
-    standard errors each, are below `SMALLEST_SHARE` and queries have ten documents or more in the
-    mean, or if it is constant in every query. A column of categories is left out only if it is
-    constant in every query. A table of more than 50,000 rows is judged by about 50,000, see
-    `sampled_queries` and `thinned_rows`.
+    The intraclass correlation is the share of the variance between queries. It is estimated for the
+    ranks of the column among all rows (level), and for the distances of these ranks from their
+    middle (spread). If more than a tenth of the rows have the same value, both are also estimated
+    from the other rows alone. A column is omitted if all estimates plus two standard errors are
+    below `SMALLEST_SHARE` and queries have ten or more documents on average, or if it is constant
+    within each query. A category column is omitted only if it is constant within each query. For
+    more than 50,000 rows, a sample of about 50,000 decides; see `sampled_queries` and
+    `thinned_rows`.
     """
     if not columns:
         return []
@@ -66,7 +65,7 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
 
 
 def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
-    """Return what `columns_that_differ` returns, looking at all rows of X."""
+    """Return the result of `columns_that_differ` from all rows of X."""
     codes, categories = queries.codes, set(category_columns(X))
     numbers = [name for name in columns if name not in categories]
     values = column_values(X, numbers) if numbers else np.empty((queries.n_rows, 0))
@@ -85,11 +84,11 @@ def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) 
 
 
 def sampled_queries(hashes: NDArray[np.uint64], sizes: Ints) -> Ints:
-    """Choose the fewest queries with `SAMPLE_ROWS` rows, but at least 50 if there are so many.
+    """Choose the fewest queries with `SAMPLE_ROWS` rows, but at least 50 if possible.
 
-    They are the queries with the smallest hashes of their ids, in this order, so that the choice
-    depends neither on the order of the queries nor on the parts in which they are stored. Of the
-    queries chosen from each of several parts, the same function chooses those of all queries.
+    They are the queries with the smallest hashes of their ids, in this order. The choice does not
+    depend on the order of the queries or on parts in which they are stored: applied to the queries
+    chosen from each part, the function chooses the same queries as from all.
     """
     order = np.lexsort((sizes, hashes))
     enough = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS)) + 1
@@ -97,10 +96,10 @@ def sampled_queries(hashes: NDArray[np.uint64], sizes: Ints) -> Ints:
 
 
 def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[Ints, Queries]:
-    """Keep one of `step` rows of each query, and at least one; return them and their queries.
+    """Keep every `step`-th row of each query, at least one; return the rows and their queries.
 
-    The rows of a query are counted in the order of hashes of their contents, so that the choice
-    does not depend on the order of the rows.
+    Rows are counted in the order of hashes of their contents. The choice therefore does not depend
+    on the order of the rows.
     """
     order = np.lexsort((hash_rows(X, np.arange(queries.n_rows)), queries.codes))
     rows = order[queries.place % step == 0]
@@ -109,7 +108,7 @@ def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[Ints, Queries]:
 
 
 def _varies(values: Floats, queries: Queries) -> bool:
-    """Whether one column has different numbers in a query."""
+    """Whether a column has different numbers in some query."""
     known = np.isfinite(values)
     largest = queries.max(np.where(known, values, -np.inf))
     return bool((largest > queries.min(np.where(known, values, np.inf))).any())
@@ -125,14 +124,14 @@ def _differs(values: Floats, codes: Ints) -> bool:
     bins = _bins(values)
     if _level_or_spread(bins, codes):
         return True
-    # Where most values are 0, a different scale of the others hardly changes the ranks of all.
+    # if most values are 0, the scale of the other values hardly changes the ranks
     counts = np.bincount(bins)
     others = bins != counts.argmax()
     return counts.max() > _COMMON * len(bins) and _level_or_spread(bins[others], codes[others])
 
 
 def _bins(values: Floats) -> Ints:
-    """Bins of the values. Quantiles are the bounds of the bins."""
+    """Return the bin of each value. Quantiles bound the bins."""
     bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
     return kernels.find_bins(bounds, values)
 

@@ -1,4 +1,4 @@
-"""Boosting whose number and size of trees held-out queries choose, for one loss or several."""
+"""`BoostingCV`: boosting with the number and size of trees chosen on held-out queries."""
 
 from __future__ import annotations
 
@@ -45,70 +45,73 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 _MANY_ROWS = 20_000
 _SMALLEST = np.finfo(np.float64).tiny
-#: Leaves of the trees that are tried. Noise asks for small trees and few of them, interactions of
-#: columns for larger ones and many. With many rows, 15 leaves were not seen to be too many.
+#: Numbers of leaves to try. Noisy data need few small trees, and interactions of columns need many
+#: larger trees. With many rows, 15 leaves were never too many.
 _LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
-_AT_FIRST = 640  # leaves in all
-_STEP = 30  # trees at least; steps grow with the trees, because each predicts by all so far
+_AT_FIRST = 640  # leaves of the first trees, in total
+_STEP = 30  # fewest trees per step; steps grow, because each step predicts by all trees so far
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
-_MOST_MERGED = 8_000  # leaves of a mean or weighted sum over folds, about 1 MB in a pickle
-_TREES_WITHOUT_NOISE = 200  # with so many, other targets on the same columns help no more
-# The held-out error seldom falls again once it has grown for so many trees, or for such a share of
-# those that reduced it.
+_MOST_MERGED = 8_000  # most leaves of a merged booster, about 1 MB in a pickle
+_TREES_WITHOUT_NOISE = 200  # with more trees, other targets of the same columns do not help
+# Stop after this number of trees without improvement, or this fraction of the trees so far: the
+# held-out error seldom decreases again.
 _PATIENCE, _PATIENCE_SHARE = 40, 0.5
-# After so many trees the rate doubles: where they still pay, there is little noise.
-_SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter for logarithms, too
+# After this number of trees, the learning rate doubles: if more trees still help, there is little
+# noise.
+_SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter also for logarithms
 _SLOW, _FAST = 0.1, 0.2
-# Every split sees so many of the columns, which takes less time and, as in a forest, ranks better.
+# Fraction of the columns that each split sees. As in a forest, this is faster and ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
 _L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
-# With many rows, the boosters of another loss stop if their first trees have a smaller share of the
-# scores. With few rows, more trees cost little, and a share after the first ones is too noisy.
+# With many rows, stop the boosters of another loss if the share of their first trees is smaller.
+# With few rows, more trees are cheap, and this share is too noisy.
 _SMALLEST_SHARE = 0.05
-_SMALLEST_COSINE = 0.99  # of targets that are the same to a booster
-_ALPHA = 30.0  # the penalty of the weights, as in `StackedModel`
+_SMALLEST_COSINE = 0.99  # from here on, targets are the same to a booster
+_ALPHA = 30.0  # penalty of the weights, as in `StackedModel`
 
 
 class BoostingCV(DocumentModel):
-    """Histogram gradient boosting whose size is chosen by cross-validation over queries.
+    """Histogram gradient boosting with a size chosen by cross-validation over queries.
 
-    No fixed size of boosting suits all tables: noisy labels need some dozens of small trees, and
-    columns that have to match, such as the wanted and the offered category, hundreds of larger
-    ones. The queries are divided into `cv` folds. Boosters with trees of 7 and of 15 leaves grow on
-    all folds but one, as long as the squared error of the targets falls on the folds that were left
-    out, summed over all folds. The mean of the boosters of the better size predicts scores. If they
-    have more than 8,000 leaves, one booster of this size, fitted to all queries, takes their place.
+    It is the default model of `CalibratedRanker`. The queries are divided into `cv` folds. Boosters
+    with trees of 7 and of 15 leaves grow on all folds but one, as long as the squared error of the
+    targets decreases on the held-out folds, summed over the folds. The prediction is the mean of
+    the boosters of the better size. If they have more than 8,000 leaves, it is one booster of this
+    size, fitted to all queries.
 
-    With several losses, this is done for each. The weights of their scores minimise the squared
-    error of the held-out targets of the ranker's own loss [1]_. Where boosters learn logarithms,
-    the weights minimise the cross-entropy of the targets and of exp(weighted sum), which also
-    chooses the sizes of these boosters. Targets of another loss are left out if each booster of the
-    first loss has more than 200 trees, which means little noise, or if they are almost a multiple
-    of the first targets plus a constant for each query. The mean and the weighted sum of boosters
-    are boosters, and `regressor_` is a single one.
+    Several losses are learned in the same way, and their scores are added. The weights of the sum
+    minimise the squared error of the held-out targets of the ranker's own loss [1]_. With losses
+    that learn logarithms, the weights minimise the cross-entropy between the targets and
+    exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is skipped if the
+    boosters of the first loss have more than 200 trees, which means little noise, or if its targets
+    are almost a multiple of the first targets plus a constant per query. `regressor_` is always a
+    single booster.
 
     Parameters
     ----------
     losses : sequence, default=(None,)
-        What the boosters learn: None stands for the targets of the ranker's own loss, the name of a
-        loss or a `Loss` for its targets, and ``"labels"`` for the labels as they are, from the
-        columns of X alone, without context columns and with a weaker penalty. ``"poisson"`` and
-        ``"poisson_labels"`` are the targets of the ranker's own loss and, from X alone, the labels,
-        learned by their Poisson deviance: boosters add up to logarithms, which suit targets that
-        are 0 for most documents. The model then predicts exp(weighted sum), in the unit of the
-        targets.
+        What the boosters learn:
+
+        - None: the targets of the ranker's own loss.
+        - The name of a loss or a `Loss`: the targets of this loss.
+        - ``"labels"``: the labels, from the columns of X without context columns, with a weaker
+          penalty.
+        - ``"poisson"``: the targets of the ranker's own loss, by their Poisson deviance. These
+          boosters learn logarithms, which suits targets that are 0 for most documents. The model
+          then predicts exp(weighted sum), in the unit of the targets.
+        - ``"poisson_labels"``: the labels by their Poisson deviance, from the columns of X.
     center : bool, default=True
-        Whether to subtract from each target the mean of its query, but not from labels and from
-        what is learned by the Poisson deviance.
+        Whether to subtract from each target the mean of its query. Labels, and what is learned by
+        the Poisson deviance, are not centred.
     context : None, "auto", str or list of str, default=None
         Context columns, as in `DocumentModel`.
     cv : int, default=3
         Number of folds of the queries, at least 2.
     random_state : int, default=0
-        Seed of the draws of columns: each split of a tree sees two fifths of the columns.
+        Seed for the choice of columns: each split of a tree sees two fifths of the columns.
     n_jobs : int, default=None
-        Number of folds that are fitted at the same time, in threads. None means one for each
-        processor (or ``OMP_NUM_THREADS``) below 20,000 rows, and 1 above.
+        Number of folds to fit in parallel, in threads. None means one per processor (or
+        ``OMP_NUM_THREADS``) for fewer than 20,000 rows, and 1 for more.
     verbose : int, default=0
         If positive, `fit` prints the chosen sizes.
 
@@ -117,17 +120,20 @@ class BoostingCV(DocumentModel):
     regressor_ : HistGradientBoostingRegressor
         The fitted booster, or the weighted sum of several.
     sizes_ : dict of str to (int, int)
-        For each loss that helps, the number of trees and the largest number of their leaves.
-    weights_, shares_ : dict of str to float
-        The weight of each loss, and how much of the scores its booster is, as in `StackedModel`.
+        For each loss that helps: number of trees, and largest number of leaves per tree.
+    weights_ : dict of str to float
+        Weight of each loss in the sum.
+    shares_ : dict of str to float
+        Share of each loss in the sum, as in `StackedModel`.
     fold_of_query_ : ndarray of shape (n_queries,)
-        The fold of each training query, which depends on the contents of the queries.
-    context_
+        Fold of each training query. It depends on the contents of the queries. Not defined with
+        validation queries.
+    context_ : dict of str to list
         As in `DocumentModel`.
 
     Notes
     -----
-    `fit` takes about 5 to 8 times as long as the final booster alone.
+    `fit` takes about 5 to 8 times as long as a fit of the final booster.
 
     References
     ----------
@@ -172,19 +178,21 @@ class BoostingCV(DocumentModel):
         Parameters
         ----------
         training : Training
-            The labels are for losses other than the ranker's own. Validation queries choose the
-            sizes in place of folds, and the boosters are then not fitted again.
+            Documents, targets and queries, and labels if `losses` need them. If there are
+            validation queries, they choose the sizes instead of folds, without another fit to all
+            queries.
         fold_of_query : ndarray of shape (n_queries,), default=None
-            The fold of each query. None divides the queries into `cv` folds.
+            Fold of each query. None divides the queries into `cv` folds.
 
         Returns
         -------
         self : BoostingCV
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If there are fewer queries than folds, or if a parameter is not as described.
+            If there are fewer queries than folds, or if a parameter is invalid.
         """
         if isinstance(self.losses, str) or not len(self.losses):
             raise ValueError(
@@ -201,22 +209,22 @@ class BoostingCV(DocumentModel):
             if fold_of_query is None:
                 fold_of_query = divide_queries(self, training)
             self.fold_of_query_ = fold_of_query
-        # Step 1: choose the context columns. Boosters that learn labels read X alone.
+        # Step 1: choose the context columns. Boosters of labels do not use them.
         if all(map(_learns_labels, self.losses)):
             self._set_columns(training.X, [])
         else:
             self._choose_columns(training.X, training.queries)
         self._forget_classes()
         self._dtype, self._unit = np.float64, 1.0
-        # Step 2: grow the boosters of one loss after another, as far as each of them helps.
+        # Step 2: grow the boosters of each loss in turn, if they help.
         search = _SizeSearch(self, training)
         for loss in self.losses:
             search.learn(loss)
         if not search.grown:
             search.learn(None)
-        # Step 3: combine what they predict for held-out queries.
+        # Step 3: combine their held-out predictions.
         self.weights_, self.shares_, level = _combine(search.held, search.scores)
-        if inside_stack:  # which takes and deletes them
+        if inside_stack:  # which calls pop_held_out
             total = sum(self.weights_[name] * own for name, own in search.scores.items())
             self._held_out = total if level is None else np.exp(total + level)
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
@@ -230,14 +238,14 @@ class BoostingCV(DocumentModel):
         return self
 
     def summary(self) -> str:
-        """Return the sizes and the shares in words."""
+        """Return the sizes and shares as text."""
         return "; ".join(
             f"{name}, {n_trees} trees of {n_leaves} leaves, share {self.shares_[name]:.2f}"
             for name, (n_trees, n_leaves) in self.sizes_.items()
         )
 
     def pop_held_out(self) -> Floats:
-        """Return the scores of the training rows by boosters that have not seen them, once."""
+        """Return the held-out scores of the training rows, and delete them."""
         scores: Floats = self.__dict__.pop("_held_out")
         return scores
 
@@ -249,10 +257,10 @@ class BoostingCV(DocumentModel):
 
 
 class _SizeSearch:
-    """The boosters of several losses, and what they predict for held-out queries.
+    """The boosters of several losses, and their held-out predictions.
 
-    The losses are learned one after another, because boosters of the first ones tell whether
-    another loss would help.
+    Losses are learned one by one, because the boosters of the first losses show whether another
+    loss can help.
     """
 
     def __init__(self, model: BoostingCV, training: Training) -> None:
@@ -268,7 +276,7 @@ class _SizeSearch:
         self._folds: dict[bool, list[Fold]] = {}
 
     def learn(self, loss: Any) -> None:
-        """Grow the boosters of a loss, unless they would not help."""
+        """Grow the boosters of a loss if they can help."""
         wanted = _wanted(self._training, loss, self._model.center)
         alike = self._of_the_same_kind(loss)
         by_targets = bool(alike) and _learns_targets(loss)
@@ -277,7 +285,7 @@ class _SizeSearch:
         if any(_are_proportional(self._training.queries, wanted, one.wanted) for one in alike):
             return
         folds = self._folds_of(self._reads_X(loss))
-        # a fold may have nothing but 0, which has no logarithm
+        # a fold may have only targets 0, which have no logarithm
         if has_log_scores(loss) and not all(_has_positive(fold, wanted) for fold in folds):
             return
         leaves = _LEAVES_OF_MANY_ROWS if self._many else _LEAVES
@@ -292,20 +300,20 @@ class _SizeSearch:
         self.scores[name] = one.held_out()
 
     def _of_the_same_kind(self, loss: Any) -> list[_Growth]:
-        """Return boosters that read the same table and learn in the same way as those of a loss."""
+        """Return known boosters with the same table and the same error as those of a loss."""
         if _learns_targets(loss):
             return [one for name, one in self.grown.items() if _learns_targets(name)]
         same = loss == POISSON_LABELS and not self._reads_X(loss) and POISSON in self.grown
         return [self.grown[POISSON]] if same else []
 
     def _reads_X(self, loss: Any) -> bool:
-        """Whether the boosters of a loss read X without the context columns that there are."""
+        """Whether the boosters of a loss read X without existing context columns."""
         return _learns_labels(loss) and bool(self._model._kinds)
 
     def _folds_of(self, reads_X: bool) -> list[Fold]:
-        """Return the folds of a table, or the validation queries with all rows of the table."""
+        """Return the folds of a table, or one fold that holds out the validation queries."""
         if reads_X not in self._folds:
-            # what boosters learn is not cut into parts, as each loss has targets of its own
+            # targets are not split, because each loss has its own
             training = replace(self._training, X=self._tables[reads_X], targets=None, labels=None)
             if self._by_folds:
                 numbers = self._model.fold_of_query_
@@ -322,7 +330,7 @@ class _SizeSearch:
     def _first_trees(
         self, loss: Any, leaves: tuple[int, ...], folds: list[Fold], wanted: Floats
     ) -> _Growth:
-        """Return the first trees, of the number of leaves whose held-out error is smallest."""
+        """Grow the first trees for each number of leaves; return those of least held-out error."""
         center, n_jobs = self._model.center, self._model.n_jobs
         unseen = wanted if self._by_folds else _wanted(self.held, loss, center)
         n_rows, n_columns = folds[0].inside.X.shape
@@ -343,8 +351,8 @@ class _SizeSearch:
         return min(sizes, key=lambda one: one.error)
 
     def merged(self, weights: dict[str, float], level: float | None) -> Any:
-        """Return a single booster: the weighted sum of the boosters of all losses that help."""
-        # The first one reads the table with context columns, and so does the sum.
+        """Return a single booster: the weighted sum over all losses that help."""
+        # the first booster reads the table with context columns, and so does the sum
         first, *others = sorted(self.grown, key=_learns_labels)
         names = [first, *(name for name in others if weights[name])]
         n_leaves = sum(
@@ -353,7 +361,7 @@ class _SizeSearch:
             if weights[name]
         )
         table = self._tables[False]
-        # Encoders of categories differ between folds, so that only one fold's trees can be added.
+        # trees of different folds have different encoders of categories, and cannot be added
         again = self._by_folds and (
             n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
         )
@@ -370,7 +378,7 @@ class _SizeSearch:
 
 
 class _Growth:
-    """Boosters of one loss and one size of trees, one for each fold, that grow together."""
+    """Boosters of one loss and one size of trees, one per fold, that grow together."""
 
     def __init__(
         self,
@@ -382,7 +390,7 @@ class _Growth:
     ) -> None:
         self.n_leaves = regressor.max_leaf_nodes
         self.logs = regressor.loss == "poisson"
-        # The mean of the positive targets, so that the penalty of a leaf counts relevant documents.
+        # with the mean of the positive targets as unit, the penalty of a leaf counts documents
         size = wanted[wanted > 0].mean() if self.logs else np.abs(wanted).max()
         unit = float(size) if self.logs else target_unit(float(size))
         self.scale = 1.0 if self.logs else unit  # of the scores
@@ -396,16 +404,16 @@ class _Growth:
 
     @property
     def stops(self) -> bool:
-        """Whether more trees would not pay."""
+        """Whether more trees are not expected to help."""
         return self.n_grown >= min(self._most, self.n_trees + self._patience)
 
     @property
     def _patience(self) -> int:
-        """How many more trees may not reduce the error: after many, there are longer plateaus."""
+        """Number of trees without improvement to allow. After many trees, plateaus are longer."""
         return max(_PATIENCE, int(_PATIENCE_SHARE * self.n_trees))
 
     def grow(self, n_more: int) -> None:
-        """Add trees to all boosters, as far as the held-out error falls."""
+        """Add trees to all boosters, and update the best number of trees."""
         n_next = min(self._most, self.n_grown + n_more)
         errors = Parallel(n_jobs=self._n_jobs, prefer="threads")(
             delayed(self._errors)(regressor, fold, n_next)
@@ -419,7 +427,7 @@ class _Growth:
         self.n_grown = n_next
 
     def grow_to_the_end(self) -> _Growth:
-        """Grow as long as trees pay, and remove those that did not; return the object itself."""
+        """Grow as long as trees help, remove the trees after the best number, and return self."""
         while not self.stops:
             self.grow(max(_STEP, self.n_grown // 4))
         for regressor in self.regressors:
@@ -428,7 +436,7 @@ class _Growth:
         return self
 
     def _errors(self, regressor: HistGradientBoostingRegressor, fold: Fold, n_trees: int) -> Floats:
-        """Fit a booster up to a number of trees; return the held-out error after each new one."""
+        """Fit a booster up to a number of trees; return the held-out error after each new tree."""
         inside, outside = fold.inside, fold.outside
         unseen = self._unseen[fold.held]
         wanted = outside.queries.center(unseen)
@@ -446,7 +454,7 @@ class _Growth:
         return np.array(errors)
 
     def held_out(self) -> Floats:
-        """Return the scores of all held-out rows, by boosters that have not seen them."""
+        """Return the scores of all held-out rows."""
         scores = np.empty(sum(fold.outside.queries.n_rows for fold in self._folds))
         for regressor, fold in zip(self.regressors, self._folds, strict=True):
             with threads_for(fold.outside.queries.n_rows):
@@ -454,7 +462,7 @@ class _Growth:
         return scores * self.scale
 
     def _scores(self, predicted: Floats) -> Floats:
-        """Return what the trees of a booster add up to."""
+        """Return the sum of the trees: the predictions or their logarithms."""
         return np.log(np.maximum(predicted, _SMALLEST)) if self.logs else predicted
 
     def refit(self, table: Any, weight: Floats | None) -> HistGradientBoostingRegressor:
@@ -473,7 +481,7 @@ class _Growth:
         wanted: Floats,
         weight: Floats | None,
     ) -> None:
-        """Fit a booster up to a number of trees, the first of them slowly."""
+        """Fit a booster up to a number of trees, the first ones with a smaller learning rate."""
         n_done = getattr(regressor, "n_iter_", 0)
         if n_done < self._n_slow:
             regressor.set_params(learning_rate=_SLOW, max_iter=min(n_trees, self._n_slow))
@@ -484,7 +492,7 @@ class _Growth:
 
 
 def _wanted(known: Training, loss: Any, center: bool) -> Floats:
-    """Return what boosters of a loss learn; labels and what has logarithms are not centred."""
+    """Return the targets of boosters of a loss. Labels and Poisson targets are not centred."""
     if has_log_scores(loss):
         learned = None if loss == POISSON else LABELS
         return as_counts(own_targets(learned, known), known.queries)
@@ -497,7 +505,7 @@ def _combine(
 ) -> tuple[dict[str, float], dict[str, float], float | None]:
     """Return weights and shares of the scores in the sum that is closest to the targets.
 
-    With logarithms among them, they have a level.
+    The third result is the level of logarithms, or None without them.
     """
     data = list(scores), np.column_stack(list(scores.values())), known, _ALPHA
     if any(map(has_log_scores, scores)):
@@ -506,26 +514,26 @@ def _combine(
 
 
 def _are_proportional(queries: Queries, some: Floats, others: Floats) -> bool:
-    """Whether targets are almost a multiple of others plus a constant for each query.
+    """Whether targets are almost a multiple of other targets plus a constant per query.
 
-    Where one document of each query is relevant, the targets of most losses are.
+    This holds for most losses if each query has one relevant document.
     """
     some, others = queries.center(some), queries.center(others)
     return bool(some @ others >= _SMALLEST_COSINE * np.sqrt(some @ some) * np.sqrt(others @ others))
 
 
 def _learns_targets(loss: Any) -> bool:
-    """Whether the targets of a loss are learned by the squared error."""
+    """Whether boosters learn the targets of a loss by the squared error."""
     return not _learns_labels(loss) and not has_log_scores(loss)
 
 
 def _learns_labels(loss: Any) -> bool:
-    """Whether labels are learned as they are, from X alone."""
+    """Whether boosters learn the labels, from X without context columns."""
     return isinstance(loss, str) and loss in (LABELS, POISSON_LABELS)
 
 
 def _has_positive(fold: Fold, wanted: Floats) -> bool:
-    """Whether a training row with a weight has a target above 0."""
+    """Whether a training row with positive weight has a target above 0."""
     own, weight = wanted[fold.rows], fold.inside.weight
     return bool((own if weight is None else own * (weight > 0)).any())
 

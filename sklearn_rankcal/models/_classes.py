@@ -1,7 +1,7 @@
-"""How a classifier learns the targets of documents, and how its predictions become scores.
+"""Convert targets to classes for a classifier, and its predictions to scores.
 
-Either each distinct target is a class (levels), or a target v has the share v / eta of the largest
-target eta, and its document has class 1 with this weight and class 0 with the rest (shares).
+Either each distinct target is a class (levels), or a document with target v has class 1 with weight
+v / eta and class 0 with weight 1 - v / eta, where eta is the largest target (shares).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sklearn.utils.validation import has_fit_parameter
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.utils._typing import Floats, Ints
 
-_MAX_LEVELS = 100  # with more distinct targets, the classes would be too many
+_MAX_LEVELS = 100  # largest number of distinct targets that are classes
 
-#: Classifiers whose decision function s estimates the probability of class 1 by (1 + s) / 2. For
-#: each class, the values of its parameter `loss` for which it does; None if it has a single loss.
+#: Classifiers whose decision function s estimates the probability of class 1 by (1 + s) / 2, with
+#: the values of their parameter `loss` for which this holds, or None if they have a single loss.
 #:
 #: With the share p = E[v] / eta, the expected loss p phi(s) + (1 - p) phi(-s) is least at
 #: s = 2 p - 1 for the squared error, and if 0 < p < 1 for the squared hinge and the modified Huber
@@ -32,15 +32,15 @@ _MARGINS: dict[type, tuple[str, ...] | None] = {
     SGDClassifier: ("squared_hinge", "squared_error", "modified_huber"),
     RidgeClassifier: None,
 }
-# libsvm fits the sigmoid of its probabilities (Platt scaling) to rows that all count the same, so
-# that the two classes of a document cancel each other.
+# libsvm fits its probabilities (Platt scaling) without weights, and the two classes of a document
+# would cancel each other.
 _FITS_PROBABILITIES_WITHOUT_WEIGHTS = (SVC, NuSVC)
 
 
 class ClassReader(NamedTuple):
-    """Computes expected targets from what a classifier predicts.
+    """Computes expected targets from the predictions of a classifier.
 
-    `levels` are the targets of the classes in ascending order. Of shares, they are 0 and the
+    `levels` are the targets of the classes in increasing order. For shares, they are 0 and the
     largest target eta. If `by_margins`, the decision function estimates the probability of class 1.
     """
 
@@ -58,7 +58,7 @@ class ClassReader(NamedTuple):
     def as_scores(self, chances: NDArray[Any]) -> Floats:
         """Compute expected targets from the probabilities of all classes.
 
-        LightGBM and XGBoost leave out the first of two classes.
+        LightGBM and XGBoost omit the first of two classes.
         """
         if chances.ndim == 1:
             chances = np.column_stack([1.0 - chances, chances])
@@ -66,10 +66,10 @@ class ClassReader(NamedTuple):
 
 
 class ClassTask(NamedTuple):
-    """What a classifier is fitted to.
+    """Training data of a classifier.
 
-    `rows` has the row of the table for each example, or is None if that is each row once. `classes`
-    are numbers from 0 on, and `weight` is None if all weights are equal.
+    `rows` has the row of the table for each example. None means each row once. `classes` are
+    numbers from 0, and `weight` is None if all weights are equal.
     """
 
     rows: Ints | None
@@ -79,10 +79,10 @@ class ClassTask(NamedTuple):
 
 
 def make_task(classifier: Any, training: Training) -> ClassTask:
-    """Convert targets of documents to a task for a classifier that is not fitted yet.
+    """Convert targets of documents to a task for an unfitted classifier.
 
-    A ValueError is raised if all targets are equal, if the classifier needs weights and does not
-    take them, or if it has neither probabilities nor a decision function that estimates them.
+    Raise ValueError if all targets are equal, if the classifier needs weights but does not support
+    them, or if it has neither probabilities nor a decision function that estimates them.
     """
     targets, queries, sample_weight = training.targets, training.queries, training.weight
     by_margins = _estimates_by_margins(classifier)
@@ -90,7 +90,7 @@ def make_task(classifier: Any, training: Training) -> ClassTask:
         raise ValueError(
             f"{type(classifier).__name__} has no predict_proba, and sorting by its "
             "decision_function does not sort by expected targets. Use a classifier with "
-            "predict_proba, one that is fitted by a squared loss (such as LinearSVC with "
+            "predict_proba, one with a squared loss (such as LinearSVC with "
             "loss='squared_hinge' or RidgeClassifier), or a regressor."
         )
     if training.graded_targets and not by_margins:
@@ -103,8 +103,8 @@ def make_task(classifier: Any, training: Training) -> ClassTask:
             f"{type(last).__name__} fits its probabilities without weights, but a classifier "
             "learns these targets as weights. Use LinearSVC(loss='squared_hinge') or a regressor."
         )
-    # Shares must not be negative, but targets can be: those of Spearman's rho and net Borda scores.
-    # So c(y) = min(0, min_j alpha_j(y)) is subtracted from the targets alpha_i(y) of a query with
+    # Shares must not be negative, but targets of Spearman's rho and net Borda scores can be.
+    # So subtract c(y) = min(0, min_j alpha_j(y)) from the targets alpha_i(y) of a query with
     # the labels y. As c(y) is the same for all its documents, E[alpha_i(Y) - c(Y)] - E[alpha_j(Y) -
     # c(Y)] = E[alpha_i(Y)] - E[alpha_j(Y)] for every distribution of Y, and the order is the same.
     utilities = targets - queries.broadcast(np.minimum(queries.min(targets), 0.0))
@@ -113,14 +113,14 @@ def make_task(classifier: Any, training: Training) -> ClassTask:
     reader = ClassReader(np.array([0.0, eta]), of_shares=True, by_margins=by_margins)
     if share.min() == share.max():
         raise ValueError(
-            f"All {len(share)} documents have the same target, so that {type(classifier).__name__} "
-            "would have only one class and nothing to rank by."
+            f"All {len(share)} documents have the same target, so {type(classifier).__name__} "
+            "would have only one class."
         )
     task = _weighted_classes(share, sample_weight, reader)
     if task.weight is not None and not takes_weights(last):
         raise ValueError(
-            f"{type(last).__name__} does not take sample_weight. A classifier learns these targets "
-            "as weights: use one that takes weights, or a regressor."
+            f"{type(last).__name__} does not support sample_weight. A classifier learns these "
+            "targets as weights: use one that supports weights, or a regressor."
         )
     return task
 
@@ -130,8 +130,8 @@ def _weighted_classes(
 ) -> ClassTask:
     """Give each document class 1 with weight `share` and class 0 with weight 1 - `share`.
 
-    The rows come in their order, with the class of the positive weight. After them, those that have
-    two positive weights come again, with class 0. So only these are copied.
+    First come all rows, with a class of positive weight. Then the rows with two positive weights
+    are repeated, with class 0.
     """
     again = np.flatnonzero((share > 0) & (share < 1))
     classes = (share > 0).astype(np.int64)
@@ -166,6 +166,6 @@ def last_step(estimator: Any) -> tuple[Any, str]:
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Whether the `fit` of an estimator that is not a pipeline takes weights."""
+    """Whether the `fit` of an estimator, not a pipeline, supports weights."""
     kinds = {parameter.kind for parameter in signature(estimator.fit).parameters.values()}
     return has_fit_parameter(estimator, "sample_weight") or Parameter.VAR_KEYWORD in kinds

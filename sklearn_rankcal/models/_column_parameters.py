@@ -1,20 +1,20 @@
-"""Parameters of regressors that name or count columns, which must know of context columns.
+"""Extend parameters of regressors that refer to columns of X to context columns.
 
-A user writes them for the columns of X, and the regressor reads a table with context columns on the
-right of those. What holds for a column of X then has to hold for the columns that describe it:
+Users write these parameters for the columns of X. The regressor reads a table with context columns
+to the right of them. The rules for the context columns of a column of X:
 
-- A monotone constraint is carried to the columns of "difference" and "rank". If the value of one
-  document rises, its own difference and rank rise, and those of the others fall. A document whose
-  column rises therefore never falls behind one that it was ahead of by score.
-- This is false of z-scores, and a column with a constraint gets none. A value that rises far above
-  the others increases the standard deviation, so that z-scores below the mean rise too, and a
-  document with such a z-score could overtake. Automatic context then consists of differences.
-- A group of columns that may interact gets the columns that describe its members.
-- Categories and ignored columns are not described by numbers: the z-score of a code means nothing,
-  and that of an ignored column would bring it back.
-- The share of a category gets no sign of a constraint, because categories have no order. An ignored
-  column has no share.
-- Any other number of a column also counts for the columns that describe it.
+- A monotone constraint is copied to "difference" and "rank" columns. If the value of one document
+  rises, its own difference and rank rise, and those of the rest of the query fall. The document
+  therefore never falls behind a document that had a lower score.
+- z-scores would break this, so a column with a constraint gets none. A value far above the rest
+  increases the standard deviation, which raises z-scores below the mean, and a document with such a
+  z-score could overtake. Automatic context then adds differences.
+- Context columns join the interaction groups of their column.
+- Categories and ignored columns get no numeric context columns: the z-score of a category code has
+  no meaning, and that of an ignored column would bring the column back.
+- The share of a category gets no constraint, because categories have no order. An ignored column
+  has no share.
+- Any other number for a column is copied to its context columns.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sklearn_rankcal.utils._catboost import is_catboost
 from sklearn_rankcal.utils._features import category_columns, is_dataframe
 from sklearn_rankcal.utils._messages import counted
 
-#: What a parameter has: a sign or a number for each column, a list of columns or a mask, types of
-#: columns, where "c" is a category, or groups of columns that may interact.
+#: Forms of parameters: a sign or a number per column, a list of columns or a mask, a type per
+#: column ("c" is a category), or groups of columns that may interact.
 SIGNS, NUMBERS, COLUMNS, TYPES, GROUPS = "signs", "numbers", "columns", "types", "groups"
 
 #: The parameters of each library, with their aliases.
@@ -78,7 +78,7 @@ COLUMN_PARAMETERS: dict[str, dict[str, str]] = {
 }
 _ALL = {name: form for known in COLUMN_PARAMETERS.values() for name, form in known.items()}
 _LEFT_TO_LIBRARY = (None, "", "auto", "warn", "from_dtype")
-#: In these libraries, columns behind the last number of a list are as free as without it.
+#: Libraries in which a list may be shorter than the number of columns.
 _SHORT_LISTS = ("xgboost", "catboost")
 
 
@@ -89,7 +89,7 @@ def library_of(regressor: Any) -> str:
 
 
 def given_parameters(regressor: Any) -> dict[str, tuple[str, Any]]:
-    """Return the form and the value of each parameter of columns that a regressor was given."""
+    """Return the form and value of each parameter of columns that is set in a regressor."""
     known = COLUMN_PARAMETERS.get(library_of(regressor), {})
     if not known or not hasattr(regressor, "get_params"):
         return {}
@@ -129,11 +129,10 @@ def constrained_places(regressor: Any, X: Any) -> set[int]:
 
 
 def match_parameters(regressor: Any, X: Any, added: Sequence[int] = ()) -> None:
-    """Let the parameters of an unfitted regressor fit the table that it will read.
+    """Extend the parameters of an unfitted regressor to the table that it will read.
 
-    They also hold for the context columns of the table, on the right of the columns of X. `added`
-    has the place of the column that each of them describes. Raises ValueError if a parameter cannot
-    be extended.
+    `added` has the place in X of the column of each context column. Raise ValueError if a parameter
+    cannot be extended.
     """
     library = library_of(regressor)
     categories = set(category_columns(X))
@@ -167,7 +166,7 @@ def match_parameters(regressor: Any, X: Any, added: Sequence[int] = ()) -> None:
 
 
 def refuse_parameters(regressor: Any, why: str, *forms: str) -> None:
-    """Raise ValueError if a regressor has a parameter of columns, of these forms if there are."""
+    """Raise ValueError if a regressor has a parameter of columns, of these forms if given."""
     found = [(name, form) for name, (form, _) in given_parameters(regressor).items()]
     if hasattr(regressor, "get_params"):
         inner = [one for one in _inner_parameters(regressor) if not _is_left(one[2])]
@@ -187,16 +186,16 @@ def _refuse_inner_parameters(regressor: Any) -> None:
         if form is None or _is_left(value) or (form == COLUMNS and not _is_mask(value)):
             continue
         raise ValueError(
-            f"{path} is a parameter of the columns of X, to which the ranker adds context columns. "
-            f"It cannot extend a parameter inside {type(regressor).__name__}. Pass context=None, "
-            "or the regressor alone, and put the ranker at the end of a pipeline."
+            f"{path} refers to the columns of X. The ranker adds context columns, and cannot "
+            f"extend a parameter inside {type(regressor).__name__}. Pass context=None, or pass "
+            "the regressor alone and put the ranker at the end of a pipeline."
         )
 
 
 def _inner_parameters(regressor: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield where each parameter of an inner estimator is, its name and its value.
+    """Yield path, name and value of each parameter of an inner estimator.
 
-    The parameters that a search tries have the list of values, or their distribution.
+    For parameters that a search tries, the value is the list or distribution of values.
     """
     for path, value in regressor.get_params().items():
         outer, _, name = path.rpartition("__")
@@ -209,14 +208,14 @@ def _inner_parameters(regressor: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _in_form_of(library: str, form: str, numbers: list[Any]) -> Any:
-    """Return numbers of columns in a form that the library takes, and that can be cloned."""
+    """Return numbers of columns in a form that the library supports and that can be cloned."""
     if library == "catboost":  # whose regressors cannot be cloned by scikit-learn with a list
         return f"({','.join(map(str, numbers))})"
     return tuple(map(int, numbers)) if (library, form) == ("xgboost", SIGNS) else numbers
 
 
 def _categories(regressor: Any, X: Any) -> dict[str, Any]:
-    """Return the parameter of CatBoost that names columns of categories, if X has any."""
+    """Return the parameter ``cat_features`` of CatBoost, if X has category columns."""
     columns = _Columns("cat_features", X, "catboost")
     places = columns.places(regressor.get_params().get("cat_features") or ())
     places.update(columns.names.index(name) for name in category_columns(X))
@@ -234,7 +233,7 @@ def _is_mask(value: Any) -> bool:
 
 
 class _Columns:
-    """How one parameter of a library names the columns of X."""
+    """Converts the value of one parameter of a library to places of columns of X."""
 
     def __init__(self, parameter: str, X: Any, library: str) -> None:
         self.parameter = parameter
@@ -243,7 +242,7 @@ class _Columns:
         self.names = list(X.columns) if is_dataframe(X) else []
 
     def place(self, column: Any) -> int:
-        """Return the place of a column that is given by its name or place."""
+        """Return the place of a column given by name or place."""
         if column in self.names:
             return self.names.index(column)
         text = str(column)
@@ -252,20 +251,20 @@ class _Columns:
         if not text.lstrip("-").isdigit() or not -self.n <= int(text) < self.n:
             shown = self.names[:20] if self.names else f"numbered from 0 to {self.n - 1}"
             raise ValueError(
-                f"{self.parameter} names the column {column!r}, but the columns of X are {shown}."
+                f"{self.parameter} refers to column {column!r}, but the columns of X are {shown}."
             )
         return int(text) % self.n
 
     def read(self, value: Any) -> Any:
-        """Return a value that may be given as text."""
+        """Parse a value that is given as text."""
         if not isinstance(value, str):
             return value
         try:
             return literal_eval(value)
         except (SyntaxError, ValueError):
             raise ValueError(
-                f"Pass {self.parameter} as a list, not as the text {value!r}, because context "
-                "columns are added to it; or pass context=None."
+                f"Pass {self.parameter} as a list instead of the text {value!r}, because the "
+                "ranker adds context columns to it. Or pass context=None."
             ) from None
 
     def numbers(self, value: Any) -> list[Any]:
@@ -284,7 +283,7 @@ class _Columns:
             raise ValueError(
                 f"{self.parameter} has {counted(len(own), 'entry')}, but X has "
                 f"{counted(self.n, 'column')}"
-                + (" beside that of the query ids." if len(own) == self.n + 1 else ".")
+                + (" without the query ids." if len(own) == self.n + 1 else ".")
             )
         return own
 

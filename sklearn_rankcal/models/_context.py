@@ -1,7 +1,7 @@
-"""Context columns: they describe where a document stands among the documents of its query.
+"""Context columns, which compare a document with the rest of its query.
 
 A calibrated surrogate maps a whole query to scores, but a regressor sees one row at a time. Context
-columns give any regressor a part of the query.
+columns give any regressor information about the query.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-_FEWEST_BLOCKS = 8  # of which starting threads takes less time than the threads save
+_FEWEST_BLOCKS = 8  # threads are not worth their start for fewer blocks
 
-SHARE = "share"  # the kind that describes columns of categories; the others describe numbers
+SHARE = "share"  # the kind for category columns; the other kinds are for numeric columns
 _NOTHING_TO_DESCRIBE = (
     "context={!r} needs at least one numeric column of a dense table; pass context=None.",
-    "context={!r} needs a data frame with at least one column of categories. Make text a category, "
-    "as in X.astype({{'brand': 'category'}}), or leave this kind out.",
+    "context={!r} needs a data frame with at least one category column. Convert text columns, "
+    "such as X.astype({{'brand': 'category'}}), or omit this kind.",
 )
 CONTEXTS = ("zscore", "difference", "rank", SHARE)
 
 
 def check_context(context: Any) -> tuple[str, ...]:
-    """Return the requested kinds of context as a tuple without repetitions; empty for None."""
+    """Return the kinds of context as a tuple without repetitions; empty for None."""
     if context is None:
         return ()
     if not isinstance(context, str | list | tuple):
@@ -51,47 +51,46 @@ def check_context(context: Any) -> tuple[str, ...]:
     if unknown:
         raise ValueError(
             f"Unknown context {unknown[0]!r}. Known: None, {', '.join(map(repr, CONTEXTS))}, or a "
-            "list of these; CalibratedRanker and DocumentModel also take 'auto' alone."
+            "list of these. CalibratedRanker and DocumentModel also accept 'auto'."
         )
     return tuple(dict.fromkeys(kinds))
 
 
 def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
-    """Add the context columns with which `CalibratedRanker` fits its regressor to a table.
+    """Add the context columns of `CalibratedRanker` to a table.
 
-    Use this function to give a learner of another package the same columns in a comparison, or to
-    work on these columns in a pipeline.
+    Use this function to compare with a learner of another package on the same columns, or to
+    process the columns in a pipeline.
 
     Parameters
     ----------
     X : {array-like, data frame} of shape (n_documents, n_features)
-        A dense table with at least one numeric column, or for ``"share"`` a data frame with at
-        least one column of categories.
+        A dense table with at least one numeric column. For ``"share"``, a data frame with at least
+        one category column.
     groups : array-like of shape (n_documents,)
-        Query id of each row.
+        Query id of each row, in any order.
     context : str or list of str, default="zscore"
-        ``"zscore"``, ``"difference"``, ``"rank"``, ``"share"`` or several, as in
-        `CalibratedRanker`.
+        ``"zscore"``: (x - mean) / sd within the query. ``"difference"``: x - mean. ``"rank"``: rank
+        of x. ``"share"``: share of the rows of the query with the same category; missing values are
+        a category.
 
     Returns
     -------
-    table : ndarray of shape (n_documents, n_features + n_added), or a frame
-        The columns of X, followed by one column of each kind for each numeric column, or for
-        ``"share"`` for each column of categories. A data frame keeps its type, and its new columns
-        are named ``<column>__<kind>``.
+    table : {ndarray, data frame} of shape (n_documents, n_features + n_added)
+        The columns of X, followed, for each kind, by one column per numeric column or, for
+        ``"share"``, per category column. New columns of a data frame are named
+        ``<column>__<kind>``.
 
     Raises
     ------
     ValueError
-        If a kind is unknown or none is given, if X has no column that a kind describes or is
-        sparse, if the lengths of X and `groups` differ, or if an id is missing.
+        If a kind is unknown or none is given, if X is sparse or has no columns for a kind, if the
+        lengths of X and `groups` differ, or if an id is missing.
 
     Notes
     -----
-    The ``"share"`` of a row is the share of the rows of its query that have the same category. A
-    missing category is a category. Here every column of categories gets shares, so that tables of
-    training and test queries have the same columns; a ranker leaves out columns that are constant
-    in every query of `fit`.
+    Every category column gets shares, so tables of training and test queries have the same columns.
+    A ranker omits shares of columns that are constant within each query of `fit`.
 
     Examples
     --------
@@ -111,7 +110,7 @@ def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
 
 
 def columns_of_kinds(X: Any, kinds: tuple[str, ...]) -> dict[str, list[Any]]:
-    """Return all columns of X that each kind can describe."""
+    """Return all columns of X that can have context columns of each kind."""
     numbers = numeric_columns(X)
     return {kind: category_columns(X) if kind == SHARE else numbers for kind in kinds}
 
@@ -119,21 +118,21 @@ def columns_of_kinds(X: Any, kinds: tuple[str, ...]) -> dict[str, list[Any]]:
 def add_context(
     X: Any, queries: Queries, described: dict[str, list[Any]] | tuple[str, ...], dtype: Any = None
 ) -> tuple[Any, Floats]:
-    """Add a column of each kind for each column that it describes.
+    """Add context columns of each kind; return the table and the mean slopes of z-scores.
 
-    Let q be the query of row i. The kind "difference" is x_i - mean_q(x). The kind "zscore" is that
-    difference divided by the standard deviation sd_q(x), and 0 if all values of the query are
-    equal. The kind "rank" is the share of the query's values below x_i, where equal values count
-    one half, minus one half. NaN and infinite values are kept as they are and are left out of the
-    means. NaN is left out of the ranks. The kind "share" is the share of the query's rows with the
-    category of row i, where missing is a category.
+    Let q be the query of row i. "difference" is x_i - mean_q(x). "zscore" is this difference
+    divided by the standard deviation sd_q(x), or 0 if all values of the query are equal. "rank" is
+    the share of the values of the query below x_i, where equal values count one half, minus one
+    half. NaN and infinite values are kept, and do not count for means. NaN does not count for
+    ranks. "share" is the share of the rows of the query with the category of row i. Missing is a
+    category.
 
-    `described` has the columns of each kind, in the order of `X`, or the kinds alone, which then
-    describe all columns that they can. All kinds of numbers describe the same columns. The dtype is
-    by default float32 if the numbers of `X` are float32, and otherwise float64. The second result
-    is the mean over queries of 1 / sd_q for each described column of numbers, where sd_q = 0
-    contributes 0. The columns of a row depend neither on the order of the rows nor on other queries
-    nor on the number of threads, not even in the last digit.
+    `described` has the columns of each kind, in the order of `X`, or only the kinds, for all
+    possible columns. All kinds for numbers have the same columns. By default, the dtype is float32
+    if the numbers of `X` are float32, and otherwise float64. The slopes are the means over queries
+    of 1 / sd_q for each numeric column, where sd_q = 0 contributes 0. The columns of a row do not
+    depend on the order of the rows, on other queries or on the number of threads, even in the last
+    digit.
     """
     if not isinstance(described, dict):
         described = columns_of_kinds(X, described)
@@ -142,7 +141,6 @@ def add_context(
             raise ValueError(_NOTHING_TO_DESCRIBE[kind == SHARE].format(kind))
     columns: list[Any] = next((own for kind, own in described.items() if kind != SHARE), [])
     frame = is_dataframe(X)
-    # A frame of categories alone has no numbers to read.
     values = column_values(X, columns) if columns else np.empty((queries.n_rows, 0))
     n_rows, n_columns = values.shape
     width = len(columns)
@@ -171,22 +169,22 @@ def _describe_numbers(
     table: NDArray[Any],
     frame: bool,
 ) -> Floats:
-    """Write the kinds of numbers to the table from their `start` on; return the mean slopes.
+    """Write the context columns of numbers to the table from `start` on; return the mean slopes.
 
-    The table of an array begins with a copy of its columns.
+    Also copy the columns of an array to the table.
     """
     n_rows, n_columns = values.shape
     width = len(columns)
     some = slice(None) if n_columns == width else np.array(columns)
     slope = np.zeros(width)
-    if "rank" in start:  # a larger block, because each call of a sort has a cost of its own
+    if "rank" in start:  # larger blocks, because each sort has a fixed cost
         step = rows_per_block(8 * n_columns)
     else:
         step = rows_per_block(kernels.N_TEMPORARIES * 8 * n_columns, CACHE_BYTES)
     places = start.get("zscore", -1), start.get("difference", -1)
-    if not frame and queries.order is not None:  # faster at once than in scattered rows
+    if not frame and queries.order is not None:  # faster than by scattered rows
         table[:, :n_columns] = values
-    # `describe` reads adjacent columns of these types.
+    # `describe` needs adjacent columns of these types
     dtype = np.float32 if values.dtype == np.float32 else np.float64
 
     def fill(block: tuple[slice | Ints, Queries]) -> Floats:
@@ -202,17 +200,17 @@ def _describe_numbers(
             table[rows, ranks] = _ranks(own, np.isnan(own), part)
         return slopes
 
-    # Ranks have large blocks, and several of them at the same time would take too much memory.
+    # several large blocks of ranks at a time would need too much memory
     several = "rank" not in start and n_rows > _FEWEST_BLOCKS * step
     for slopes in map_in_order(fill, queries.chunks(step), allowed_threads() if several else 1):
-        # `accumulate` adds one query after the other, so that blocks do not change the last digit.
+        # `accumulate` adds query by query, so the last digit does not depend on the blocks
         slopes[0] += slope
         slope = np.add.accumulate(slopes, axis=0)[-1]
     return slope / queries.n_queries
 
 
 def _shares(codes: Ints, queries: Queries) -> Floats:
-    """Share of the query's rows that have the code of each row."""
+    """Return the share of the rows of the query with the code of each row."""
     least = codes.min()
     keys = queries.codes * (codes.max() - least + 1) + (codes - least)
     _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
@@ -220,23 +218,23 @@ def _shares(codes: Ints, queries: Queries) -> Floats:
 
 
 def _names(X: Any, described: dict[str, list[Any]]) -> list[Any]:
-    """Names of the new columns of a data frame."""
+    """Return the names of the new columns of a data frame."""
     present = list(X.columns)
     if not all(isinstance(name, str) for name in present):
-        # scikit-learn ignores names that are not strings, unless they are mixed with strings.
+        # scikit-learn ignores names that are not strings, but refuses mixed types
         return list(range(len(present), len(present) + sum(map(len, described.values()))))
     names = [f"{column}__{kind}" for kind, own in described.items() for column in own]
     taken = set(names) & set(present)
     if taken:
         raise ValueError(
-            f"X has a column {min(taken)!r}, which is the name of a context column. Rename it, or "
+            f"X has a column {min(taken)!r}, which is the name of a context column. Rename it or "
             "pass context=None."
         )
     return names
 
 
 def _ranks(block: NDArray[Any], missing: Bools, queries: Queries) -> Floats:
-    """Share of the query's values below each value, equal values counting half, minus one half."""
+    """Return the share of values of the query below each value (ties count half) minus 1/2."""
     from sklearn_rankcal.queries import Ranking
 
     result = np.empty(block.shape)

@@ -1,4 +1,4 @@
-"""The table that a model of documents fits a regressor to: the columns of X and context columns."""
+"""The table that a regressor is fitted to: the columns of X and context columns."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from sklearn_rankcal.utils._typing import Floats
 
 
 class ContextTableModel(Model):
-    """A model of documents that fits one regressor to a table with context columns.
+    """Base class of models of scores that fit one regressor to a table with context columns.
 
-    The model has the parameters `regressor` and `context`. Its `fit` calls `_choose_columns` first,
-    and `match_parameters` before it fits the regressor.
+    A subclass has the parameters `regressor` and `context`. Its `fit` calls `_choose_columns`
+    first, and `match_parameters` before it fits the regressor.
     """
 
     regressor: Any
     regressor_: Any
     has_table = True
     context: str | Sequence[str] | None
-    #: The dtype of tables with context columns; None keeps float32 and converts others to float64.
+    #: dtype of tables with context columns. None keeps float32 and converts the rest to float64.
     _dtype: Any = None
 
     @property
@@ -54,24 +54,24 @@ class ContextTableModel(Model):
 
     @property
     def needs_dense(self) -> bool:  # type: ignore[override]
-        """Whether the regressor is the default one, which takes only dense tables."""
+        """Whether the regressor is the default, which needs a dense table."""
         return self.regressor is None
 
     @property
     def takes_categories(self) -> bool:  # type: ignore[override]
-        """Whether the regressor is the default one, which takes categories of a data frame."""
+        """Whether the regressor is the default, which supports categories of a data frame."""
         return self.regressor is None
 
     def _choose_columns(self, X: Any, queries: Queries) -> None:
-        """Choose the columns that context columns describe, and set `context_`."""
+        """Choose the columns that get context columns, and set `context_`."""
         judged, others = self.candidates(X)
         self._set_columns(X, others + columns_that_differ(X, judged, queries))
 
     def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
-        """Return columns of X that are described if they differ, and those described anyway."""
+        """Return the columns that get context columns if they differ, and those that always do."""
         kinds = () if self._auto else check_context(self.context)
         numbers = numeric_columns(X)
-        # An encoder of a table of categories alone would take the shares for categories.
+        # an encoder for a table of only categories would encode the shares, too
         encoded = self._auto and not numbers and hasattr(self.regressor, "steps")
         described = SHARE in kinds or (self._auto and not encoded)
         categories = category_columns(X) if described else []
@@ -82,18 +82,17 @@ class ContextTableModel(Model):
         return isinstance(self.context, str) and self.context == "auto"
 
     def _set_columns(self, X: Any, columns: list[Any]) -> None:
-        """Set `context_`, for a table of the form of X and the columns to describe."""
-        # The positions of the columns, which are names in a data frame.
+        """Set `context_` for these columns of tables of the form of X."""
         names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
         categories = set(category_columns(X))
         kinds = self.context
-        if self._auto:  # a constraint holds for differences, and not for z-scores
+        if self._auto:  # constraints hold for differences, but not for z-scores
             constrained = columns and constrained_places(self.regressor, X)
             signed = constrained and constrained & {place[name] for name in columns}
             kinds = ["difference" if signed else "zscore", SHARE]
         self.context_: dict[str, list[Any]] = {}
-        self._columns: list[Any] = []  # the numbers that are described
+        self._columns: list[Any] = []  # numeric columns with context columns
         kinds = check_context(kinds)
         possible = columns_of_kinds(X, kinds)
         for kind in kinds:
@@ -106,21 +105,21 @@ class ContextTableModel(Model):
                 for name in columns
                 if (name in categories) == (kind == SHARE) and place[name] not in left_out
             ]
-            # A kind that was asked for and can describe nothing is an error of `add_context`.
+            # `add_context` raises an error for a requested kind without any possible column
             if kept or not (self._auto or possible[kind]):
                 self.context_[kind] = kept
                 self._columns = self._columns if kind == SHARE else kept
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
-        #: The kind of each context column, and the place of the column that it describes.
+        #: kind of each context column, and place of its column of X
         self._added = [(kind, place[name]) for kind, own in self.context_.items() for name in own]
 
     def match_parameters(self, regressor: Any, X: Any) -> None:
-        """Let parameters of columns, such as monotone constraints, hold for context columns."""
+        """Extend parameters of columns, such as monotone constraints, to context columns."""
         match_parameters(regressor, X, [place for _, place in self._added])
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
-        """Return the columns that the regressor sees, and the mean slopes of "zscore"."""
+        """Return the table of the regressor, and the mean slopes of z-scores."""
         slopes = None
         if self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
@@ -135,7 +134,7 @@ class ContextTableModel(Model):
         validation: Validation | None,
         as_scores: Callable[[Any], Floats],
     ) -> Any:
-        """Fit a regressor, with the best number of iterations if there are validation queries."""
+        """Fit a regressor. Validation queries, if any, choose the number of iterations."""
         try:
             if validation is None:
                 return regressor.fit(table, targets, **weights)
@@ -148,7 +147,7 @@ class ContextTableModel(Model):
             raise
 
     def table_names(self, names: list[str]) -> list[str]:
-        """Return the names of the columns that the regressor sees, given those of X."""
+        """Return the column names of the table of the regressor, given those of X."""
         return [*names, *(f"{names[place]}__{kind}" for kind, place in self._added)]
 
     def _predict_blocks(
@@ -158,10 +157,9 @@ class ContextTableModel(Model):
         predict: Callable[[Any], Floats],
         n_bytes: int = PREDICTION_BYTES,
     ) -> Floats:
-        """Predict the score of each document, by blocks of a table of about `n_bytes` bytes."""
+        """Predict the score of each document in blocks of about `n_bytes` bytes."""
         scores = np.empty(queries.n_rows)
-        # Without context columns, the score of a document does not depend on its query. A block
-        # then need not consist of whole queries.
+        # without context columns, blocks need not consist of whole queries
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
         n_columns = stored_columns(X) + len(self._added)
         step = rows_per_block(8 * n_columns, n_bytes)
@@ -171,7 +169,7 @@ class ContextTableModel(Model):
             if part.n_rows <= step:
                 scores[rows] = predict(table)
                 continue
-            # a query that is longer than a block
+            # a query that is larger than a block
             starts = range(0, part.n_rows, step)
             scores[rows] = np.concatenate(
                 [predict(take_rows(table, slice(a, a + step))) for a in starts]
@@ -183,13 +181,13 @@ class ContextTableModel(Model):
         regressor = self.regressor_
         if not hasattr(regressor, "feature_importances_"):
             raise AttributeError(
-                f"{type(regressor).__name__} has no feature_importances_, and so a ranker or stack "
-                "with it. inspection.permutation_importance takes all rankers."
+                f"{type(regressor).__name__} has no feature_importances_, so a ranker or stack "
+                "with it has none. inspection.permutation_importance supports all rankers."
             )
         return self.column_importances(regressor.feature_importances_)
 
     def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importances of context columns to those of the columns that they describe."""
+        """Add the importances of context columns to those of their columns of X."""
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
@@ -200,7 +198,7 @@ class ContextTableModel(Model):
             return total
         added = values[..., self._n_columns :]
         if added.shape[-1] != len(self._added):
-            raise AttributeError("The columns of the regressor do not correspond to those of X.")
+            raise AttributeError("The columns of the regressor do not match those of X.")
         for kind in self._kinds:
             own = [number for number, (other, _) in enumerate(self._added) if other == kind]
             places = [self._added[number][1] for number in own]

@@ -1,4 +1,4 @@
-"""A model that fits a regressor to one row per document, and predicts a score for each document."""
+"""`DocumentModel`: a regressor fitted to one row per document."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 
 _POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
 _BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
-# Bytes of a table for the `predict` of histogram boosting. It walks through the whole table once
-# for each tree, and faster if the table stays in the processor's cache. But several threads wait
-# for each other after each tree and block, which takes long on a machine that is busy with other
-# work, so that they get larger blocks.
+# Bytes of a block of rows for the `predict` of histogram boosting. It reads the block once per
+# tree, faster if the block fits in the processor's cache. Several threads get larger blocks: they
+# wait for each other after each tree and block, which is slow on a busy machine.
 _BOOSTING_BYTES = 1 << 22
 _BOOSTING_BYTES_OF_THREADS = 1 << 25
 
 
 def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradientBoostingRegressor:
-    """Return the regressor that is used when none is given.
+    """Get the default regressor for a number of rows.
 
     It is histogram gradient boosting with 100 trees, learning rate 0.05 and
-    ``l2_regularization=50``. The trees have 7 leaves up to 10,000 rows, 15 leaves up to 100,000
-    rows and 31 leaves above. :ref:`defaults` describes how these settings were chosen.
+    ``l2_regularization=50``. Trees have 7 leaves for up to 10,000 rows, 15 leaves for up to 100,000
+    rows, and 31 leaves for more rows.
 
     Parameters
     ----------
     n_rows : int
         Number of training rows.
     stops_early : bool, default=False
-        Whether validation queries determine the number of trees. If so, there are at most 1,000.
+        Whether validation queries choose the number of trees. The limit is then 1,000.
 
     Returns
     -------
     regressor : HistGradientBoostingRegressor
+        The unfitted regressor.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
         learning_rate=0.05,
         max_iter=1000 if stops_early else 100,
         max_leaf_nodes=7 if n_rows <= 10_000 else 15 if n_rows <= 100_000 else 31,
-        # scikit-learn's default is 20, which would forbid every split of few rows.
+        # the default of scikit-learn, 20, allows no split of few rows
         min_samples_leaf=min(20, max(1, n_rows // 50)),
         l2_regularization=50.0,
         early_stopping=False,
@@ -83,7 +83,7 @@ def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradient
 
 @dataclass(frozen=True, eq=False)
 class ZscoreSlopes(Sums):
-    """The sum over queries of the slopes of z-scores, one for each described column."""
+    """Sum over queries of 1 / sd, for each column with z-scores."""
 
     total: Floats
     n_queries: int
@@ -91,61 +91,59 @@ class ZscoreSlopes(Sums):
 
 @dataclass(frozen=True, eq=False)
 class ClosedFormSums(Sums):
-    """What `DocumentModel.solve` needs of some queries."""
+    """Sums over some queries for `DocumentModel.solve`."""
 
     documents: DocumentSums
     slopes: ZscoreSlopes
 
 
 class DocumentModel(ContextTableModel):
-    """Fit a regressor to one row per document, and predict a score for each document.
+    """Model of scores: a regressor fitted to one row per document.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        The regressor, which is cloned and fitted on (row, target). None means `default_regressor`.
-        A classifier is fitted to weighted classes, and the model computes expected targets from its
-        `predict_proba`; see the notes.
+        The regressor. A clone is fitted to the rows and their targets. None means
+        `default_regressor`. A classifier is fitted to weighted classes, and the model computes
+        expected targets from `predict_proba` (:ref:`classifiers`).
     center : bool, default=True
-        Whether to subtract from every target the (weighted) mean of the targets of its query, which
-        changes no ranking. It is ignored for classifiers, and for regressors that minimise the
-        Poisson deviance, which is a Bregman divergence, so that they learn the expectations too.
+        Whether to subtract from each target the (weighted) mean of its query. This changes no
+        ranking. Ignored for classifiers and for regressors that minimise the Poisson deviance.
     context : None, str, list of str or "auto", default=None
-        Context columns to add, which compare a document with the other documents of its query.
-        "zscore" is (x - mean) / sd, "difference" is x - mean, and "rank" is the rank of x, all
-        within the query. "share" describes the columns of categories of a data frame: the share of
-        the query's rows that have the same category. ``"auto"`` adds the z-scores of those columns
-        whose level or spread differs between the queries of `fit`, and shares, see the notes.
+        Context columns to add. They compare a document with the rest of its query: ``"zscore"`` is
+        (x - mean) / sd, ``"difference"`` is x - mean, ``"rank"`` is the rank of x, and ``"share"``
+        is, for category columns of a data frame, the share of the rows of the query with the same
+        category. ``"auto"`` adds z-scores for columns whose level or spread differs between the
+        queries of `fit`, and shares; see Notes.
 
     Attributes
     ----------
     context_ : dict of str to list
-        The kinds of context that were added, and for each the columns of X that it describes:
-        indices, or names if X is a data frame. Empty if no context was added. Parameters of the
-        regressor that name columns can exclude some (:ref:`column-parameters`).
+        For each kind of context columns, the columns of X that have them: indices, or names if X is
+        a data frame. Empty without context columns. Parameters of the regressor can exclude columns
+        (:ref:`column-parameters`).
     regressor_ : estimator
         The fitted regressor.
     levels_ : ndarray of shape (n_levels,)
-        The distinct targets, in ascending order. Only if a classifier learned them as classes.
+        Distinct targets, in increasing order. Only if they are the classes of a classifier.
     eta_ : float
-        The largest utility. Only if a classifier learned shares of it as weights.
+        Largest target. Only if a classifier learned targets as weights of two classes.
 
     Notes
     -----
-    ``context="auto"`` leaves out a column if the share of its variance that lies between queries
-    is below 0.02 by more than two standard errors, and queries have ten documents or more in the
-    mean. Its z-scores then say nearly the same as the column itself. A column of categories gets
-    shares, also those of ``"share"``, unless all rows of each query have the same category. A
-    missing category is a category.
+    ``context="auto"`` gives no z-scores to a column if queries explain less than 2 % of its
+    variance, by more than two standard errors, and queries have ten documents or more on average.
+    Its z-scores would be nearly the same as the column. A category column gets shares unless it is
+    constant within each query. Missing values are a category of their own.
 
-    :ref:`classifiers` describes how a classifier learns targets: each distinct target is a class,
-    if there are at most 100 that depend on the labels of the documents alone, and otherwise each
-    document has class 1 with the weight v / eta, and class 0 with the weight 1 - v / eta, where v
-    is its target and eta the largest one.
+    A classifier learns each distinct target as a class, if targets depend only on the label of the
+    document and at most 100 are distinct. Otherwise, each document has class 1 with the weight
+    v / eta and class 0 with the weight 1 - v / eta, where v is its target and eta the largest
+    target.
 
     Examples
     --------
-    The first column has a level of its own in each query, and the second does not.
+    The level of the first column differs between queries, but that of the second does not:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
@@ -177,20 +175,21 @@ class DocumentModel(ContextTableModel):
         Parameters
         ----------
         training : Training
-            Its validation queries, if there are any, determine the number of iterations of a
-            boosted regressor.
+            Documents, targets and queries. Validation queries, if any, choose the number of
+            iterations of a boosted regressor.
 
         Returns
         -------
         self : DocumentModel
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If `context` is given for a table without columns that it describes, if the regressor
-            does not take weights that are needed, or if a classifier cannot learn the targets.
+            If X has no columns for `context`, if the regressor does not support weights that are
+            needed, or if a classifier cannot learn the targets.
         TypeError
-            If there are validation queries and the regressor cannot stop early.
+            If there are validation queries but the regressor cannot stop early.
         """
         check_flag(self.center, "center")
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
@@ -205,8 +204,8 @@ class DocumentModel(ContextTableModel):
             try:
                 return self._fit_in_blocks(training)
             except ValueError:
-                # NaN, products that overflow, or a matrix that rounding makes singular. Ridge
-                # itself, which is fitted below, solves such a system or says what is wrong.
+                # NaN, overflow, or a matrix that is singular because of rounding. Below, Ridge
+                # itself solves such a system or raises an error.
                 pass
         return self._fit_regressor(regressor, training)
 
@@ -216,10 +215,10 @@ class DocumentModel(ContextTableModel):
         return can_stop_early(self.regressor)
 
     def _fits_in_blocks(self, regressor: Any, X: Any) -> bool:
-        """Whether to add up sums of blocks, and never make the whole table with its context."""
+        """Whether to fit from sums over blocks, without creating the whole table."""
         if type(regressor) is not Ridge or not isinstance(X, np.ndarray):
             return False
-        # Ridge checks its parameters, and has several solvers: only the penalty may be another.
+        # only the penalty may differ from the default parameters of Ridge
         usual = {**regressor.get_params(), "alpha": 1.0} == Ridge().get_params()
         positive = isinstance(regressor.alpha, int | float) and 0 < regressor.alpha < np.inf
         return bool(self._kinds) and len(X) >= ROWS_FOR_THREADS and usual and positive
@@ -235,18 +234,18 @@ class DocumentModel(ContextTableModel):
         return self.solve(reduce(add, parts))
 
     def _centred(self, training: Training) -> Floats:
-        """Return the targets that a regressor of means learns, in their own unit."""
+        """Return the targets, centred in each query if `center`."""
         if not self.center:
             return training.targets
         return training.queries.center(training.targets, training.weight)
 
     def _fit_regressor(self, regressor: Any, training: Training) -> Self:
-        """Fit a regressor to the table of X with the context columns that were chosen."""
+        """Fit a regressor to the table of X with the chosen context columns."""
         X, queries = training.X, training.queries
         self.match_parameters(regressor, X)
         rows, fitted, weight = self._encode(regressor, training)
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
-        # Histogram boosting converts every array to float64. A table of float64 saves that copy.
+        # a float64 table saves the conversion by histogram boosting
         self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
         table, slopes = self._table(X, queries)
         if rows is not None:
@@ -262,10 +261,21 @@ class DocumentModel(ContextTableModel):
         return self
 
     def prepare(self, X: Any, columns: list[Any], largest: float) -> Self:
-        """Set what all data together determine, before parts of them are read one by one.
+        """Prepare to fit the model part by part, with what all data together determine.
 
-        X is a table of the form of all parts, which may have no rows, `columns` are those that
-        context columns describe, and `largest` is the largest absolute (centred) target.
+        Parameters
+        ----------
+        X : table
+            A table of the form of all parts. It may be empty.
+        columns : list
+            Columns that get context columns.
+        largest : float
+            Largest absolute value of the (centred) targets.
+
+        Returns
+        -------
+        self : DocumentModel
+            The model, ready for `read`, `sums`, `finish` and `solve`.
         """
         self._set_columns(X, columns)
         self._forget_classes()
@@ -273,15 +283,15 @@ class DocumentModel(ContextTableModel):
         return self
 
     def _forget_classes(self) -> None:
-        """Remove what an earlier fit of a classifier has set."""
+        """Remove the attributes of an earlier fit of a classifier."""
         self._reader = None
         for name in ("levels_", "eta_"):
             self.__dict__.pop(name, None)
 
     def read(self, training: Training) -> tuple[Any, Floats, ZscoreSlopes]:
-        """Return the table and the targets that the regressor sees of some queries, and slopes.
+        """Return the table and targets of the regressor for some queries, and their slopes.
 
-        The slopes of all parts, added, are needed by `finish`.
+        `finish` needs the sum of the slopes of all parts.
         """
         n_queries = training.queries.n_queries
         table, mean = self._table(training.X, training.queries)
@@ -290,35 +300,35 @@ class DocumentModel(ContextTableModel):
         return table, self._centred(training) / self._unit, slopes
 
     def finish(self, regressor: Any, slopes: ZscoreSlopes) -> Self:
-        """Predict from now on by a regressor that was fitted to what `read` returned."""
+        """Set the regressor, fitted to what `read` returned, and the sum of the slopes."""
         self.regressor_ = regressor
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
         return self
 
     def sums(self, training: Training) -> ClosedFormSums:
-        """Compute what `solve` needs of some queries, after `prepare`. Such sums can be added.
+        """Compute sums over some queries for `solve`. Add them with ``+``.
 
-        It is for the regressors `Ridge` and `LinearRegression`.
+        Call `prepare` first. Only for the regressors `Ridge` and `LinearRegression`.
         """
         table, targets, slopes = self.read(training)
         documents = DocumentSums.of(numeric_table(table), targets, training.weight)
         return ClosedFormSums(documents, slopes)
 
     def solve(self, sums: ClosedFormSums) -> Self:
-        """Fit the regressor in closed form to the queries of the sums."""
+        """Fit the regressor in closed form from the sums of all queries."""
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
     def _encode(
         self, regressor: Any, training: Training
     ) -> tuple[Ints | None, NDArray[Any], Floats | None]:
-        """Return the rows to which the regressor is fitted (None: all), their targets and weights.
+        """Return the rows to fit (None: all), their targets and weights.
 
-        The attributes that convert its predictions to scores are set.
+        Also set the attributes that convert predictions to scores.
         """
         self._forget_classes()
         if learns_counts(regressor):
             fitted = as_counts(training.targets, training.queries)
-            # A penalty of the leaves is about a sum of second derivatives, which are the means.
+            # the penalty of leaves is relative to second derivatives, which are the means
             self._unit = float(np.average(fitted, weights=training.weight)) or 1.0
             return None, fitted / self._unit, training.weight
         if not is_classifier(regressor):
@@ -334,7 +344,20 @@ class DocumentModel(ContextTableModel):
         return task.rows, task.classes, task.weight
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document, of shape (n_documents,), in blocks of rows."""
+        """Predict the score of each document.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
+            The table, with the columns of `fit`.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            Larger is better.
+        """
         n_bytes = PREDICTION_BYTES
         if isinstance(self.regressor_, _BOOSTING):
             alone = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1
@@ -348,7 +371,7 @@ class DocumentModel(ContextTableModel):
         return self._scaled_back(self._regressed(table))
 
     def _regressed(self, table: Any) -> Any:
-        """Return what the regressor predicts, without a call for each tree where that is slow."""
+        """Return the predictions of the regressor, faster for few rows."""
         regressor = self.regressor_
         if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor):
             return regressor.predict(table)
@@ -364,7 +387,7 @@ class DocumentModel(ContextTableModel):
         inner = tags_of(default_regressor(1) if self.regressor is None else self.regressor)
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.categorical = inner.input_tags.categorical
-        described = self.context not in (None, "auto")  # columns of a sparse table cannot be
+        described = self.context not in (None, "auto")  # not for sparse tables
         tags.input_tags.sparse = self.needs_dense or (inner.input_tags.sparse and not described)
         return tags
 
@@ -374,20 +397,20 @@ class DocumentModel(ContextTableModel):
         return state
 
     def _scaled_back(self, predicted: Any) -> Floats:
-        """Scores from what the regressor predicts."""
+        """Convert predictions of the regressor to scores."""
         return np.asarray(predicted, dtype=np.float64).reshape(-1) * self._unit
 
     def own_coefficients(self) -> Floats:
-        """Return the slope of each input column inside a query.
+        """Return the average slope of each column of X within a query.
 
-        The coefficient of a "difference" column is added to that of its input column. So is that of
-        a "zscore" column, multiplied by the mean of 1 / sd over the queries. "rank" columns have no
-        slope, which is an AttributeError. "share" columns are left out: categories have no slope.
+        It is the sum of the coefficients of the column and its context columns. The coefficient of
+        a "zscore" column is multiplied by the mean of 1 / sd over queries. "share" columns do not
+        count. "rank" columns have no slope and raise AttributeError.
         """
         if "rank" in self._kinds:
             raise AttributeError(
-                "With context='rank' there is no coefficient per input column. The coefficients "
-                "of the regressor are in model_.regressor_.coef_."
+                "With context='rank', there is no coefficient per column of X. See "
+                "model_.regressor_.coef_ for the coefficients of the regressor."
             )
         factors = {"difference": 1.0, "zscore": self._inverse_scale, "share": 0.0}
         slopes = self._sum_by_column(self.regressor_.coef_, factors)
@@ -395,26 +418,25 @@ class DocumentModel(ContextTableModel):
 
 
 def learns_counts(regressor: Any) -> bool:
-    """Whether a regressor minimises the Poisson deviance, so that its targets are not negative."""
+    """Whether a regressor minimises the Poisson deviance and needs targets >= 0."""
     last, _ = last_step(regressor)
     given = [getattr(last, name, None) for name in ("loss", "objective")]
     return any(isinstance(one, str) and one in _POISSON for one in given)
 
 
 def as_counts(targets: Floats, queries: Queries) -> Floats:
-    """Targets without negative ones: the least of a query is subtracted if it is negative."""
+    """Return targets >= 0: subtract the smallest target of a query if it is negative."""
     return targets - queries.broadcast(np.minimum(queries.min(targets), 0.0))
 
 
 def weight_arguments(
     regressor: Any, sample_weight: Floats | None, is_default: bool = False
 ) -> dict[str, Any]:
-    """Return the keyword arguments that pass `sample_weight` to `regressor.fit`; maybe none.
+    """Return the keyword arguments that pass `sample_weight` to `regressor.fit`.
 
-    If the regressor is the default of this package, the weights are scaled to mean 1, so that its
-    penalty does not depend on their scale, and are left out if all are equal. A regressor of the
-    user gets them unchanged; they are left out if all are 1, and refused (ValueError) if it takes
-    no weights or if the largest one is not between 1e-12 and 1e12.
+    For the default regressor, scale the weights to mean 1, because of its fixed penalty, and omit
+    equal weights. A regressor of the user gets the weights unchanged, or none if all are 1. Raise
+    ValueError if it does not support weights, or if the largest is not between 1e-12 and 1e12.
     """
     if sample_weight is None or (sample_weight == 1).all():
         return {}
@@ -422,11 +444,11 @@ def weight_arguments(
         sample_weight = mean_one(sample_weight)
         if sample_weight is None:
             return {}
-    # Without metadata routing, a Pipeline passes <step>__sample_weight to the named step.
+    # without metadata routing, a Pipeline passes <step>__sample_weight to the step
     last, prefix = last_step(regressor)
     if not takes_weights(last):
         raise ValueError(
-            f"{type(last).__name__} does not take sample_weight; use a regressor that does, or "
+            f"{type(last).__name__} does not support sample_weight. Use a regressor that does, or "
             "fit without weights."
         )
     if not is_default and not getattr(last, "_scales_weights", False):

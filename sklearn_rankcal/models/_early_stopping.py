@@ -1,8 +1,7 @@
-"""Fit boosted regressors with as many iterations as are best on validation queries.
+"""Fit boosted regressors with the number of iterations that is best on validation queries.
 
-After every iteration the regressor so far predicts the validation rows, and a `Validation` computes
-what these predictions and their rankings are worth. `_FITS` says how iterations of a library are
-followed.
+After each iteration, the regressor predicts the validation rows, and a `Validation` evaluates the
+predictions and their rankings. `_FITS` has a function for each library.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from sklearn_rankcal.utils._typing import Floats
 
 @dataclass
 class BoostingRun:
-    """One regressor that is to be fitted, its data, and the validation queries.
+    """An unfitted regressor, its data, and the validation queries.
 
-    `weights` are the keyword arguments of `fit` that pass weights, and `as_scores` converts what
-    the regressor predicts, or the probabilities of a classifier, to scores of documents.
+    `weights` are keyword arguments of `fit`. `as_scores` converts predictions of the regressor, or
+    probabilities of a classifier, to scores of documents.
     """
 
     regressor: Any
@@ -45,7 +44,7 @@ class BoostingRun:
     started: float = field(default_factory=time.perf_counter)
 
     def record(self, predicted: Any) -> None:
-        """Evaluate what the regressor predicts for the validation rows after one more iteration."""
+        """Evaluate the predictions for the validation rows after one more iteration."""
         self.validation.record(self.as_scores(predicted))
 
     def report(self, n_max: int) -> None:
@@ -57,20 +56,20 @@ class BoostingRun:
         return regressor.fit(self.table, self.targets, **self.weights, **arguments)
 
     def evaluation_set(self) -> tuple[Any, NDArray[Any]]:
-        """The validation rows for a library that also asks for targets, which nothing uses."""
+        """Return the validation rows, with dummy targets for libraries that need them."""
         n_rows = self.validation.held_out.queries.n_rows
         return self.validation_table, np.repeat(self.targets[:1], n_rows)
 
 
 def _fit_by_warm_start(run: BoostingRun) -> Any:
-    """Fit scikit-learn's boosting in steps, each half as long as all steps before it together.
+    """Fit boosting of scikit-learn in steps, each half as long as all previous steps together.
 
-    The first steps have twice `n_iter_no_change` iterations. A step of warm start predicts the
-    training rows by all trees so far, so that short steps would take several times as long.
+    The first steps have twice `n_iter_no_change` iterations. Shorter steps would take several times
+    as long, because each warm start predicts the training rows by all trees so far.
 
-    Of histogram boosting, the iterations after the last new best are removed. Another regressor
-    continues from a copy of itself before the step with that iteration. Both therefore have exactly
-    the trees that were evaluated, also if trees are random.
+    For histogram boosting, remove the iterations after the best. Other regressors continue from a
+    copy before the step with the best iteration. Both have exactly the trees that were evaluated,
+    even if trees are random.
     """
     regressor, validation = run.regressor, run.validation
     size = "max_iter" if hasattr(regressor, "max_iter") else "n_estimators"
@@ -83,7 +82,7 @@ def _fit_by_warm_start(run: BoostingRun) -> Any:
         seeds = check_random_state(given["random_state"])
         changed["random_state"] = seeds.randint(2**31 - 1)
     regressor.set_params(**changed)
-    before = copy.deepcopy(regressor)  # the regressor before the step with the last new best
+    before = copy.deepcopy(regressor)  # copy before the step with the best iteration
     with bins_once(regressor):
         while n_done < n_max and not validation.stops:
             earlier = copy.deepcopy(regressor)
@@ -106,7 +105,7 @@ def _fit_by_warm_start(run: BoostingRun) -> Any:
 
 
 def _fit_lightgbm(run: BoostingRun) -> Any:
-    """Fit a regressor of LightGBM, which keeps all trees and predicts by those up to the best."""
+    """Fit a regressor of LightGBM. It keeps all trees and predicts by those up to the best."""
     from lightgbm import EarlyStopException
 
     validation, best = run.validation, []
@@ -124,7 +123,7 @@ def _fit_lightgbm(run: BoostingRun) -> Any:
             raise EarlyStopException(validation.n_iter - 1, best)
 
     table, targets = run.evaluation_set()
-    regressor = run.regressor.set_params(metric="None")  # LightGBM computes no metric of its own
+    regressor = run.regressor.set_params(metric="None")  # no metric of LightGBM itself
     return run.fit(
         regressor, eval_X=table, eval_y=targets, eval_metric=metric, callbacks=[callback]
     )
@@ -157,10 +156,10 @@ def _fit_xgboost(run: BoostingRun) -> Any:
 
 
 class _LastPredictions:
-    """A metric of CatBoost that only keeps the predictions, and a callback that evaluates them.
+    """A metric for CatBoost that keeps the predictions, and a callback that evaluates them.
 
-    CatBoost calls the metric for the training rows and then for the validation rows, and the
-    callback after both.
+    CatBoost calls the metric for the training rows, then for the validation rows, and then the
+    callback.
     """
 
     def __init__(self, run: BoostingRun, n_max: int) -> None:
@@ -188,10 +187,10 @@ class _LastPredictions:
 
 
 def _fit_catboost(run: BoostingRun) -> Any:
-    """Find the best number of iterations by one regressor of CatBoost, and fit a second with it.
+    """Find the number of iterations with one regressor of CatBoost, and fit a second with it.
 
-    A fitted regressor would keep the metric among its parameters. The second one gets the learning
-    rate of the first, whose default depends on the number of iterations.
+    A fitted regressor would keep the metric among its parameters. The second regressor gets the
+    learning rate of the first, because its default depends on the number of iterations.
     """
     regressor = run.regressor
     given = regressor.get_params()
@@ -200,7 +199,7 @@ def _fit_catboost(run: BoostingRun) -> Any:
     metric = _LastPredictions(run, n_max)
     first = clone(regressor).set_params(eval_metric=metric, metric_period=1)
     with warnings.catch_warnings():
-        # CatBoost tries to compile every metric, with numba where that is installed
+        # CatBoost tries to compile the metric with numba
         warnings.filterwarnings("ignore", "Failed to import numba|Can't opti")
         run.fit(first, eval_set=run.evaluation_set(), use_best_model=False, callbacks=[metric])
     rate = {name for name in ("learning_rate", "eta") if name in given}
@@ -211,7 +210,7 @@ def _fit_catboost(run: BoostingRun) -> Any:
 
 _CATBOOST_SIZES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 
-#: How to fit regressors of a class and of its subclasses. Those of None cannot stop early.
+#: Function that fits a class and its subclasses. None: it cannot stop early.
 _FITS: dict[str, Callable[[BoostingRun], Any] | None] = {
     "sklearn.HistGradientBoostingRegressor": _fit_by_warm_start,
     "sklearn.HistGradientBoostingClassifier": _fit_by_warm_start,
@@ -221,12 +220,12 @@ _FITS: dict[str, Callable[[BoostingRun], Any] | None] = {
     "lightgbm.LGBMClassifier": _fit_lightgbm,
     "xgboost.XGBRegressor": _fit_xgboost,
     "xgboost.XGBClassifier": _fit_xgboost,
-    "xgboost.XGBRFRegressor": None,  # has a single iteration, although it is an XGBRegressor
+    "xgboost.XGBRFRegressor": None,  # an XGBRegressor with a single iteration
     "xgboost.XGBRFClassifier": None,
     "catboost.CatBoostRegressor": _fit_catboost,
 }
 
-#: Parameters for early stopping by a library itself, and metrics that would replace ours.
+#: Parameters of early stopping by a library itself, and metrics that would replace ours.
 _CONFLICTS = (
     "early_stopping",
     "early_stopping_round",
@@ -240,7 +239,7 @@ _CONFLICTS = (
     "custom_metric",
 )
 
-#: Boosting that changes earlier trees, or has none, so that the first trees are not the model.
+#: Boosting whose first iterations are not a model: it changes earlier trees, or has no trees.
 _NOT_INCREMENTAL = {"boosting_type": ("dart", "rf"), "booster": ("dart", "gblinear")}
 
 
@@ -253,7 +252,7 @@ def _how_to_fit(regressor: Any) -> Callable[[BoostingRun], Any] | None:
 
 
 def can_stop_early(regressor: Any) -> bool:
-    """Return whether the iterations of a regressor can be evaluated; None is the default one."""
+    """Return whether a regressor can stop early. None is the default regressor."""
     return regressor is None or _how_to_fit(regressor) is not None
 
 
@@ -264,7 +263,7 @@ def check_stops_early(model: Any) -> None:
     regressor = getattr(model, "regressor", None)
     part = model if can_stop_early(regressor) else regressor
     inside = (
-        "Put the boosted regressor itself into the ranker, and the ranker at the end of the "
+        "Pass the boosted regressor itself to the ranker, and put the ranker at the end of the "
         "pipeline, with validation_queries=0.2. "
         if hasattr(part, "steps")
         else ""
@@ -272,20 +271,20 @@ def check_stops_early(model: Any) -> None:
     known = ", ".join(one.partition(".")[2] for one, how in _FITS.items() if how is not None)
     raise TypeError(
         f"{type(part).__name__} cannot stop early on validation queries. {inside}These regressors "
-        f"can: {known}; and None, the default regressor. With a loss on pairs these models can: "
+        f"can: {known}; and None, the default regressor. With a loss on pairs, these models can: "
         "ResidualPairModel and ResidualProductModel, with DocumentModel(regressor) for their "
         "scores."
     )
 
 
-#: The names that LightGBM and XGBoost give the number of iterations without an improvement.
+#: Names of the patience in LightGBM and XGBoost.
 _ROUNDS = ("early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change")
 
 
 def check_stopping(regressor: Any, by_validation: bool) -> None:
-    """Check that nothing but the validation queries, if there are any, would stop a regressor.
+    """Check that a regressor stops early only by validation queries.
 
-    A ValueError says that its parameters request another early stopping, or boosting that changes
+    Raise ValueError if its parameters request other early stopping, or boosting that changes
     earlier trees.
     """
     if not by_validation:
@@ -301,18 +300,18 @@ def check_stopping(regressor: Any, by_validation: bool) -> None:
             continue
         raise ValueError(
             f"Validation queries determine when training stops, and by which metric. "
-            f"{name} has {parameter}={value!r}, which would do this too. Leave it out."
+            f"{name} has {parameter}={value!r}, which would do this, too. Remove it."
         )
     for parameter, values in _NOT_INCREMENTAL.items():
         if parameters.get(parameter) in values:
             raise ValueError(
-                f"With {parameter}={parameters[parameter]!r}, the first iterations of {name} are "
-                "not a regressor of their own, so that it cannot stop early."
+                f"{name} cannot stop early with {parameter}={parameters[parameter]!r}, because its "
+                "first iterations are not a regressor."
             )
 
 
 def _refuse_own_stopping(regressor: Any) -> None:
-    """Raise ValueError if LightGBM or XGBoost would look for validation rows that it does not get.
+    """Raise ValueError if LightGBM or XGBoost needs validation rows for its early stopping.
 
     scikit-learn and CatBoost fit without them.
     """
@@ -323,16 +322,16 @@ def _refuse_own_stopping(regressor: Any) -> None:
         if parameters.get(name):
             raise ValueError(
                 f"{type(regressor).__name__} has {name}={parameters[name]!r}, but it gets no "
-                "validation rows. Leave it out, and hold out queries by the ranker's "
-                f"validation_queries=0.2 with n_iter_no_change={parameters[name]!r}, or pass "
-                "X_val, y_val and groups_val to fit."
+                "validation rows. Remove it, and create the ranker with validation_queries=0.2 and "
+                f"n_iter_no_change={parameters[name]!r}, or pass X_val, y_val and groups_val to "
+                "fit."
             )
 
 
 def fit_until_best(run: BoostingRun) -> Any:
-    """Return the regressor, which `check_stopping` accepts, with the best number of iterations.
+    """Return the fitted regressor with the best number of iterations.
 
-    The regressor of the run may be changed.
+    The regressor of the run must pass `check_stopping`, and may be changed.
     """
     how = _how_to_fit(run.regressor)
     assert how is not None

@@ -1,4 +1,4 @@
-"""Folds of whole queries, and the rows and weights that a member of a stack is fitted to."""
+"""Folds of whole queries, and tables and weights for fits to folds."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-#: The first columns usually suffice to tell queries apart.
+#: Number of columns that usually distinguish queries.
 FIRST_COLUMNS = 8
 
 
 def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = None) -> Ints:
     """Assign each query to one of `n_folds` folds, at most the number of queries.
 
-    The folds depend on hashes of the contents of the queries, and thus not on the order of the
-    queries or of their rows. Queries with equal documents share a fold, so that no held-out query
-    was seen in training. But if more than ``n_queries // n_folds`` queries have equal documents,
-    these are distributed over the folds, because a fold cannot hold them all; `labels` of the rows
-    then determine the order in which they are. If no two queries have equal documents, the numbers
-    of queries in two folds differ by at most one. No fold is empty.
+    The folds depend on hashes of the contents of the queries, not on the order of queries or rows.
+    Queries with equal documents share a fold. Otherwise, a held-out query could have been seen in
+    training. If more than ``n_queries // n_folds`` queries have equal documents, they do not fit in
+    one fold and are distributed over the folds, in an order determined by `labels` of the rows. If
+    no two queries have equal documents, the sizes of two folds differ by at most one query. No fold
+    is empty.
     """
     n = queries.n_queries
     if n_folds == 1:
@@ -43,12 +43,12 @@ def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = 
     order = np.argsort(keys, kind="stable")
     if (np.diff(keys[order]) > 0).all():
         return folds_of_keys(keys, n_folds)
-    # Sort by all columns, and then by the documents together with their labels.
+    # use all columns, and break ties by documents with their labels
     if X.shape[1] > FIRST_COLUMNS:
         keys, rows = hash_queries(X, places, queries)
     ties = np.zeros(n, dtype=np.uint64)
     if labels is not None:
-        # The upper 53 bits of a hash are exact in float64.
+        # the upper 53 bits of a hash are exact in float64
         both = np.column_stack([rows >> np.uint64(11), labels[places]])
         ties, _ = hash_queries(both, np.arange(len(places)), queries)
     return folds_of_keys(keys, n_folds, ties)
@@ -56,9 +56,9 @@ def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = 
 
 @dataclass(eq=False)
 class Fold:
-    """Training queries and those that are held out, and where their rows are among all rows.
+    """Training queries and held-out queries, with their rows in the whole table.
 
-    Histogram boosting keeps its bins here.
+    `bins` caches the bins of histogram boosting.
     """
 
     inside: Training
@@ -69,7 +69,7 @@ class Fold:
 
 
 def split_queries(training: Training, out: Bools) -> Fold:
-    """Hold some queries out, and divide a table that fits all of them."""
+    """Split `training` into a fold, with the queries of the mask `out` held out."""
     (rows, some), (held, others) = training.queries.select(~out), training.queries.select(out)
     inside = training.take(rows, some)
     weight = part_of_weights(training.weight, rows)
@@ -83,7 +83,7 @@ def check_cv(cv: Any) -> None:
 
 
 def divide_queries(model: Any, training: Training) -> Ints:
-    """Assign each query to one of `model.cv` folds; ValueError if there are fewer queries."""
+    """Assign each query to one of `model.cv` folds. Raise ValueError for fewer queries."""
     queries, labels = training.queries, training.labels
     if queries.n_queries < model.cv:
         raise ValueError(
@@ -95,7 +95,7 @@ def divide_queries(model: Any, training: Training) -> Ints:
 
 
 def fits_at_once(n_jobs: int | None, n_rows: int) -> int | None:
-    """Return the number of jobs for fits in threads, as `StackedModel` describes `n_jobs`."""
+    """Return the number of jobs for fits in threads (see `n_jobs` of `StackedModel`)."""
     given = n_jobs is not None or effective_n_jobs(None) > 1
     return n_jobs if given or n_rows >= ROWS_FOR_THREADS else allowed_threads()
 
@@ -110,7 +110,7 @@ def folds_of_keys(
     n = len(keys)
     folds = np.empty(n, dtype=np.int64)
     order = np.argsort(keys, kind="stable") if ties is None else np.lexsort((ties, keys))
-    # Step 1: find the runs of equal queries. One that is longer than a fold becomes runs of 1.
+    # Step 1: find runs of equal queries. Split runs that are longer than a fold.
     begins = np.append(True, np.diff(keys[order]) > 0)
     if begins.all():
         folds[order] = np.arange(n) % n_folds
@@ -137,23 +137,23 @@ def hash_queries(
     return queries.reduce(np.add, rows), rows
 
 
-#: scikit-learn's trees read float32, and refuse infinity and numbers above 3e38. They also add up
-# all numbers of a table, and 10^8 numbers up to this limit do not overflow.
+#: Trees of scikit-learn read float32, and refuse infinity and numbers above 3e38. They also sum all
+#: numbers of a table. 10^8 numbers up to this limit do not overflow.
 LARGEST = 1e30
 
 
 def suits_forests(values: Any) -> bool:
     """Whether all numbers of an array are between -1e30 and 1e30, or NaN."""
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
-        return True  # the largest integers are far smaller
+        return True  # integers are far smaller
     return not (np.abs(values) > LARGEST).any()
 
 
 def without_sparse_columns(X: Any) -> Any:
-    """Return a pandas frame with dense columns in the place of sparse ones, or X itself.
+    """Return a pandas frame with sparse columns made dense, or X itself.
 
-    scikit-learn makes a sparse matrix of a frame if all columns are sparse, which histogram
-    boosting refuses.
+    scikit-learn converts a frame of only sparse columns to a sparse matrix, which histogram
+    boosting does not support.
     """
     if not hasattr(X, "iloc"):
         return X
@@ -166,13 +166,13 @@ def without_sparse_columns(X: Any) -> Any:
 
 
 def fill_empty_columns(part: Any) -> Any:
-    """Return a table with 0 in the columns that have no number in any row.
+    """Return a table with 0 in columns that are entirely missing.
 
-    scikit-learn's histogram boosting refuses a column that contains only NaN. A constant column
-    tells no regressor anything.
+    Histogram boosting of scikit-learn does not support such columns. A constant column has no
+    effect.
     """
     if hasattr(part, "iloc"):
-        # scikit-learn takes a category without a value.
+        # scikit-learn supports empty category columns
         others = part.select_dtypes(exclude="category")
         empty = list(others.columns[others.isna().all()])
         if empty:
@@ -193,7 +193,7 @@ def fill_empty_columns(part: Any) -> Any:
 
 
 def _is_empty_in_polars(column: Any) -> bool:
-    """Whether a column is neither a category nor has a value; polars has both null and NaN."""
+    """Whether a column of numbers has only null and NaN."""
     if str(column.dtype).startswith(("Cat", "Enum")):
         return False
     lacking = column.is_null()
@@ -201,9 +201,9 @@ def _is_empty_in_polars(column: Any) -> bool:
 
 
 def part_of_weights(weight: Floats | None, rows: Any) -> Floats | None:
-    """Take the weights of some rows, scaled to the mean of all weights.
+    """Return the weights of some rows, scaled to the mean of all weights.
 
-    Only ratios of weights count. But a regressor with a penalty learns less from smaller weights,
-    so that its scores would differ in scale between the folds if their weights do.
+    A regressor with a penalty learns less from smaller weights. Without scaling, the scores of
+    different folds could have different scales.
     """
     return None if weight is None else weight[rows] * (weight.mean() / weight[rows].mean())

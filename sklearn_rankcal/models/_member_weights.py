@@ -1,4 +1,4 @@
-"""What members of a combination learn, and the weights of their scores: stacking."""
+"""Targets of the members of a combination, and the weights of their scores (stacking)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._typing import Floats
 
-#: In the place of a loss: the targets are the labels themselves.
+#: Value of `loss` of a member: it learns the labels.
 LABELS = "labels"
-#: The targets of the ranker's own loss, and the labels themselves, by their Poisson deviance.
+#: Members that learn the targets of the ranker's loss, or the labels, by the Poisson deviance.
 POISSON, POISSON_LABELS = "poisson", "poisson_labels"
 
 
 def own_targets(loss: Any, known: Training) -> Floats:
-    """Return the targets of a member: those of its loss, or those of the ranker."""
+    """Return the targets of a member, for its own loss or for that of the ranker."""
     labels = known.labels
     if loss is None:
         return known.targets
@@ -32,36 +32,35 @@ def own_targets(loss: Any, known: Training) -> Floats:
     if isinstance(loss, str) and loss == LABELS:
         if not isinstance(labels, np.ndarray):
             raise ValueError(
-                "A member cannot learn preferences or judgements as they are. Give it a loss "
-                "such as 'pd_by_scores', or None."
+                "A member cannot learn preferences or judgements as labels. Give it a loss such as "
+                "'pd_by_scores', or None."
             )
         return np.asarray(labels, dtype=np.float64)
     loss = get_loss(loss)
     if not loss.takes_judgements and not isinstance(labels, np.ndarray | Preferences):
         raise ValueError(
-            f"The labels are judgements, which {loss!r} does not take. Give the member a loss "
+            f"The labels are judgements, which {loss!r} does not support. Give the member a loss "
             "such as AggregatedLoss, or None."
         )
     if loss.space != SCORES:
         raise ValueError(
-            f"The members of a stack learn scores, but the targets of {loss!r} are in the "
-            f"space {loss.space}."
+            f"The members of a stack learn scores, but the targets of {loss!r} are {loss.space}."
         )
     return loss.resolve(labels).training_targets(labels, known.queries)
 
 
 def has_log_scores(loss: Any) -> bool:
-    """Whether a member learns by the Poisson deviance, so that its scores are logarithms."""
+    """Whether a member learns by the Poisson deviance. Its scores are then logarithms."""
     return isinstance(loss, str) and loss in (POISSON, POISSON_LABELS)
 
 
 def listwise_error(
     scores: Floats, targets: Floats, queries: Queries, sample_weight: Floats | None = None
 ) -> float:
-    """Return the cross-entropy of targets and of exp(scores), as shares of the sums of a query.
+    """Return the cross-entropy between targets and exp(scores), as shares of their query.
 
-    That is the sum over rows of -w_i t_i log(exp(s_i) / sum_j w_j exp(s_j)), where j runs over the
-    query of i: the Poisson deviance if each query has the level that suits it best.
+    It is the sum over rows of -w_i t_i log(exp(s_i) / sum_j w_j exp(s_j)), where j runs over the
+    query of i: the Poisson deviance with the best level for each query.
     """
     return _listwise(scores, targets, queries, sample_weight)[0]
 
@@ -85,9 +84,9 @@ def listwise_weights(
 ) -> tuple[dict[str, float], dict[str, float], float]:
     """Return weights and shares of members whose scores are logarithms of targets, and a level.
 
-    The weights minimise the cross-entropy of the targets, without negative ones, and of
-    exp(weighted sum of the held-out scores), and `alpha` moves them towards equal weights.
-    exp(weighted sum + level) has the mean of the targets. The shares are as those of
+    The weights minimise the cross-entropy between the targets (shifted to be >= 0) and
+    exp(weighted sum of the held-out scores), plus a penalty `alpha` that shrinks them towards equal
+    weights. exp(weighted sum + level) has the mean of the targets. For shares, see
     `nonnegative_weights`.
     """
     targets, queries, sample_weight = known.targets, known.queries, known.weight
@@ -138,12 +137,12 @@ def nonnegative_weights(
     """
     targets, queries, sample_weight = known.targets, known.queries, known.weight
     mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
-    # Every query counts the same, or, with weights, by the mean of the weights of its rows.
+    # every query has weight 1, or the mean weight of its rows
     share = mass / queries.broadcast(queries.sizes)
     share /= share.sum()
     target, size = _standardized(targets, queries, mass, share)
     standard = [_standardized(scores, queries, mass, share) for scores in held_out.T]
-    # A query of one document says nothing about the weights.
+    # queries of one document do not affect the weights
     n_informative = int(np.count_nonzero(queries.sizes > 1))
     combined = _nonnegative_weights(
         np.column_stack([column for column, _ in standard]),
@@ -157,13 +156,13 @@ def nonnegative_weights(
 def _of_scores(
     names: list[str], combined: Floats, spreads: Floats, size: float = 1.0
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the weights and the shares of scores, from weights of scores divided by their spreads.
+    """Convert weights of standardised scores to weights of scores, and to shares.
 
-    `size` is the spread of what the sum is to predict.
+    `size` is the spread of the target.
     """
     combined[spreads == 0] = 0.0
     if not combined.any():
-        # Nothing was learned: the members that rank at all are equally good.
+        # nothing was learned: equal weights for members that are not constant
         combined = np.where(spreads > 0, 1.0, 0.0) if spreads.any() else np.ones(len(names))
     weights = size * combined / np.where(spreads > 0, spreads, 1.0)
     return (
@@ -175,9 +174,9 @@ def _of_scores(
 def _standardized(
     values: Floats, queries: Queries, mass: Floats, share: Floats
 ) -> tuple[Floats, float]:
-    """Center values in each query and divide them by their root mean square, which is returned.
+    """Center values in each query and divide by their root mean square; return both.
 
-    Values that are constant in every query become 0, and 0 is returned.
+    Values that are constant in each query become 0, with root mean square 0.
     """
     centered = queries.center(values, mass)
     spread = float(np.sqrt(share @ centered**2))
@@ -190,11 +189,11 @@ def _nonnegative_weights(columns: Floats, target: Floats, share: Floats, penalty
     """Minimise the mean squared error plus penalty * |w - w0|^2 over w >= 0.
 
     The columns and the target have mean square 1, and the shares of the rows sum to 1. w0 is the
-    best vector of equal weights, unless the sum of the columns has a mean square below 1. Then the
-    columns nearly cancel each other, large weights would fit noise, and w0 is smaller.
+    best vector of equal weights. It is smaller if the sum of the columns has a mean square below 1:
+    then the columns nearly cancel each other, and large weights would fit noise.
     """
     weighted = columns * share[:, None]
     gram, moment = columns.T @ weighted, weighted.T @ target
     equal = max(0.0, float(moment.sum())) / max(1.0, float(gram.sum()))
-    # The small constant makes the solution unique if members are equal.
+    # the constant makes the solution unique if members are equal
     return solve_nonnegative(gram, moment, penalty + 1e-9, equal)

@@ -1,4 +1,4 @@
-"""What every model is: it is fitted to one parcel, predicts, and answers questions about itself."""
+"""Base classes of models."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from sklearn_rankcal.utils._typing import Floats
 
 
 class Model(ClonesCatBoost):
-    """Base class of models, which a `CalibratedRanker` takes in the place of a regressor.
+    """Base class of models, which `CalibratedRanker` accepts as `regressor`.
 
-    A subclass has `fit` and `predict`, and overrides the answers below that are not its own. Its
-    parameters are those of ``__init__``, as those of all estimators of scikit-learn.
+    A subclass defines `fit` and `predict`, and overrides the attributes below that differ. Its
+    parameters are those of ``__init__``, as for all estimators of scikit-learn.
 
     Attributes
     ----------
     space : Space, default=targets.SCORES
-        Whether there is one target and one prediction for each document, or for each pair.
+        Whether targets and predictions are one number per document or one number per pair.
     needs_queries : bool, default=False
         Whether the score of a document depends on the other documents of its query.
     needs_dense : bool, default=False
-        Whether X has to be a dense table of numbers. A ranker then converts a sparse one.
+        Whether X must be a dense table of numbers. The ranker converts sparse X.
     takes_categories : bool, default=False
-        Whether such a table can be a data frame with columns of categories.
+        Whether a dense table may be a data frame with category columns.
     stops_early : bool, default=False
         Whether `fit` chooses a number of iterations by ``training.validation``.
     learns_targets : bool, default=True
         Whether predictions estimate the expected targets, given enough data.
     has_table : bool, default=False
-        Whether one regressor, `regressor_`, is fitted to a table with a row per document.
+        Whether `fit` fits one regressor, ``regressor_``, to a table with one row per document.
 
     Examples
     --------
-    A slope for the first column, by least squares inside queries:
+    A model with a slope for the first column, by least squares within queries:
 
     >>> from sklearn_rankcal import CalibratedRanker
     >>> from sklearn_rankcal.models import Model
@@ -67,19 +67,54 @@ class Model(ClonesCatBoost):
     __reduce__ = reduce_with_versions
 
     def fit(self, training: Training) -> Self:
-        """Fit the model to the targets of some queries, and return it."""
+        """Fit the model.
+
+        Parameters
+        ----------
+        training : Training
+            Documents, targets and queries.
+
+        Returns
+        -------
+        self : Model
+            The fitted model.
+        """
         raise NotImplementedError
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document, or the target of each pair (`PairTargets.flat`)."""
+        """Predict the score of each document, or the target of each pair.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
+            The table, without query ids.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_documents,) or (n_pairs,)
+            Scores in the order of the rows, or pairs in the order of `PairTargets.flat`.
+        """
         raise NotImplementedError
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
-        """Of a model of pairs: scores whose differences are its predictions, or None."""
+        """Predict scores whose differences are the predictions of a model of pairs.
+
+        Parameters
+        ----------
+        X, queries
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,) or None
+            None if the predictions are not differences of scores.
+        """
         return None
 
     def learners(self) -> Iterator[Any]:
-        """Yield the model and the estimators in it that learn targets."""
+        """Yield the model and the estimators inside it that learn targets."""
         yield self
         for value in self.get_params(deep=True).values():
             if hasattr(value, "get_params") and not isinstance(value, type):
@@ -90,21 +125,21 @@ class Model(ClonesCatBoost):
         raise AttributeError(f"{type(self).__name__} has no importances.")
 
     def own_coefficients(self) -> Floats:
-        """Return the coefficients per column of X: average slopes inside a query."""
+        """Return the coefficients per column of X: average slopes within a query."""
         raise AttributeError(f"{type(self).__name__} has no coef_.")
 
     def why_no_table(self) -> str:
-        """Say which table there is in the place of one with a row per document (`has_table`)."""
-        return f"has fitted {type(self).__name__}, which does not say what table it sees"
+        """Return the end of an error message: why the model has no table (see `has_table`)."""
+        return f"has fitted {type(self).__name__}, which does not provide its table"
 
 
 class PairwiseModel(Model):
-    """Base class of models of pairs, which take a dense table of finite numbers."""
+    """Base class of models of pairs. They need a dense table of finite numbers."""
 
     needs_dense = True
 
     def why_no_table(self) -> str:
-        """Say that the regressor, if there is one, sees pairs."""
+        """Return the end of an error message: the regressor is fitted to pairs."""
         return (
             f"fits a model of pairs of documents, {type(self).__name__}. Fit a ranker with "
             "regressor='boosting' and a loss on scores, such as 'pd_by_scores', 'map_by_scores' "
@@ -113,5 +148,5 @@ class PairwiseModel(Model):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # a ranker makes a sparse table dense
+        tags.input_tags.sparse = True  # the ranker converts sparse tables
         return tags

@@ -1,4 +1,4 @@
-"""Sums over queries or documents, which can be added, and from which closed forms are solved."""
+"""Sums over queries or documents, for fits in closed form."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def solve_nonnegative(gram: Floats, moment: Floats, penalty: float, center: Any)
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over the queries of a part of the data, which ``+`` adds to those of another part."""
+    """Sums over the queries of a part of the data. Add the sums of two parts with ``+``."""
 
-    #: The fields of which the whole has the largest value of its parts, and not their sum.
+    #: fields combined by maximum instead of sum
     _maxima: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
@@ -47,10 +47,9 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class DocumentSums:
-    """The means and the products of the columns of a table and its targets.
+    """Means and products of the columns of a table and its targets.
 
-    The products are those of differences from the mean, and not of the columns themselves, so that
-    columns with a large mean lose no digits.
+    Products of differences from the mean lose no digits for columns with a large mean.
     """
 
     mass: float  # sum of the weights v_i of the rows
@@ -59,7 +58,7 @@ class DocumentSums:
 
     @classmethod
     def of(cls, X: NDArray[Any], targets: Floats, weight: Floats | None = None) -> DocumentSums:
-        """Add up rows in O(n d^2) time, and in O(d^2) memory in addition to a block of rows."""
+        """Sum over rows in O(n d^2) time, with O(d^2) memory plus a block of rows."""
         d = X.shape[1] + 1
         total = cls(0.0, np.zeros(d), np.zeros((d, d)))
         for rows in row_blocks(len(X), d):
@@ -87,7 +86,7 @@ class DocumentSums:
         return DocumentSums(mass, self.mean + share * apart, products)
 
     def solve(self, regressor: Ridge | LinearRegression) -> Any:
-        """Return a clone of the regressor, fitted as its `fit` would be on all rows."""
+        """Return a clone of the regressor, as if fitted to all rows."""
         fitted = clone(regressor)
         mean, products = self.mean, self.products
         if not fitted.fit_intercept:
@@ -98,8 +97,8 @@ class DocumentSums:
             gram[np.diag_indices_from(gram)] += float(fitted.alpha)
             fitted.solver_ = "cholesky"
             fitted.n_iter_ = None
-        # Without a penalty, and for columns that depend on each other, the coefficients of the
-        # smallest norm are those that LinearRegression finds.
+        # without a penalty and with dependent columns, LinearRegression finds the coefficients of
+        # smallest norm
         if isinstance(fitted, Ridge) and fitted.alpha > 0:
             fitted.coef_ = solve(gram, moment, assume_a="pos")
         else:
@@ -119,8 +118,7 @@ class DocumentSums:
 def has_closed_form(regressor: Any) -> bool:
     """Return whether `DocumentSums` determine the fit of the regressor.
 
-    This is so for `Ridge` with one number as `alpha`, and for `LinearRegression`, unless
-    coefficients must be positive.
+    True for `Ridge` with a single `alpha` and for `LinearRegression`, unless ``positive=True``.
     """
     if type(regressor) not in (Ridge, LinearRegression) or regressor.positive:
         return False

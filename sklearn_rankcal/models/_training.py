@@ -1,4 +1,4 @@
-"""What a model is fitted to: one parcel of documents, and the queries that are held out of it."""
+"""`Training`, the data that a model is fitted to, and `Validation`, its held-out queries."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from sklearn_rankcal.utils._messages import all_of
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
 
-_N_REPORTS = 20  # about how many lines of progress are printed if training is not stopped
+_N_REPORTS = 20  # number of progress lines, about, without early stopping
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Checked documents, and what a model learns of them.
+    """Checked documents with the targets of a model.
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n_documents, n_features)
+    X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
         The table, without a column of query ids.
     targets : ndarray of shape (n_documents,) or PairTargets
-        What the model estimates: the targets of the loss, one for each document or for each pair.
+        Targets of the loss: one per document, or one per pair of documents.
     queries : Queries
-        Which rows belong to which query.
+        The rows of each query.
     weight : ndarray of shape (n_documents,), default=None
-        Positive weights of the rows; None if all are equal.
+        Positive weight of each row. None means equal weights.
     labels : ndarray of shape (n_documents,) or Preferences, default=None
         The labels, for models that learn several targets.
     graded_targets : bool, default=False
-        Whether each target depends on the label of its document alone (`Loss.graded_targets`), so
-        that a classifier can learn the distinct targets as classes.
+        Whether each target depends only on the label of its document (`Loss.graded_targets`). A
+        classifier can then learn the distinct targets as classes.
     validation : Validation, default=None
-        Queries that are held out, for models that stop early.
+        Held-out queries, for models that stop early.
     by_targets : bool, default=False
-        Of queries that are held out, whether they choose by the error of the targets, and not by
-        the measure.
+        For held-out queries: whether they choose by the error of the targets instead of the
+        measure.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class Training:
     by_targets: bool = False
 
     def learning(self, loss: Loss) -> Training:
-        """The same data with the targets of a loss."""
+        """Return the same data with the targets of a loss."""
         targets = loss.training_targets(self.labels, self.queries)
         return replace(self, targets=targets, graded_targets=loss.graded_targets)
 
     def without_zero_weights(self) -> Training:
-        """The rows of positive weight."""
+        """Return the rows of positive weight."""
         if self.weight is None or (self.weight > 0).all():
             return self
         rows = np.flatnonzero(self.weight)
@@ -81,7 +81,7 @@ class Training:
         return self.take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
 
     def without_undefined_queries(self, loss: Loss) -> Training:
-        """The queries on which the loss is defined; ValueError if there is none."""
+        """Return the queries with a defined loss. Raise ValueError if there is none."""
         defined = loss.defined(self.labels, self.queries)
         if defined.all():
             return self
@@ -90,18 +90,18 @@ class Training:
         return self.take_queries(defined)
 
     def weighted_by(self, loss: Loss) -> Training:
-        """The same data, with the weights that the loss gives to rows (`Loss.row_weight`)."""
+        """Return the same data with weights multiplied by `Loss.row_weight`."""
         factor = loss.row_weight(self.labels, self.queries)
         if factor is None:
             return self
         return replace(self, weight=factor if self.weight is None else self.weight * factor)
 
     def take_queries(self, keep: NDArray[np.bool_]) -> Training:
-        """The queries of a mask of shape (n_queries,)."""
+        """Return the queries of a mask of shape (n_queries,)."""
         return self.take(*self.queries.select(keep))
 
     def take(self, rows: Any, queries: Queries) -> Training:
-        """Some rows and their queries, without targets that are not one for each row."""
+        """Return some rows, grouped as `queries`. Targets of pairs are dropped."""
         return replace(
             self,
             X=take_rows(self.X, rows),
@@ -117,21 +117,21 @@ def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
     return ValueError(
         f"{type(loss).__name__} is undefined on {all_of(n_queries, 'query')} "
         f"(n_samples={n_rows}), so "
-        "there is nothing to learn from. For most losses a query needs a document of positive "
-        "relevance; for 'auc', 'spearman' and 'pd' it needs two different labels."
+        "there is nothing to learn from. For most losses, a query needs a document of positive "
+        "relevance. For 'auc', 'spearman' and 'pd', it needs two different labels."
     )
 
 
 @dataclass(eq=False)
 class Validation:
-    """Validation queries, and how good their rankings are after each iteration of a regressor.
+    """Validation queries, and the quality of their rankings after each iteration of a regressor.
 
-    ``evaluate(scores)`` returns the worth of the rankings by these scores, and ``steady(scores)``
-    a worth that varies less over few queries: minus the error of the targets, or minus the
-    surrogate. Larger is better. Training stops after `n_iter_no_change` iterations in a row without
-    a new best value of either, and `n_iter` is the number of iterations before these. Of equal
-    values the earliest is the best. `scores` has what `evaluate` returned after each iteration so
-    far, and ``show(line)`` receives lines about the progress.
+    ``evaluate(scores)`` returns the measure of the rankings by these scores. ``steady(scores)``
+    returns a value that varies less over few queries: minus the error of the targets, or minus the
+    surrogate. Larger is better. Training stops after `n_iter_no_change` iterations without a new
+    best value of either, and `n_iter` is the number of iterations before these. Among equal values,
+    the first is the best. `scores` has the result of `evaluate` after each iteration.
+    ``show(line)`` receives progress lines.
     """
 
     held_out: Training
@@ -145,10 +145,10 @@ class Validation:
     _n_reported: int = field(default=0, init=False)
 
     def record(self, scores: Floats) -> None:
-        """Evaluate the predictions of one more iteration.
+        """Evaluate the predictions after one more iteration.
 
-        The measure of few queries is noisy: its largest value comes early by chance, and another
-        measure of the same scores still improves. Therefore neither of the two can stop alone.
+        The measure of few queries is noisy, and by chance its largest value can come early.
+        Therefore, training stops only if neither of the two values improves.
         """
         found = [self.evaluate(scores)]
         if self.steady is not None:
@@ -167,7 +167,7 @@ class Validation:
         return len(self.scores) - self.n_iter >= self.n_iter_no_change
 
     def report(self, n_max: int, seconds: float) -> None:
-        """Show the progress of at most `n_max` iterations if enough passed since the last time."""
+        """Show a progress line if enough iterations, of at most `n_max`, passed since the last."""
         n_done = len(self.scores)
         if self.show is None or n_done == 0 or n_done - self._n_reported < n_max / _N_REPORTS:
             return
@@ -181,10 +181,7 @@ class Validation:
 
 
 def squared_error(held_out: Training) -> Callable[[Floats], float]:
-    """Return a function of scores: minus the mean squared error of the targets.
-
-    Both are centred in each query.
-    """
+    """Return a function of scores: minus their mean squared error, centred in each query."""
     queries = held_out.queries
     wanted = queries.center(held_out.targets)
 

@@ -1,6 +1,6 @@
-"""Models of pairs of documents, for the losses of which one number for each document is too little.
+"""Models of pairs of documents, for losses that need more than one number per document.
 
-Their names are in `models`, which loads them when they are used.
+`models` exports the same names, and imports them on first use.
 """
 
 from sklearn_rankcal.pairs._bilinear_pairs import BilinearPairs

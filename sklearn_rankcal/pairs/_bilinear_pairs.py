@@ -1,4 +1,4 @@
-"""A bilinear form on pairs of documents, fitted to all pairs of every query in closed form."""
+"""`BilinearPairs`: a bilinear form on pairs of documents, fitted in closed form."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ from sklearn_rankcal.utils._parameters import check_count, check_flag, check_num
 from sklearn_rankcal.utils._rounding import first_smallest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-# The penalty "auto" without folds is this number over the number of training queries.
+# alpha="auto" without folds is this number divided by the number of training queries
 _PENALTY_TIMES_QUERIES = 300
-_N_FOLDS = 5  # folds of queries by which the penalty "auto" is chosen
+_N_FOLDS = 5  # folds of queries for alpha="auto"
 _PENALTIES = 10.0 ** np.arange(-6, 4.5, 0.5)
 
 
 class BilinearPairs(PairwiseModel):
-    """A bilinear form u_ij = z_i' A z_j with z = [1, phi(x)], fitted to all pairs in closed form.
+    """Model of pairs: a bilinear form u_ij = z_i' A z_j, fitted to all pairs in closed form.
 
-    phi computes principal components of the columns, scaled so that their differences inside
-    queries have mean square 1. For preferences A is skew-symmetric, which lets the model express
-    cycles. For average precision A is symmetric. Because z contains a constant, differences (or
+    Here z = [1, phi(x)], and phi(x) are principal components of the columns, scaled to mean square
+    1 of their differences within queries. For preferences, A is skew-symmetric, and can represent
+    cycles. For average precision, A is symmetric. Because of the constant in z, differences (or
     sums) of linear scores are a special case. For other features, put a transformer such as
     `Nystroem` before the ranker in a pipeline.
 
     Parameters
     ----------
     n_components : int, default=16
-        The largest number of principal components.
+        Largest number of principal components.
     symmetric : bool, default=False
-        True for the space `targets.SYMMETRIC_PAIRS`, and False for `targets.PAIRS`. Symmetric
-        targets with i = j describe a single document, and depend on its features in another way
-        than the targets of pairs do. Therefore A is fitted to the pairs i != j only, and
-        u_ii = z_i'w is fitted to the documents separately.
+        Whether the space is `targets.SYMMETRIC_PAIRS`, as for ``loss="map"``. A is then fitted to
+        pairs i != j only, and u_ii = z_i'w is fitted separately, because targets with i = j depend
+        on features in another way.
     alpha : "auto" or float, default="auto"
         Penalty on the squared entries of A, relative to the mean over pairs, and of w, relative to
-        the mean over documents. In the symmetric case the constants are not penalised. "auto"
-        chooses the penalty with the smallest squared error in a cross-validation with five folds
-        of queries. In the symmetric case, and with fewer than 10 queries, "auto" is 300 divided by
-        the number of training queries.
+        the mean over documents. If `symmetric`, constants are not penalised. ``"auto"`` chooses the
+        penalty with the smallest squared error by cross-validation with five folds of queries. If
+        `symmetric`, or with fewer than 10 queries, it is 300 divided by the number of training
+        queries.
 
     Attributes
     ----------
@@ -61,13 +60,23 @@ class BilinearPairs(PairwiseModel):
     matrix_ : ndarray of shape (m + 1, m + 1)
         A, where m is the number of features phi(x).
     diagonal_ : ndarray of shape (m + 1,) or None
-        The coefficients w if `symmetric`, else None.
+        The coefficients w. None unless `symmetric`.
 
     Notes
     -----
-    The time is O(n m^2 + Q m^4 + m sum_q r_q^2 + m^6) for Q queries of r_q documents, plus O(n m^4)
-    if symmetric. The memory is O(m^4) in addition to a block of queries. m = 32 is a good size;
+    Fitting takes O(n m^2 + Q m^4 + m sum_q r_q^2 + m^6) time for Q queries of r_q documents, plus
+    O(n m^4) if symmetric, and O(m^4) memory plus a block of queries. m = 32 is feasible, but
     m = 100 is too large.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import BilinearPairs
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> ranker = CalibratedRanker(BilinearPairs(n_components=4), loss="pd")
+    >>> ranker.fit(data.X, data.y, groups=data.groups).model_.matrix_.shape
+    (5, 5)
     """
 
     _center: Floats
@@ -91,18 +100,18 @@ class BilinearPairs(PairwiseModel):
         Parameters
         ----------
         training : Training
-            As in `PairwiseRidge.fit`; the targets have the symmetry of the model. In the fit of w a
-            document has the weight v_i, and not v_i^2.
+            As in `PairwiseRidge.fit`. Targets must have the symmetry of the model. In the fit of w,
+            document i has the weight v_i, not v_i^2.
 
         Returns
         -------
         self : BilinearPairs
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If a parameter or X is not valid, or if the sums of so many features would not fit in
-            memory.
+            If a parameter or X is invalid, or if the sums do not fit in memory.
         """
         self.set_features(self.spread(training))
         n_folds = self.n_folds(training.queries.n_queries)
@@ -110,7 +119,7 @@ class BilinearPairs(PairwiseModel):
         return self.solve(self.sums(training, folds, n_folds))
 
     def spread(self, training: Training) -> PairSums:
-        """Compute what `set_features` needs of some queries. Such sums can be added."""
+        """Compute sums over some queries for `set_features`. Add them with ``+``."""
         if self.alpha != "auto":
             check_number(self.alpha, "alpha", "[0, inf)", also="'auto' or")
         check_flag(self.symmetric, "symmetric")
@@ -118,7 +127,7 @@ class BilinearPairs(PairwiseModel):
         return PairSums.of(numeric_table(training.X), None, training.queries, training.weight)
 
     def set_features(self, spread: PairSums) -> Self:
-        """Set phi to the principal components of all queries that were added up."""
+        """Set phi to the principal components of all queries in the sum."""
         self._center = spread.total / (spread.mass or 1.0)
         scale = spread.scale()
         values, vectors = np.linalg.eigh(spread.scaled_gram(scale))
@@ -134,15 +143,15 @@ class BilinearPairs(PairwiseModel):
         return self
 
     def n_folds(self, n_queries: int) -> int:
-        """Return the number of folds that choose the penalty of so many queries; 1 if none do."""
+        """Return the number of folds that choose the penalty, or 1 without cross-validation."""
         chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
         return _N_FOLDS if chosen else 1
 
     def sums(self, training: Training, folds: Ints | None = None, n_folds: int = 1) -> BilinearSums:
-        """Compute what `solve` needs of some queries, after `set_features`. Such sums can be added.
+        """Compute sums over some queries for `solve`. Add them with ``+``.
 
-        `folds` has the fold of each query, from 0 to ``n_folds - 1``; None puts all into one fold.
-        Queries of all parts with equal documents should share a fold.
+        Call `set_features` first. `folds` has the fold of each query, from 0 to ``n_folds - 1``.
+        None means one fold. Queries with equal documents should share a fold.
         """
         if folds is None:
             folds = np.zeros(training.queries.n_queries, dtype=np.int64)
@@ -157,7 +166,7 @@ class BilinearPairs(PairwiseModel):
         )
 
     def solve(self, sums: BilinearSums) -> Self:
-        """Set the penalty and the coefficients to those that fit the queries of the sums best."""
+        """Set the penalty, and fit the coefficients from the sums of all queries."""
         if len(sums.mass) > 1:
             self.alpha_ = best_penalty(sums, _PENALTIES)
         elif self.alpha == "auto":
@@ -177,19 +186,29 @@ class BilinearPairs(PairwiseModel):
         return z.reshape(*rows.shape, -1)
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
-        """Return the score 0 of each document if all predictions are 0, and None otherwise."""
+        """Return scores 0 if all predictions are 0, else None."""
         return None if self.symmetric or self.matrix_.any() else np.zeros(queries.n_rows)
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict u_ij for the pairs i < j of every query, or i <= j if symmetric.
+        """Predict u_ij for the pairs i < j of each query, or i <= j if symmetric.
 
-        They are in the order of `PairTargets.flat`.
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            The table, with the columns of `fit`.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_pairs,)
+            One number per pair, in the order of `PairTargets.flat`.
         """
         return _BilinearForm(self, X, queries).flat()
 
 
 class _BilinearForm(PairTargets):
-    """The predictions of a fitted model, computed for a few queries at a time."""
+    """Predictions of a fitted model, computed for a few queries at a time."""
 
     def __init__(self, model: BilinearPairs, X: Any, queries: Queries) -> None:
         super().__init__(queries)
@@ -237,10 +256,10 @@ class BilinearSums(Sums):
         fold_of: Ints,
         n_folds: int,
     ) -> BilinearSums:
-        """Add up whole queries in one pass.
+        """Sum over whole queries in one pass.
 
-        `features` receives row numbers of any shape, and returns the m features z of these rows in
-        one more dimension. `fold_of` has the fold of each query.
+        `features` receives row numbers of any shape, and returns their m features z in a new last
+        dimension. `fold_of` has the fold of each query.
         """
         symmetric = targets.space.symmetric
         order = queries.gather(np.arange(queries.n_rows))
@@ -279,7 +298,7 @@ class BilinearSums(Sums):
 def solve_pairs(sums: BilinearSums, alpha: float, symmetric: bool) -> Floats:
     """Return the matrix A (m, m), fitted to all folds by ridge regression.
 
-    The penalty is relative to the mean over pairs. In the symmetric case the constant A_00 is free.
+    The penalty is relative to the mean over pairs. A symmetric A has no penalty on A_00.
     """
     m = sums.moment.shape[1]
     a, b = _free_entries(m, symmetric)
@@ -293,18 +312,18 @@ def solve_pairs(sums: BilinearSums, alpha: float, symmetric: bool) -> Floats:
 
 
 def solve_documents(sums: BilinearSums, alpha: float) -> Floats:
-    """Return w (m,) by ridge regression of t_ii on z_i over the documents; w_0 is free."""
+    """Return w (m,) by ridge regression of t_ii on z_i, without penalty on w_0."""
     mass = float(sums.mass.sum()) or 1.0
     gram, moment = sums.diagonal_gram.sum(axis=0), sums.diagonal_moment.sum(axis=0)
     return solve_ridge(gram / mass, moment / mass, alpha * (np.arange(len(moment)) > 0))
 
 
 def best_penalty(sums: BilinearSums, penalties: Floats) -> float:
-    """Choose the penalty of a skew-symmetric A by a cross-validation over the folds.
+    """Choose the penalty of a skew-symmetric A by cross-validation.
 
     Let N theta = w be the normal equations of a fold. The squared error on this fold of
-    coefficients theta that were fitted to the other folds is theta' N theta - 2 theta' w, up to a
-    constant. No second pass over the data is therefore needed.
+    coefficients theta is theta' N theta - 2 theta' w, up to a constant, so cross-validation needs
+    no second pass over the data.
     """
     equations = [
         _normal_equations(gram, moment, False)
@@ -315,7 +334,7 @@ def best_penalty(sums: BilinearSums, penalties: Floats) -> float:
     errors = np.zeros(len(penalties))
     for k, mass in enumerate(sums.pair_mass):
         rest = (sums.pair_mass.sum() - mass) or 1.0
-        # One eigendecomposition of the other folds' equations gives theta for all penalties.
+        # one eigendecomposition gives theta for all penalties
         values, vectors = np.linalg.eigh((whole - normals[k]) / rest)
         turned = vectors.T @ (moment - wanted[k]) / rest
         theta = vectors @ (turned[:, None] / (np.maximum(values, 0.0)[:, None] + penalties))
@@ -324,18 +343,18 @@ def best_penalty(sums: BilinearSums, penalties: Floats) -> float:
 
 
 def _free_entries(m: int, symmetric: bool) -> tuple[Ints, Ints]:
-    """The entries that determine A: those above the diagonal, and on it if symmetric."""
+    """Return the free entries of A: above the diagonal, and on it if symmetric."""
     return np.triu_indices(m, 0 if symmetric else 1)
 
 
 def _normal_equations(gram: Floats, moment: Floats, symmetric: bool) -> tuple[Floats, Floats]:
-    """The equations of the free entries theta of A.
+    """Return the normal equations of the free entries theta of A.
 
-    Write u_ij = sum_(a, b) theta_ab (z_ia z_jb + sign z_ib z_ja), where sign is 1 for a symmetric A
-    and -1 for a skew-symmetric A. With G the Gram matrix of a query, two such terms (a, b) and
-    (c, d) have the sum over its pairs 2 (G_ac G_bd + sign G_ad G_bc). The product of a term and the
-    targets has the sum M_ab + sign M_ba, where M is `moment`. A diagonal entry of a symmetric A has
-    the term z_ia z_ja once, and not twice, so its terms are halved.
+    u_ij = sum_(a, b) theta_ab (z_ia z_jb + sign z_ib z_ja), where sign is 1 for a symmetric A and
+    -1 for a skew-symmetric A. Let G be the Gram matrix of a query. The sum over its pairs of the
+    product of the terms (a, b) and (c, d) is 2 (G_ac G_bd + sign G_ad G_bc). The sum of the product
+    of a term and the targets is M_ab + sign M_ba, where M is `moment`. A diagonal entry of a
+    symmetric A has the term z_ia z_ja only once, so its terms are halved.
     """
     m = len(moment)
     # number[a, b]: where vec, which lists the upper triangle, has G_ab = G_ba

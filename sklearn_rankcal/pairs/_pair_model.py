@@ -1,4 +1,4 @@
-"""A model that fits a regressor to one row per pair of documents."""
+"""`PairModel`: a regressor fitted to one row per pair of documents."""
 
 from __future__ import annotations
 
@@ -30,40 +30,50 @@ Keys = NDArray[np.uint64]
 
 
 class PairModel(PairwiseModel):
-    """Fit a regressor to one row per pair of documents of the same query.
+    """Model of pairs: a regressor fitted to one row per pair of documents of a query.
 
-    The predictions are made antisymmetric, or symmetric, by combining those for both orders of the
-    pair.
+    The prediction for a pair combines the predictions for both of its orders, which makes it
+    antisymmetric or symmetric.
 
     Parameters
     ----------
     regressor : estimator, default=None
-        The regressor, which is cloned and fitted to rows [x_i, x_j] of ordered pairs. For other
-        features, such as differences, put a transformer before it in a pipeline. None means
-        `default_regressor`.
+        The regressor. A clone is fitted to rows [x_i, x_j] of ordered pairs. For other features,
+        such as differences, pass a pipeline with a transformer. None means `default_regressor`.
     symmetric : bool, default=False
-        True for the space `targets.SYMMETRIC_PAIRS`. A second clone of the regressor is then fitted
-        to the diagonal, which has one row per document.
+        Whether the space is `targets.SYMMETRIC_PAIRS`, as for ``loss="map"``. A second clone of the
+        regressor is then fitted to the diagonal, with one row per document.
     max_pairs : int or None, default=2_000_000
-        If there are more pairs than this number, that many pairs are drawn at random, each with the
-        same probability. None means that all pairs are used.
+        Largest number of pairs to fit. If there are more, pairs are drawn at random with equal
+        probability. None means no limit.
     random_state : int, RandomState instance or None, default=0
-        Seed of the draw, and of the choice in which of its two orders each pair is given to the
-        regressor. Neither depends on the order of the rows.
+        Seed for the drawn pairs and for the order of the two documents in each row. Neither depends
+        on the order of the rows of X.
 
     Attributes
     ----------
     regressor_ : estimator
         The fitted regressor.
     diagonal_ : estimator or None
-        The regressor fitted to the documents; None unless `symmetric`.
+        The regressor fitted to documents. None unless `symmetric`.
     n_pairs_ : int
-        The number of pairs on which the regressor was fitted.
+        Number of pairs that the regressor was fitted to.
 
     Notes
     -----
     `fit` stores the features of at most `max_pairs` pairs. `predict` stores those of one block of
-    pairs, of at most 128 MiB, or scikit-learn's ``working_memory`` if that is smaller.
+    pairs: at most 128 MiB, or ``working_memory`` of scikit-learn if it is smaller.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import PairModel
+    >>> data = make_ranking(n_queries=20, n_documents=10, random_state=0)
+    >>> ranker = CalibratedRanker(PairModel(Ridge()), loss="pd")
+    >>> ranker.fit(data.X, data.y, groups=data.groups).model_.n_pairs_
+    900
     """
 
     def __init__(
@@ -85,22 +95,23 @@ class PairModel(PairwiseModel):
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(self, training: Training) -> Self:
-        """Fit the regressor on pairs.
+        """Fit the regressor to pairs.
 
         Parameters
         ----------
         training : Training
-            As in `PairwiseRidge.fit`; the targets have the symmetry of the model.
+            As in `PairwiseRidge.fit`. Targets must have the symmetry of the model.
 
         Returns
         -------
         self : PairModel
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If no query has two documents, if a parameter is not valid, if the regressor is a
-            classifier, or if the features of the pairs would not fit in memory.
+            If no query has two documents, if a parameter is invalid, if the regressor is a
+            classifier, or if the features of the pairs do not fit in memory.
         """
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
@@ -168,11 +179,11 @@ class PairModel(PairwiseModel):
         check_memory(
             wanted * (width * 8 + 24),
             f"{wanted:,} pairs of {width} features",
-            "Set max_pairs: that many pairs are then drawn at random.",
+            "Set max_pairs to draw a smaller number of pairs at random.",
         )
         of_query = _query_keys(targets, queries, keys, seed)
-        # Keys are uniform on [0, 2^64). Keep only the pairs below a limit that leaves about
-        # `wanted` + 4 standard deviations of them, so that memory does not grow with n_pairs.
+        # Keys are uniform on [0, 2^64). A limit for the keys keeps about `wanted` pairs plus 4
+        # standard deviations, so memory does not grow with n_pairs.
         share = (wanted + 4 * np.sqrt(wanted)) / n_pairs
         limit = np.uint64(share * 2.0**64) if share < 1 else np.iinfo(np.uint64).max
         parts = []
@@ -187,8 +198,18 @@ class PairModel(PairwiseModel):
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
         """Predict scores whose differences are the predictions, if the regressor is linear.
 
-        If it predicts w'x_i + v'x_j + b for a pair, half the difference of its predictions for both
-        orders is s_i - s_j with s = (w - v)'x / 2. For any other regressor, the result is None.
+        A linear regressor predicts w'x_i + v'x_j + b for a pair. Half the difference of its
+        predictions for both orders is then s_i - s_j with s = (w - v)'x / 2.
+
+        Parameters
+        ----------
+        X, queries
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,) or None
+            None if the regressor is not linear, or if `symmetric`.
         """
         if self.symmetric or not isinstance(self.regressor_, LinearModel):
             return None
@@ -198,13 +219,22 @@ class PairModel(PairwiseModel):
         return np.concatenate([table[rows] @ (w - v) for rows in blocks]) / 2 * self._unit
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the targets of all pairs of every query.
+        """Predict the targets of all pairs of each query.
 
-        The prediction for a pair is half the difference of the regressor's predictions for its two
-        orders. If `symmetric`, it is half their sum, and the prediction for i = j is that of the
-        regressor of documents.
+        The prediction for a pair is half the difference of the predictions for its two orders. If
+        `symmetric`, it is half their sum, and `diagonal_` predicts i = j.
 
-        They are in the order of `PairTargets.flat`.
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            The table, with the columns of `fit`.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_pairs,)
+            One number per pair, in the order of `PairTargets.flat`.
         """
         table = numeric_table(X)
         first, second = pair_rows(queries, self.space)
@@ -233,7 +263,7 @@ def _mixed(keys: Keys) -> Keys:
 
 
 def _bits(values: NDArray[Any]) -> Keys:
-    """Convert numbers to keys, in single precision: the last digits depend on the order of rows."""
+    """Convert numbers to keys in single precision: last digits depend on the order of rows."""
     with np.errstate(over="ignore", under="ignore"):
         single = np.asarray(values).astype(np.float32) + np.float32(0)  # turns -0.0 into 0.0
     return single.view(np.uint32).astype(np.uint64)
@@ -244,8 +274,8 @@ def _all_pairs(
 ) -> Iterator[tuple[Ints, Ints, Ints, Floats, Keys]]:
     """Yield queries, rows, targets and keys of all pairs, for a few queries at a time.
 
-    Each pair occurs once, with the document of the smaller key first. If both keys are equal, the
-    documents have the same features, and the order is the one in which the target is positive.
+    Each pair occurs once, with the document of smaller key first. Documents with equal keys have
+    the same features, and their order is the one with a positive target.
     """
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     for inside, valid in queries.pair_blocks():
@@ -254,8 +284,8 @@ def _all_pairs(
         target = targets.matrices(inside, valid)[q, i, j]
         largest = np.zeros(len(inside))
         np.maximum.at(largest, q, np.abs(target))
-        # The key uses targets relative to the largest target of the query. The draw of the pairs
-        # then does not depend on the unit of the preferences.
+        # keys use targets relative to the largest target of the query, so the drawn pairs do not
+        # depend on the unit of the preferences
         share = target / np.where(largest > 0, largest, 1.0)[q]
         first, second = rows[inside[q, i]], rows[inside[q, j]]
         one, other = keys[first], keys[second]
@@ -271,14 +301,14 @@ def _all_pairs(
 def _query_keys(targets: PairTargets, queries: Queries, keys: Keys, seed: np.uint64) -> Keys:
     """Compute a key for each query from its documents, its targets and the seed.
 
-    Queries with the same content get different keys. With equal keys, the same pairs would be drawn
-    from each of these queries, all of them in the same order.
+    Queries with equal contents get different keys. With equal keys, the same pairs would be drawn
+    from each of these queries, in the same order.
     """
     of_query = np.zeros(queries.n_queries, dtype=np.uint64)
     np.add.at(of_query, queries.codes, _mixed(keys))
     for q, _, _, _, key in _all_pairs(targets, queries, keys):
         np.add.at(of_query, q, key)
-    # Number the queries of the same content from 0, and mix the number into the key.
+    # number the queries of equal content from 0, and mix the number into the key
     order = np.argsort(of_query, kind="stable")
     ordered = of_query[order]
     new = np.append(True, ordered[1:] != ordered[:-1])
@@ -289,7 +319,7 @@ def _query_keys(targets: PairTargets, queries: Queries, keys: Keys, seed: np.uin
 
 
 def pair_rows(queries: Queries, space: Space) -> tuple[Ints, Ints]:
-    """Return the rows of the pairs of every query, in the order of `PairTargets.flat`."""
+    """Return the rows of the pairs of each query, in the order of `PairTargets.flat`."""
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     counts = space.n_entries(queries.sizes)
     first = np.empty(int(counts.sum()), dtype=np.int64)

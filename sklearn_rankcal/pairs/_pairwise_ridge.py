@@ -34,8 +34,8 @@ def solve_ridge(gram: Floats, moment: Floats, penalty: Any) -> Floats:
 class PairSums(Sums):
     """The normal equations of linear scores fitted to all pairs of every query.
 
-    They run over all ordered pairs (i, j) of documents of a query. Pairs with i = j are counted, so
-    that a document of weight 2 is the same as two copies of it.
+    The sums are over all ordered pairs (i, j) of documents of a query. They include i = j, so a
+    document of weight 2 is equivalent to two copies of it.
     """
 
     # sums of v_i over documents and of v_i v_j over pairs, where v_i is the weight of document i
@@ -56,7 +56,7 @@ class PairSums(Sums):
         queries: Queries,
         weight: Floats | None = None,
     ) -> PairSums:
-        """Add up whole queries in O(n d^2) time, without forming the pairs."""
+        """Sum over whole queries in O(n d^2) time, without forming the pairs."""
         d = X.shape[1]
         v_all = np.ones(queries.n_rows) if weight is None else weight
         # b_i = sum_j v_j t_ij
@@ -88,8 +88,8 @@ class PairSums(Sums):
     def scale(self) -> Floats:
         """Return the root mean square of the differences in each column; infinity if all are 0.
 
-        Dividing by infinity makes the coefficient of such a column 0. If a column is constant
-        inside the queries, its computed spread consists of rounding errors, and counts as 0 too.
+        Division by infinity makes the coefficient of such a column 0. The computed spread of a
+        column that is constant within queries is a rounding error, and counts as 0.
         """
         spread = np.sqrt(np.diagonal(self.gram) / (self.pair_mass or 1.0))
         return np.where(spread > 1e-12 * self.largest, spread, np.inf)
@@ -100,15 +100,14 @@ class PairSums(Sums):
 
 
 class PairwiseRidge(PairwiseModel):
-    """Ridge regression of pairwise targets on the differences of the documents' features.
+    """Ridge regression of pairwise targets on differences of features.
 
-    The model is a score s(x) = w'x for each document, and predicts u_ij = s(x_i) - s(x_j) for a
-    pair. Because the prediction is a difference of scores, it cannot express a cycle of
-    preferences.
+    The prediction for a pair is u_ij = s(x_i) - s(x_j), with linear scores s(x) = w'x. A difference
+    of scores cannot represent a cycle of preferences.
 
-    The slopes w minimise the mean over all ordered pairs (i, j) of (w'(x_i - x_j) - t_ij)^2, plus
-    ``alpha * sum_k (w_k sd_k)^2``, where sd_k is the root mean square of the differences in column
-    k. Pairs with i = j are counted.
+    The slopes w minimise the mean of (w'(x_i - x_j) - t_ij)^2 over all ordered pairs (i, j),
+    including i = j, plus ``alpha * sum_k (w_k sd_k)^2``, where sd_k is the root mean square of the
+    differences in column k.
 
     Parameters
     ----------
@@ -122,15 +121,24 @@ class PairwiseRidge(PairwiseModel):
 
     Notes
     -----
-    Fitting takes O(n d^2) time for n rows of d columns, and O(d^2) memory in addition to a block of
-    rows, because no pairs are formed.
+    Fitting does not form pairs. It takes O(n d^2) time for n rows of d columns, and O(d^2) memory
+    plus a block of rows.
 
     Examples
     --------
-    Two queries are summed separately, as on two machines, and the sum is solved:
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import PairwiseRidge
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> ranker = CalibratedRanker(PairwiseRidge(), loss="pd")
+    >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
+    >>> ranker.model_.coef_.shape == (data.X.shape[1],)
+    True
+
+    Two queries can be summed separately, for example on two machines:
 
     >>> import numpy as np
-    >>> from sklearn_rankcal.models import PairwiseRidge, Training
+    >>> from sklearn_rankcal.models import Training
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.targets import RelevanceDifferences
     >>> X, y = np.array([[0.0], [1.0], [2.0], [5.0]]), np.array([0.0, 1.0, 0.0, 3.0])
@@ -153,13 +161,14 @@ class PairwiseRidge(PairwiseModel):
         Parameters
         ----------
         training : Training
-            X has dense, finite numbers, and the targets t_ij are antisymmetric `PairTargets`. A
-            pair has the product of the weights of its two documents as its weight. Only the ratios
-            of the weights matter.
+            X must be a dense table of finite numbers, and targets antisymmetric `PairTargets`. The
+            weight of a pair is the product of the weights of its documents. Only ratios of weights
+            matter.
 
         Returns
         -------
         self : PairwiseRidge
+            The fitted model.
 
         Raises
         ------
@@ -169,13 +178,35 @@ class PairwiseRidge(PairwiseModel):
         return self.solve(self.sums(training))
 
     def sums(self, training: Training) -> PairSums:
-        """Compute what `solve` needs of some queries. Such sums can be added."""
+        """Compute sums over some queries for `solve`. Add them with ``+``.
+
+        Parameters
+        ----------
+        training : Training
+            As in `fit`.
+
+        Returns
+        -------
+        sums : PairSums
+            The normal equations of these queries.
+        """
         check_number(self.alpha, "alpha", "[0, inf)")
         table = numeric_table(training.X)
         return PairSums.of(table, training.targets, training.queries, training.weight)
 
     def solve(self, sums: PairSums) -> Self:
-        """Set the slopes to those that fit the queries of the sums best."""
+        """Fit the slopes from the sums of all queries.
+
+        Parameters
+        ----------
+        sums : PairSums
+            The sum of the results of `sums`.
+
+        Returns
+        -------
+        self : PairwiseRidge
+            The fitted model.
+        """
         scale = sums.scale()
         moment = sums.moment / (sums.pair_mass or 1.0) / scale
         self.coef_ = solve_ridge(sums.scaled_gram(scale), moment, self.alpha) / scale
@@ -186,18 +217,36 @@ class PairwiseRidge(PairwiseModel):
         return self.coef_
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score w'x of each document, of shape (n_documents,).
+        """Predict the score w'x of each document.
 
-        The prediction for a pair is the difference of its scores, so that sorting by them decodes
-        the predictions of all pairs, in O(n d + n log r) time for n documents in queries of r.
+        Parameters
+        ----------
+        X, queries
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            Sorting by these scores decodes the predictions of all pairs, in O(n d + n log r) time
+            for n documents in queries of r documents.
         """
         table = numeric_table(X)
         return np.concatenate([table[rows] @ self.coef_ for rows in row_blocks(*table.shape)])
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict s(x_i) - s(x_j) for all pairs of every query.
+        """Predict s(x_i) - s(x_j) for all pairs of each query.
 
-        They are in the order of `PairTargets.flat`.
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            The table, with the columns of `fit`.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_pairs,)
+            One number per pair, in the order of `PairTargets.flat`.
         """
         return score_differences(self.predict_scores(X, queries), queries).flat()
 

@@ -1,4 +1,4 @@
-"""Models that fit a score for each document first, and then a model of pairs to the residuals."""
+"""Models that fit scores first, and then a model of pairs to the residuals."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sklearn_rankcal.targets._pairs import Residuals
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-# The penalty times the number of queries: ten times that of `BilinearPairs`, because products are
-# noisier than differences.
+# penalty times the number of queries: ten times that of `BilinearPairs`, because products are
+# noisier than differences
 _PENALTY_TIMES_QUERIES = 3000.0
 
 
@@ -36,26 +36,27 @@ class _ResidualModel(PairwiseModel):
         self.pairs = pairs
 
     def fit(self, training: Training) -> Self:
-        """Fit the scores, and then the pairs to their residuals.
+        """Fit `scores` to the targets, and then `pairs` to the residuals.
 
         Parameters
         ----------
         training : Training
-            A table that both models accept, and targets with the symmetry of the model. Validation
-            queries determine the number of iterations of a boosted regressor in `scores`, by its
-            rankings and the error of its targets. The labels are for a `scores` that learns them.
+            A table that both models support, and targets with the symmetry of the model. Validation
+            queries choose the number of iterations of a boosted regressor in `scores`, by its
+            rankings and the error of its targets. Labels are only needed if `scores` learns them.
 
         Returns
         -------
         self : model
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If `pairs` is a model of the other symmetry, or if `scores` does not predict scores.
+            If `pairs` has the wrong symmetry, or if `scores` does not predict scores.
         """
         X, targets, queries = training.X, training.targets, training.queries
-        queries.check_pairs_fit()  # before the scores are fitted, which can take minutes
+        queries.check_pairs_fit()  # before the long fit of the scores
         for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
             check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
         pairs = self._default_pairs(queries) if self.pairs is None else clone(self.pairs)
@@ -76,7 +77,7 @@ class _ResidualModel(PairwiseModel):
         validation = training.validation
         if validation is not None:
             check_stops_early(model)
-            # what a stack, and the number of iterations, aim at
+            # targets for a stack and for the number of iterations
             held_out = validation.held_out
             aims = self._score_targets(held_out.targets, held_out.weight)
             validation.held_out = replace(held_out, targets=aims)
@@ -85,13 +86,26 @@ class _ResidualModel(PairwiseModel):
         # Step 2: fit the relation between the scores and the targets of pairs.
         scores = self.scores_.predict(X, queries)
         self._fit_relation(targets, scores, queries, training.weight)
-        # Step 3: fit the model of pairs to what the scores leave.
+        # Step 3: fit the model of pairs to the residuals.
         rest = Residuals(targets, self._implied_by_scores(scores, queries))
         self.pairs_ = pairs.fit(replace(training, targets=rest, validation=None))
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the targets of all pairs of every query, in the order of `PairTargets.flat`."""
+        """Predict the targets of all pairs of each query.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            The table, with the columns of `fit`.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_pairs,)
+            One number per pair, in the order of `PairTargets.flat`.
+        """
         u = self._implied_by_scores(self.scores_.predict(X, queries), queries).flat()
         u += self.pairs_.predict(X, queries)
         return u
@@ -100,43 +114,69 @@ class _ResidualModel(PairwiseModel):
         raise NotImplementedError
 
     def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
-        """Compute the targets of the scores, one for each document."""
+        """Compute the targets of the scores, one per document."""
         raise NotImplementedError
 
     def _fit_relation(
         self, targets: PairTargets, scores: Floats, queries: Queries, sample_weight: Floats | None
     ) -> None:
-        """Fit the coefficients that convert scores to predictions for pairs, if there are any."""
+        """Fit the coefficients, if any, that convert scores to predictions for pairs."""
 
     def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
-        """Return the predictions for pairs that follow from the scores."""
+        """Return the predictions for pairs that scores imply."""
         raise NotImplementedError
 
 
 class ResidualPairModel(_ResidualModel):
-    """A score for each document, plus a skew-symmetric form for what scores cannot express.
+    """Model of preferences: differences of scores, plus a model of their residuals.
 
-    The prediction for a pair is s_i - s_j + z_i' A z_j, where s_i is the score of document i and
-    z_i are its features. The scores are fitted to the net Borda targets, and the form to the
-    residuals.
+    It is the default model for ``loss="pd"``. The prediction for a pair is s_i - s_j + z_i' A z_j,
+    where s_i is the score of document i and z_i are its features. The scores are fitted to net
+    Borda targets, and the skew-symmetric form to the residuals. It can represent cycles, which
+    scores cannot.
 
     Parameters
     ----------
     scores : DocumentModel, default=None
-        The model of s. None means `DocumentModel()`, with the default regressor.
+        Model of the scores. None means `DocumentModel()`.
     pairs : model of pairs, default=None
-        The model of the residuals. None means `BilinearPairs()`.
+        Model of the residuals. None means `BilinearPairs()`.
 
     Attributes
     ----------
-    scores_, pairs_ : DocumentModel and model of pairs
-        The fitted models.
+    scores_ : DocumentModel
+        The fitted model of the scores.
+    pairs_ : model of pairs
+        The fitted model of the residuals.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import DocumentModel, ResidualPairModel
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> ranker = CalibratedRanker(ResidualPairModel(DocumentModel(Ridge())), loss="pd")
+    >>> ranker = ranker.fit(data.X, data.y, groups=data.groups)
+    >>> len(ranker.predict_preferences(data.X, groups=data.groups))  # one matrix per query
+    40
     """
 
     space = PAIRS
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
-        """Predict scores whose differences are the predictions, or None if there are none."""
+        """Predict scores whose differences are the predictions.
+
+        Parameters
+        ----------
+        X, queries
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,) or None
+            None if the predictions are not differences of scores.
+        """
         residual = self.pairs_.predict_scores(X, queries)
         return None if residual is None else self.scores_.predict(X, queries) + residual
 
@@ -149,7 +189,7 @@ class ResidualPairModel(_ResidualModel):
         total = queries.broadcast(queries.sum(mass))
         # With V = sum_i v_i, b_i = sum_j v_j t_ij and sum_i v_i s_i = 0,
         # sum_ij v_i v_j (s_i - s_j - t_ij)^2 = 2 V sum_i v_i (s_i - b_i / V)^2 + constant,
-        # so that b_i / V are the scores of least squares.
+        # which b_i / V minimise.
         return targets.row_sums(sample_weight) / np.where(total > 0, total, 1.0)
 
     def _implied_by_scores(self, scores: Floats, queries: Queries) -> PairTargets:
@@ -157,27 +197,42 @@ class ResidualPairModel(_ResidualModel):
 
 
 class ResidualProductModel(_ResidualModel):
-    """A score for each document, products of scores, and a symmetric form for their residuals.
+    """Model of joint relevance: products of scores, plus a model of their residuals.
 
-    The predictions are u_ii = s_i and u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j, where s_i
-    is the score of document i and z_i are its features. The scores are fitted to the diagonal of
-    the targets, then a, b and c by least squares over all pairs, and the form to the residuals. It
-    expresses which documents tend to be relevant together, or never together.
+    It is the default model for ``loss="map"``. The predictions are u_ii = s_i and
+    u_ij = a + b (s_i + s_j) + c s_i s_j + z_i' A z_j, where s_i is the score of document i and z_i
+    are its features. The scores are fitted to the diagonal of the targets, then a, b and c to all
+    pairs by least squares, and then the symmetric form to the residuals. The form represents which
+    documents tend to be relevant together, or never together.
 
     Parameters
     ----------
     scores : DocumentModel, default=None
-        The model of s. None means `DocumentModel()`, with the default regressor.
+        Model of the scores. None means `DocumentModel()`.
     pairs : symmetric model of pairs, default=None
-        The model of the residuals. None means ``BilinearPairs(symmetric=True)`` with a penalty of
-        3000 divided by the number of training queries.
+        Model of the residuals. None means ``BilinearPairs(symmetric=True)`` with a penalty of 3000
+        divided by the number of training queries.
 
     Attributes
     ----------
-    scores_, pairs_ : DocumentModel and symmetric model of pairs
-        The fitted models.
+    scores_ : DocumentModel
+        The fitted model of the scores.
+    pairs_ : symmetric model of pairs
+        The fitted model of the residuals.
     slopes_ : ndarray of shape (3,)
         The coefficients a, b and c.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.datasets import make_ranking
+    >>> from sklearn_rankcal.models import DocumentModel, ResidualProductModel
+    >>> data = make_ranking(n_queries=40, random_state=0)
+    >>> ranker = CalibratedRanker(ResidualProductModel(DocumentModel(Ridge())), loss="map")
+    >>> ranker = ranker.fit(data.X, (data.y > 1).astype(int), groups=data.groups)
+    >>> ranker.model_.slopes_.shape
+    (3,)
     """
 
     space = SYMMETRIC_PAIRS
@@ -200,13 +255,13 @@ class ResidualProductModel(_ResidualModel):
 def _fit_slopes(
     targets: PairTargets, scores: Floats, queries: Queries, sample_weight: Floats | None
 ) -> Floats:
-    """Fit t_ij = a + b (s_i + s_j) + c s_i s_j by least squares over the pairs i != j.
+    """Fit t_ij = a + b (s_i + s_j) + c s_i s_j by least squares over pairs i != j.
 
-    The time is O(sum of r^2) for queries of r documents.
+    It takes O(sum of r^2) time for queries of r documents.
     """
     mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight
     grouped, mass = queries.gather(scores), queries.gather(mass)
-    scale = np.abs(grouped).max() or 1.0  # the scores are divided by it, for well-scaled equations
+    scale = np.abs(grouped).max() or 1.0  # for well-scaled equations
     gram, moment = np.zeros((3, 3)), np.zeros(3)
     for inside, valid in queries.pair_blocks():
         s, weight = grouped[inside] / scale, mass[inside] * valid
@@ -218,7 +273,7 @@ def _fit_slopes(
             weighted = term * weights
             moment[k] += np.vdot(weighted, target)
             gram[k] += [np.vdot(weighted, other) for other in terms]
-    # If all scores are equal, the three terms are linearly dependent. This keeps gram regular.
+    # keep gram regular if all scores are equal
     gram[np.diag_indices(3)] += 1e-10 * (gram[0, 0] or 1.0)
     return np.linalg.solve(gram, moment) / [1.0, scale, scale**2]
 

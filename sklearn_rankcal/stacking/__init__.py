@@ -1,6 +1,6 @@
-"""Models of several models, and one regressor in the place of a model.
+"""Stacks of models, and students that imitate a model with one regressor.
 
-`models` has the names of the models, and loads them when they are used.
+`models` exports the names of the models, and imports them on first use.
 """
 
 from sklearn_rankcal.stacking._distill import distill

@@ -1,4 +1,4 @@
-"""Replace a fitted ranker by one regressor that has learned its scores."""
+"""Replace a fitted ranker with one regressor that learned its scores."""
 
 from __future__ import annotations
 
@@ -34,47 +34,58 @@ def distill(
     random_state: int = 0,
     verbose: int = 0,
 ) -> CalibratedRanker:
-    """Fit one regressor to the scores of a fitted ranker, for serving it.
+    """Fit a small, fast ranker that imitates a fitted ranker.
 
-    The result ranks as the ranker does, as far as the regressor can express its scores, and is as
-    small and as fast as the regressor. No labels are needed: queries that nobody has judged teach
-    the student as much as those of the training data, and can be added to them.
+    A regressor, the student, is fitted to the scores of the ranker, the teacher. The result ranks
+    like the teacher if the regressor can represent its scores, and is as small and fast as the
+    regressor. No labels are needed, so you can add queries without labels to X. Read more in
+    :ref:`distilling`.
 
     Parameters
     ----------
     ranker : estimator
-        The teacher: a fitted ranker with scores, a pipeline or search that ends in one, or a
-        ranker of another library, such as `LGBMRanker`.
+        The teacher: a fitted ranker with scores, a pipeline or search that ends in one, or a ranker
+        of another library, such as `LGBMRanker`.
     X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
         Rows with the columns that the teacher was fitted to.
     groups : array-like of shape (n_documents,), default=None
-        Query id of each row. None if X has the teacher's `group_column`; otherwise all rows are one
-        query.
+        Query id of each row, in any order. With None, the queries are read from the `group_column`
+        of the teacher, if it has one. Otherwise, all rows are one query.
     regressor : estimator, default=None
         The student: a regressor of any library. None means `models.default_student`.
-    context, n_copies, swap, random_state, verbose
-        As in `models.DistilledModel`. With ``context=None``, the student scores rows one by one, as
-        most search engines do.
+    context : None, "auto", str or list of str, default="auto"
+        Context columns of the student, as in `CalibratedRanker`. With None, the student scores one
+        row at a time, as most search engines do.
+    n_copies : int, default=None
+        Number of modified copies of X that the student also learns. None means 1, or more for few
+        rows (see `models.DistilledModel`).
+    swap : float, default=0.3
+        Probability that a cell of a copy gets the value of another row.
+    random_state : int, default=0
+        Seed for the copies.
+    verbose : int, default=0
+        If positive, print each step and its time.
 
     Returns
     -------
     student : CalibratedRanker
         A fitted ranker. ``student.model_.regressor_`` is the fitted regressor, and
-        ``student.model_.unexplained_`` the share of the teacher's scores that it does not explain.
+        ``student.model_.unexplained_`` is the share of the variance of the teacher's scores that it
+        does not explain.
 
     Raises
     ------
     TypeError
-        If the teacher has no scores, because its loss is on pairs of documents, or if the student
-        is a classifier or a ranker.
+        If the teacher has no scores because its loss is on pairs of documents, or if the student is
+        a classifier or a ranker.
     ValueError
-        If X does not have the columns of the teacher, or a category that it was not fitted to.
+        If X does not have the columns of the teacher, or has a category that it was not fitted to.
     NotFittedError
         If the teacher is not fitted.
 
     See Also
     --------
-    sklearn_rankcal.models.DistilledModel : Fits teacher and student in one `fit`.
+    sklearn_rankcal.models.DistilledModel : Teacher and student in one `fit`.
 
     Examples
     --------
@@ -130,12 +141,12 @@ def distill(
 
 
 def _check_categories(teacher: Any, table: Any) -> None:
-    """Refuse categories that the teacher was not fitted to, whose scores mean nothing."""
+    """Raise ValueError for categories that the teacher was not fitted to."""
     known = getattr(teacher, "_categories", {})
     for name, categories in used_categories(table).items():
         new = sorted(categories - known.get(name, categories), key=str)
         if new:
             raise ValueError(
                 f"Column {name!r} has categories that the teacher was not fitted to, such as "
-                f"{new[0]!r}. Leave these rows out, or make the entries missing."
+                f"{new[0]!r}. Remove these rows, or set these entries to missing."
             )

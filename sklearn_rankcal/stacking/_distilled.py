@@ -1,4 +1,4 @@
-"""A model that learns the scores of another: one fast regressor in the place of a stack."""
+"""`DistilledModel`: one fast regressor that imitates another model."""
 
 from __future__ import annotations
 
@@ -39,67 +39,64 @@ from sklearn_rankcal.utils._parameters import check_count, check_methods, check_
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
-# The student's table has at most so many rows; of more rows, fewer copies are drawn, down to none.
-_MOST_ROWS = 200_000
-_COPIES, _MOST_COPIES, _DRAWN_ROWS = 1, 40, 20_000  # how many are drawn if not given
-_ROWS_OF_LEAF = 30  # among which the cells of a row are exchanged
-_HELD_OUT_OF = 5  # one query of five is new to the student that `unexplained_` is measured with
+_MOST_ROWS = 200_000  # largest number of rows that the student is fitted to
+_COPIES, _MOST_COPIES, _DRAWN_ROWS = 1, 40, 20_000  # number of copies if n_copies is None
+_ROWS_OF_LEAF = 30  # number of similar rows that exchange cells
+_HELD_OUT_OF = 5  # one query in five is held out for `unexplained_`
 
 
 class DistilledModel(DocumentModel):
-    """Fit a regressor to the scores of a fitted model, its teacher, and forget the teacher.
+    """Model of scores: a regressor, the student, that imitates another model, the teacher.
 
-    The regressor, the student, replaces many models by one [1]_. It is fitted to the scores that
-    the teacher predicts on the training rows and on drawn rows, centred in each query. Drawn rows
-    are copies of the training queries in which some cells have the value of another row, and
-    columns that are constant in every query have the values of another query. The teacher has not
-    been fitted to drawn rows, and they cost no labels.
+    One regressor replaces many models [1]_. `fit` fits the teacher to the targets, and the student
+    to the scores of the teacher, centred in each query. The student learns the training rows and
+    modified copies of them, which need no labels. In a copy, some cells have the value of another
+    row, and columns that are constant within queries have the values of another query.
 
     Parameters
     ----------
     teacher : model, default=None
-        A model of scores. It is cloned and fitted to the targets first. None means
-        `StackedModel`.
+        A model of scores. `fit` fits a clone of it. None means `StackedModel`.
     regressor : estimator, default=None
         The student: a regressor of any library. None means `default_student`.
     context : None, "auto", str or list of str, default="auto"
-        Context columns of the student, as in `DocumentModel`. None makes a student that can score
-        one row at a time.
+        Context columns of the student, as in `DocumentModel`. With None, the student can score one
+        row at a time.
     n_copies : int, default=None
-        How many copies of each training query are drawn. None draws one, of fewer rows so many that
-        there are 20,000 drawn rows, but at most 40. There are always fewer if the student would be
-        fitted to more than 200,000 rows.
+        Number of copies of each training query. None means 1, or, for few rows, as many as give
+        20,000 rows in copies, but at most 40. Copies are omitted if the student would otherwise
+        be fitted to more than 200,000 rows.
     swap : float, default=0.3
-        The probability with which a cell of a copy has the value of another row.
+        Probability that a cell of a copy has the value of another row.
     random_state : int, default=0
-        Seed of the draw. The draw does not depend on the order of the rows.
+        Seed for the copies. They do not depend on the order of the rows.
     verbose : int, default=0
-        If positive, `fit` prints what it does and how long it takes.
+        If positive, `fit` prints each step and its time.
 
     Attributes
     ----------
     regressor_ : estimator
         The fitted student.
     unexplained_ : float
-        The share of the variance of the teacher's scores inside queries that a student does not
-        explain on copies of queries that it has not seen. This student learns four of five queries
-        and fewer copies, so that the one that is kept usually misses a little less. It repeats the
-        teacher if the share is 0. With fewer than five queries, none are held out.
+        Share of the variance of the teacher's scores, within queries, that a student does not
+        explain on copies of new queries. 0 means that it repeats the teacher. The share is measured
+        for a second student, fitted to four of five queries and fewer copies, so `regressor_` is
+        usually a little better. With fewer than five queries, none are held out.
     n_drawn_ : int
-        The number of drawn rows.
-    context_
+        Number of rows in copies.
+    context_ : dict of str to list
         As in `DocumentModel`.
 
     Notes
     -----
-    By the triangle inequality, the distance between the student's scores and the conditional
-    expectations of the targets is at most that between student and teacher plus that between
-    teacher and expectations. So the regret bounds of :doc:`/theory` hold with the sum, and the
+    By the triangle inequality, the distance between the student's scores and the expected targets
+    is at most the distance between student and teacher plus the distance between teacher and
+    expected targets. The regret bounds of :doc:`/theory` therefore hold with this sum, and its
     first part can be measured without labels. If the teacher is consistent and the regressor can
-    express its limit, the student is consistent.
+    represent its limit, the student is consistent.
 
-    The cost of `fit` is that of the teacher, its prediction of the drawn rows, one fit of the
-    student to all rows, and one to about a third of them, for `unexplained_`.
+    `fit` costs as much as the fit of the teacher, its predictions for the copies, one fit of the
+    student to all rows, and one to about a third of them for `unexplained_`.
 
     References
     ----------
@@ -137,17 +134,18 @@ class DistilledModel(DocumentModel):
         self.verbose = verbose
 
     def fit(self, training: Training) -> Self:
-        """Fit the teacher to the targets, and then the student to the teacher.
+        """Fit the teacher to the targets, and then the student to the scores of the teacher.
 
         Parameters
         ----------
         training : Training
-            The student's rows have the weights of the rows that they are copies of. The labels are
-            for a teacher such as `StackedModel`.
+            Documents, targets and queries, and labels if the teacher needs them. Rows of copies
+            have the weights of the original rows.
 
         Returns
         -------
         self : DistilledModel
+            The fitted model.
 
         Raises
         ------
@@ -161,8 +159,8 @@ class DistilledModel(DocumentModel):
         if not isinstance(teacher, Model) or teacher.space != SCORES:
             raise TypeError(
                 "teacher must be a model of scores, such as StackedModel() or "
-                f"DocumentModel(regressor); got {self.teacher!r}. The function distill takes "
-                "rankers that are already fitted."
+                f"DocumentModel(regressor); got {self.teacher!r}. For a fitted ranker, use the "
+                "function distill."
             )
         started = time.perf_counter()
         training = replace(training, X=without_sparse_columns(training.X))
@@ -173,11 +171,11 @@ class DistilledModel(DocumentModel):
 
     @property
     def needs_dense(self) -> bool:  # type: ignore[override]
-        """Whether the teacher takes only dense tables of numbers."""
+        """Whether the teacher needs a dense table of numbers."""
         return self.teacher is None or getattr(self.teacher, "needs_dense", False)
 
     def learners(self) -> Iterator[Any]:
-        """Yield those of the teacher, as scores of a teacher are not random."""
+        """Yield the learners of the teacher. The student learns scores without noise."""
         if self.teacher is not None:
             yield from self.teacher.learners()
 
@@ -185,20 +183,30 @@ class DistilledModel(DocumentModel):
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
             raise TypeError(
-                "The student learns scores, which are real numbers, and "
-                f"{type(self.regressor).__name__} is a classifier. Pass a regressor."
+                f"The student learns scores, but {type(self.regressor).__name__} is a classifier. "
+                "Pass a regressor."
             )
         if self.n_copies is not None and (isinstance(self.n_copies, bool) or self.n_copies != 0):
             check_count(self.n_copies, "n_copies", or_none=True)
         check_number(self.swap, "swap", "[0, inf)")
         if self.swap > 1:
-            raise ValueError(f"swap is a probability; got {self.swap!r}.")
+            raise ValueError(f"swap must be a probability; got {self.swap!r}.")
 
     def learn(self, scores: Callable[[Any], Floats], training: Training) -> Self:
-        """Fit the student to the scores of a function, for X and for drawn copies of X.
+        """Fit the student to the scores of a function, for X and for copies of X.
 
-        `scores` receives a table with the queries of X, and returns the teacher's score of each
-        row. Targets are not needed.
+        Parameters
+        ----------
+        scores : callable
+            ``scores(table)`` returns the teacher's score of each row. The table has the columns and
+            queries of X.
+        training : Training
+            X, queries and weights. Targets are not needed.
+
+        Returns
+        -------
+        self : DistilledModel
+            The fitted model.
         """
         X, queries = training.X, training.queries
         self._check()
@@ -212,7 +220,7 @@ class DistilledModel(DocumentModel):
         copies = [drawing.copy(number) for number in range(n_copies)]
         learned = [own, *(_checked(scores(drawn), queries) for drawn in copies)]
         print_progress(self, f"the teacher scored {n_copies} drawn copies", started)
-        self._choose_columns(X, queries)  # drawn rows would hide what differs between queries
+        self._choose_columns(X, queries)  # copies would hide differences between queries
         test = drawing.copy(n_copies)
         wanted = _checked(scores(test), queries)
         self.unexplained_ = self._unexplained(
@@ -244,11 +252,11 @@ class DistilledModel(DocumentModel):
         queries: Queries,
         weight: Floats | None,
     ) -> float:
-        """Return what a student misses of the scores of queries that it has not seen.
+        """Return the share of the scores of new queries that a student does not explain.
 
-        It learns four of five queries and a third of their copies, which takes about a third of the
-        time of the student that is kept, and is tested on a copy of the fifth query. Of fewer than
-        five queries it learns and is tested on all.
+        This student learns four of five queries and a third of their copies, in about a third of
+        the time of the final student. It is tested on a copy of the fifth query. With fewer than
+        five queries, it is trained and tested on all.
         """
         check, rows, held = copy.copy(self), np.arange(queries.n_rows), np.arange(queries.n_rows)
         some = tested = queries
@@ -268,9 +276,21 @@ class DistilledModel(DocumentModel):
 
 
 def default_student() -> HistGradientBoostingRegressor:
-    """Return the regressor of `DistilledModel` if none is given: 100 trees of 31 leaves.
+    """Get the default student of `DistilledModel` and `distill`.
 
-    Its settings are for targets without noise, which the scores of a model are.
+    It is histogram gradient boosting with 100 trees of 31 leaves. These settings suit targets
+    without noise, like the scores of a model.
+
+    Returns
+    -------
+    regressor : HistGradientBoostingRegressor
+        The unfitted regressor.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.models import default_student
+    >>> default_student().max_leaf_nodes
+    31
     """
     return HistGradientBoostingRegressor(
         max_iter=100, max_leaf_nodes=31, learning_rate=0.1, min_samples_leaf=5,
@@ -279,15 +299,15 @@ def default_student() -> HistGradientBoostingRegressor:
 
 
 class _Drawing:
-    """Draws copies of a table in which some cells have the value of a similar row.
+    """Creates copies of a table in which some cells have the value of a similar row.
 
-    Rows are similar if a regression tree of the teacher's scores puts them into the same leaf. Each
-    copy has a tree of its own.
+    Rows are similar if they are in the same leaf of a regression tree fitted to the teacher's
+    scores. Each copy uses a new tree.
     """
 
     def __init__(self, X: Any, scores: Floats, queries: Queries, swap: float, seed: int) -> None:
         self._X, self._swap, self._seed = X, swap, seed
-        # The draw is of rows in the order of their contents, not in that of the user.
+        # rows are drawn in the order of their contents, not in the order of the user
         rows = np.arange(queries.n_rows)
         per_query, _ = hash_queries(X, queries.gather(rows), queries)
         self._rows = np.lexsort((hash_rows(X, rows), per_query[queries.codes]))
@@ -316,7 +336,7 @@ class _Drawing:
         first = (np.cumsum(size) - size)[leaf_of]
 
         n_queries = len(self._order)
-        # Columns of the query come from one other query, as no query has two users at once.
+        # columns of the query are swapped together, because they describe one query
         drawn_queries, codes = np.arange(n_queries), self._codes
         swapped_queries = self._order[random.random(n_queries) < self._swap]
         drawn_queries[swapped_queries] = self._order[
@@ -336,7 +356,7 @@ class _Drawing:
 
 
 def _constant_columns(X: Any, queries: Queries) -> Bools:
-    """Return which columns have the same value in all rows of each query."""
+    """Return which columns are constant within each query."""
     constant = np.zeros(X.shape[1], dtype=bool)
     if sparse.issparse(X):
         return constant

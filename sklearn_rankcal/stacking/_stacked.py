@@ -1,4 +1,4 @@
-"""A model that combines the scores of several models: stacking with cross-fitting."""
+"""`StackedModel`: a combination of several models by stacking."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS
 from sklearn_rankcal.utils._typing import Floats
 
 Members = Sequence[tuple[str, Any, Any]]
-# The trees of the default forest grow with the data, until they are most of a stack's memory. Above
-# so many rows they have at most so many leaves, and the stack was seen to rank as well.
+# For more rows, limit the leaves of the default forest, whose trees would otherwise be most of the
+# memory of a stack. The stack ranks equally well.
 _ROWS_OF_FULL_TREES = 15_000
 _MAX_LEAVES = 1000
 
 
 class ClippedExtraTrees(ExtraTreesRegressor):
-    """Extremely randomised trees that take infinity and numbers that float32 cannot hold.
+    """Extremely randomised trees that support infinity and numbers beyond float32.
 
-    Numbers above 1e30 count as 1e30, and numbers below -1e30 as -1e30. Tables may be arrays and
-    data frames of numbers.
+    Numbers above 1e30 count as 1e30, and numbers below -1e30 as -1e30. Tables may be arrays or data
+    frames of numbers.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ClippedExtraTrees:
@@ -70,7 +70,7 @@ class ClippedExtraTrees(ExtraTreesRegressor):
         return super().fit(_clipped(X), y, sample_weight)
 
     def predict(self, X: Any) -> Any:
-        """Predict the mean of the trees; of few rows without scikit-learn's pool of threads."""
+        """Predict the mean of the trees. Few rows skip scikit-learn's pool of threads."""
         X = self._validate_X_predict(_clipped(X))
         if X.shape[0] >= ROWS_FOR_THREADS:
             return super().predict(X)
@@ -81,7 +81,7 @@ class ClippedExtraTrees(ExtraTreesRegressor):
 
 
 def _clipped(X: Any) -> Any:
-    """Return the numbers of X within the limits, and NaN as it is."""
+    """Return the numbers of X clipped to the limits. NaN stays NaN."""
     values = column_values(X, list(X.columns)) if is_dataframe(X) else X
     return values if suits_forests(values) else np.clip(values, -LARGEST, LARGEST)
 
@@ -90,51 +90,51 @@ class StackedModel(Model, _BaseComposition):
     """Combine the scores of several models, with weights learned on held-out queries.
 
     Each member has its own targets, regressor, context columns and centring. The queries are
-    divided into `cv` folds. Each member is fitted `cv` times, every time without one of the folds,
-    and the held-out predictions of the members are combined by non-negative least squares on the
-    targets of the ranker's own loss [1]_. The score of a member for a new document is the mean over
-    its `cv` models.
+    divided into `cv` folds, and each member is fitted `cv` times, each time without one fold.
+    Non-negative least squares of the held-out scores on the targets of the ranker's own loss gives
+    the weights of the members [1]_. For a new document, the score of a member is the mean over its
+    `cv` models.
 
     Parameters
     ----------
     members : list of (name, loss, model) tuples, default=None
-        The members. `loss` says what the member learns: None stands for the targets of the ranker's
-        own loss, ``"labels"`` for the labels as they are, and the name of a loss or a `Loss` for
-        its targets. `model` is a `DocumentModel`. None means `default_members`.
+        The members. `loss` is what the member learns: None for the targets of the ranker's own
+        loss, ``"labels"`` for the labels, or the name of a loss or a `Loss` for its targets.
+        `model` is a `DocumentModel`. None means `default_members`.
     cv : int, default=5
         Number of folds of the queries, at least 2.
     alpha : float, default=30.0
-        Strength of a ridge penalty that draws the weights to equal weights of the standardised
-        members, divided by the number of queries of several documents.
+        Strength of the ridge penalty that shrinks the weights towards equal weights of the
+        standardised members. It is divided by the number of queries with several documents.
     n_jobs : int, default=None
-        Number of fits that run at the same time, in threads. None means the number of a
-        `joblib.parallel_config` if there is one, and otherwise one fit for each processor (or
-        ``OMP_NUM_THREADS``) below 20,000 rows, and 1 above.
+        Number of fits to run in parallel, in threads. None means the number of a
+        `joblib.parallel_config`, if there is one. Otherwise, it means one per processor (or
+        ``OMP_NUM_THREADS``) for fewer than 20,000 rows, and 1 for more.
     verbose : int, default=0
-        If positive, `fit` prints a line with the duration of each fit.
+        If positive, `fit` prints the time of each fit.
 
     Attributes
     ----------
     weights_ : dict of str to float
-        The weight of each member. The prediction of the stack is the sum over the members of the
-        weight times the member's score minus its mean over the query.
+        Weight of each member. The prediction of the stack is the sum over members of the weight
+        times the score of the member minus its mean over the query.
     shares_ : dict of str to float
-        How much of the stack each member is: the weights after all are scaled to the same spread
-        inside queries, divided by their sum.
+        Share of each member in the stack: the weights for scores scaled to the same spread within
+        queries, divided by their sum.
     members_ : dict of str to list of models
-        The `cv` fitted models of each member (one with validation queries), or none if the weight
-        of the member is 0.
+        The `cv` fitted models of each member (one with validation queries). Empty if the weight is
+        0.
     fold_of_query_ : ndarray of shape (n_queries,)
-        The fold of each training query, which depends on the contents of the queries. Not with
+        Fold of each training query. It depends on the contents of the queries. Not defined with
         validation queries.
 
     Notes
     -----
-    If one of the members converges to the conditional expectation of the targets, centred or not,
-    the stack is consistent for the loss, whatever the others are. A member that ranks perfectly,
-    with other scores, is not enough (:doc:`/theory` has an example).
+    If one member converges to the conditional expectation of the targets, centred or not, the stack
+    is consistent for the loss, whatever the other members are. A member that ranks perfectly but
+    with other scores is not enough (:doc:`/theory` has an example).
 
-    The cost is about (cv - 1) fits of each member, and cv times the prediction of each member.
+    The cost is about cv - 1 fits of each member, and cv predictions of each member.
 
     References
     ----------
@@ -172,13 +172,13 @@ class StackedModel(Model, _BaseComposition):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # Nested parameters such as ``forest__regressor__max_depth`` go through these pairs.
+    # used for nested parameters such as ``forest__regressor__max_depth``
     @property
     def _named_members(self) -> list[tuple[str, Any]]:
         try:
             return [(name, model) for name, _, model in self.members or ()]
         except (TypeError, ValueError):
-            return []  # `fit` reports what is wrong; get_params must not raise
+            return []  # reported by fit; get_params must not raise
 
     @_named_members.setter
     def _named_members(self, pairs: list[tuple[str, Any]]) -> None:
@@ -186,34 +186,35 @@ class StackedModel(Model, _BaseComposition):
         self.members = [(name, losses[name], model) for name, model in pairs]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the stack, and with `deep` those of its members."""
+        """Get the parameters of the stack and, with `deep`, of its members."""
         return self._get_params("_named_members", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the stack, or of a member as ``<name>__<parameter>``."""
+        """Set parameters of the stack or of a member (``<name>__<parameter>``)."""
         self._set_params("_named_members", **params)
         return self
 
     def fit(self, training: Training) -> Self:
-        """Fit every member without each of the folds, or on all queries, and then the weights.
+        """Fit the members and their weights.
 
         Parameters
         ----------
         training : Training
-            Weights are scaled so that the rows of every fit have the same mean weight, and members
-            with a loss of their own need the labels. With validation queries, each member is fitted
-            once, boosted ones with as many iterations as give the least error of their own targets
-            on these queries, which also determine the weights.
+            Documents, targets and queries, and labels if a member has its own loss. Weights are
+            scaled to the same mean in each fit. With validation queries, each member is fitted once
+            instead of `cv` times. The validation queries then choose the number of iterations of
+            each boosted member, by the error of its own targets, and the weights.
 
         Returns
         -------
         self : StackedModel
+            The fitted model.
 
         Raises
         ------
         ValueError
-            If there are fewer queries than folds, if `members` are not as described, or if a member
-            predicts NaN or infinity.
+            If there are fewer queries than folds, if `members` is invalid, or if a member predicts
+            NaN or infinity.
         """
         n_rows = training.queries.n_rows
         members = self._check_members(n_rows)
@@ -243,7 +244,7 @@ class StackedModel(Model, _BaseComposition):
             held_out[:, number], each[number] = fitted.pop_held_out(), [fitted]
             self._report(name, started)
 
-        # Step 2: the others are fitted once without each fold.
+        # Step 2: fit the remaining members once without each fold.
         def fit_without(number: int, fold: int) -> tuple[Any, Floats, Any]:
             started = time.perf_counter()
             name, _, model = members[number]
@@ -264,7 +265,7 @@ class StackedModel(Model, _BaseComposition):
         return self
 
     def _fit_once(self, members: Members, learned: list[Training], validation: Validation) -> None:
-        """Fit every member to all queries; validation queries choose iterations and weights."""
+        """Fit each member to all queries. Validation queries choose iterations and weights."""
         known = validation.held_out
         others = known.queries
         held_out = np.empty((others.n_rows, len(members)))
@@ -293,7 +294,7 @@ class StackedModel(Model, _BaseComposition):
         """Set the weights, and keep the fitted models of the members."""
         names = [name for name, _, _ in members]
         self.weights_, self.shares_ = nonnegative_weights(names, held_out, known, self.alpha)
-        # A member of weight 0 is never asked again.
+        # members of weight 0 are not needed for predictions
         pairs = zip(names, each, strict=True)
         self.members_ = {name: some if self.weights_[name] else [] for name, some in pairs}
 
@@ -324,7 +325,20 @@ class StackedModel(Model, _BaseComposition):
             print(f"[StackedModel] {what}: {time.perf_counter() - started:.1f} s")
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document: the weighted sum of the centred members."""
+        """Predict the score of each document: the weighted sum of the centred members.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
+            The table, with the columns of `fit`.
+        queries : Queries
+            The rows of each query.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+            Larger is better.
+        """
         X = without_sparse_columns(X)
         total = np.zeros(queries.n_rows)
         for name, models in self.members_.items():
@@ -338,28 +352,28 @@ class StackedModel(Model, _BaseComposition):
         return self.members is None or any(loss is None for _, loss, _ in self.members)
 
     def own_importances(self) -> Floats:
-        """Return `feature_importances_`, as models of one regressor do."""
+        """Return `feature_importances_`."""
         return self.feature_importances_
 
     def own_coefficients(self) -> Floats:
-        """A stack has no coefficients."""
+        """Raise AttributeError, because a stack has no coefficients."""
         raise AttributeError(
             "A stack has no coef_. The models of its members are in model_.members_."
         )
 
     def why_no_table(self) -> str:
-        """Say that the members have tables of their own."""
+        """Return the end of an error message: each member has its own table."""
         return (
-            f"is a stack of {len(self.members_)} models with tables of their own, which "
-            "are in model_.members_. distill makes one regressor of it"
+            f"is a stack of {len(self.members_)} models in model_.members_, each with its own "
+            "table. distill replaces it with one regressor"
         )
 
     @property
     def feature_importances_(self) -> Floats:
         """Importances per column of X: the mean over the members, weighted by `shares_`.
 
-        The importances of each regressor are divided by their sum first. If a member of positive
-        weight has a regressor without importances, this raises an AttributeError.
+        The importances of each regressor are first divided by their sum. Raises AttributeError if a
+        member of positive weight has a regressor without importances.
         """
         total: Any = 0.0
         for name, models in self.members_.items():
@@ -370,7 +384,7 @@ class StackedModel(Model, _BaseComposition):
 
 
 def _fit_member(name: str, model: Any, inside: Training, outside: Training) -> tuple[Any, Floats]:
-    """Fit a member to the training queries; return it and its scores of those held out."""
+    """Fit a member to the training queries; return it and its scores of the held-out queries."""
     with _naming_member(name):
         model.fit(inside)
         scores = model.predict(outside.X, outside.queries)
@@ -381,7 +395,7 @@ def _fit_member(name: str, model: Any, inside: Training, outside: Training) -> t
 
 @contextmanager
 def _naming_member(name: str) -> Iterator[None]:
-    """Add to an error that it happened in a member."""
+    """Add the name of the member to errors."""
     try:
         yield
     except Exception as error:
@@ -399,38 +413,37 @@ def default_members(
     center: bool = True,
     n_rows: int | None = None,
 ) -> list[tuple[str, Any, Any]]:
-    """Return the members of a stack for which none are given.
+    """Get the default members of `StackedModel`.
 
-    The first three are boosted (`BoostingCV`). The first learns the targets of the ranker's own
-    loss, the second net Borda scores, and the third the labels as they are, from the columns of X
-    alone. The fourth is a forest, which learns the same as the third. :ref:`bench-lambdamart` has
-    the measurements.
+    There are up to four, in this order: boosting (`BoostingCV`) for the targets of the ranker's own
+    loss, for net Borda scores, and for the labels (from the columns of X without context columns),
+    and a forest for the labels. For measurements, see :ref:`bench-lambdamart`.
 
     Parameters
     ----------
     relevance : bool, default=True
-        Whether the labels are a relevance of every row. If not, there are no third and fourth
-        members.
+        Whether labels are relevance grades. If not, the last two members are omitted.
     borda : bool, default=True
-        Whether there is the second member. It is the same as the first if the loss is pairwise
-        disagreement.
+        Whether to include the member for net Borda scores. For pairwise disagreement, it would be
+        the same as the first.
     few_relevant : bool, default=False
-        Whether few documents are relevant. Two members then take the place of the third, which
-        learn the targets and the labels by their Poisson deviance.
+        Whether few documents are relevant. Two members that learn the targets and the labels by
+        their Poisson deviance then replace the third member.
     forest : bool, default=True
-        Whether there is the fourth member, a forest, which needs columns of numbers. Numbers
-        beyond 1e30 count as 1e30 for it.
+        Whether to include the forest. It needs numeric columns. For it, numbers beyond 1e30 count
+        as 1e30.
     context : None, str, list of str or "auto", default="auto"
         Context columns of the members that learn targets.
     center : bool, default=True
         Whether the first two members learn centred targets.
     n_rows : int, default=None
-        The number of rows that the stack is fitted to. Above 15,000, the trees of the fourth member
-        have at most 1000 leaves. None means no limit.
+        Number of training rows. For more than 15,000, trees of the forest have at most 1000 leaves.
+        None means no limit.
 
     Returns
     -------
     members : list of (name, loss, model) tuples
+        The members.
 
     Examples
     --------
@@ -462,7 +475,7 @@ def default_members(
 
 
 def _with_other_seeds(model: Any, number: int) -> Any:
-    """Add a number to every ``random_state`` that is a whole number, so that folds differ."""
+    """Add a number to each integer ``random_state``, so that folds differ."""
     for name, value in model.get_params().items():
         if name.split("__")[-1] == "random_state" and isinstance(value, int | np.integer):
             model.set_params(**{name: (int(value) + number) % 2**32})

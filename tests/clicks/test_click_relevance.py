@@ -424,7 +424,7 @@ def test_queries_without_sessions_are_predicted_and_a_ranker_learns():
         ({"click_noise": [0, 0]}, ValueError, "click_noise must have one number per propensity"),
         ({"click_noise": [0.1, 0, 0]}, ValueError, "between 0 and 1 - propensity"),
         ({"click_noise": [0, -0.1, 0]}, ValueError, "between 0 and 1 - propensity"),
-        ({"regressor": KNeighborsRegressor()}, ValueError, "does not take sample_weight"),
+        ({"regressor": KNeighborsRegressor()}, ValueError, "does not support sample_weight"),
         ({"clicks": [1, 0]}, ValueError, "does not contain clicks"),
     ],
 )

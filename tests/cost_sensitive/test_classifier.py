@@ -422,7 +422,7 @@ def test_more_bad_input():
         LowRankClassifier(loss_matrix=lambda classes: None).fit(X, y)
     with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
         LowRankClassifier(LogisticRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="does not take sample_weight"):
+    with pytest.raises(ValueError, match="does not support sample_weight"):
         LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.arange(1.0, 151))
     with pytest.raises(ValueError, match="0 sample"):
         mean_cost_loss([], [], 1 - np.eye(2), classes=[0, 1])

@@ -167,8 +167,8 @@ def test_forests_have_constraints_too():
     "parameters, words",
     [
         ({"monotonic_cst": [1, 0]}, "monotonic_cst has 2 entries, but X has 3 columns"),
-        ({"monotonic_cst": {"cost": 1}}, "monotonic_cst names the column 'cost'.*'price'"),
-        ({"interaction_cst": [[0, 7]]}, "interaction_cst names the column 7"),
+        ({"monotonic_cst": {"cost": 1}}, "monotonic_cst refers to column 'cost'.*'price'"),
+        ({"interaction_cst": [[0, 7]]}, "interaction_cst refers to column 7"),
     ],
 )
 def test_errors_count_the_columns_of_x(parameters, words):

@@ -305,9 +305,9 @@ def test_probabilities_that_are_fitted_without_weights_are_refused():
 
 def test_a_classifier_without_weights_is_refused_unless_all_are_one():
     nearest = KNeighborsClassifier(5)
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier does not take sample_weight\. A"):
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier does not support sample_weight\. A"):
         CalibratedRanker(nearest).fit(X, Y, G)
-    with pytest.raises(ValueError, match="KNeighborsClassifier does not take sample_weight"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not support sample_weight"):
         CalibratedRanker(make_pipeline(StandardScaler(), nearest)).fit(X, Y, G)
     CalibratedRanker(nearest, loss="dcg").fit(X, Y, G)
     binary = Positional(lambda y, queries: y > 0)
@@ -318,7 +318,7 @@ def test_a_classifier_without_weights_is_refused_unless_all_are_one():
 @pytest.mark.parametrize("utility", [0.0, 1.0, -2.0])
 def test_a_single_class_is_refused(classifier, utility):
     loss = Positional(lambda y, queries: np.full(len(y), utility))
-    with pytest.raises(ValueError, match=r"have the same target, so that .* only one class"):
+    with pytest.raises(ValueError, match=r"have the same target, so .* only one class"):
         CalibratedRanker(classifier, loss=loss).fit(X, Y, G)
 
 

@@ -77,7 +77,7 @@ def test_a_pipeline_regressor_gets_the_weights_at_its_last_step():
     piped = CalibratedRanker(make_pipeline(Ridge()), context=None)
     piped.fit(X, Y, G, sample_weight=weight)
     np.testing.assert_allclose(plain.decision_function(X), piped.decision_function(X))
-    with pytest.raises(ValueError, match="KNeighborsRegressor does not take sample_weight"):
+    with pytest.raises(ValueError, match="KNeighborsRegressor does not support sample_weight"):
         CalibratedRanker(KNeighborsRegressor()).fit(X, Y, G, sample_weight=weight)
 
 

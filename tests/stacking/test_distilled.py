@@ -403,7 +403,7 @@ def test_a_saved_student_predicts_the_same(stack):
         ({"regressor": CalibratedRanker()}, TypeError, "is a ranker"),
         ({"regressor": "ridge"}, TypeError, "regressor must be None or a regressor"),
         ({"n_copies": -1}, ValueError, "n_copies must be a whole number"),
-        ({"swap": 1.5}, ValueError, "swap is a probability"),
+        ({"swap": 1.5}, ValueError, "swap must be a probability"),
         ({"X": DATA.X[:, :5]}, ValueError, "expecting 6 features"),
         ({"context": "level"}, ValueError, "Unknown context"),
     ],

@@ -36,7 +36,7 @@ def test_the_default_is_explained_as_one_regressor(n_queries):
     scores = ranker.decision_function(data.X, groups=data.groups)
     np.testing.assert_allclose(explained(ranker, data.X, data.groups), scores, atol=1e-9)
     stack = CalibratedRanker("stacked").fit(data.X, data.y, groups=data.groups)
-    with pytest.raises(TypeError, match="distill makes one regressor"):
+    with pytest.raises(TypeError, match="distill replaces it with one regressor"):
         stack.transform_table(data.X, groups=data.groups)
 
 

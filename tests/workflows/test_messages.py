@@ -314,7 +314,7 @@ def test_one_sign_too_many_may_be_that_of_the_query_ids():
     table = shop()
     constrained = HistGradientBoostingRegressor(monotonic_cst=[0, -1])
     ranker = CalibratedRanker(constrained, group_column="search")
-    with pytest.raises(ValueError, match="2 entries, but X has 1 column beside that of the query"):
+    with pytest.raises(ValueError, match="2 entries, but X has 1 column without the query ids"):
         ranker.fit(table[["search", "price"]], table["label"])
 
 
