@@ -49,7 +49,7 @@ def decode_tiers(
     margin : float
         Cost of a decision, in the unit of the differences ``u[i, j] - u[j, i]``; at least 0. For
         shares of votes, 0.2 decides a pair by itself if one document has more than 60 % of them.
-        With 0, the ranking is that of `decode_preferences`. With the largest difference, all
+        With 0, the result is as in `decode_preferences`. With the largest difference, all
         documents share position 1.
     sizes : array-like of shape (n_queries,), default=None
         Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond

@@ -89,8 +89,8 @@ def decode_average_precision(
     n_jobs : int, default=None
         Number of batches of queries to decode in parallel.
     rules : Rules, default=None
-        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of the first
-        matrix, then those of the second, and so on.
+        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of all
+        matrices, one matrix after another.
 
     Returns
     -------

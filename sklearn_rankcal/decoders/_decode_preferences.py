@@ -109,8 +109,8 @@ def decode_preferences(
     n_jobs : int, default=None
         Number of batches of queries to decode in parallel.
     rules : Rules, default=None
-        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of the first
-        matrix, then those of the second, and so on.
+        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of all
+        matrices, one matrix after another.
 
     Returns
     -------
@@ -207,7 +207,7 @@ class _Found(NamedTuple):
 
 
 def _heuristic(name: str, order: Ints, threshold: Floats | None = None) -> _Found:
-    """Return the result of a method whose only lower bound is 0."""
+    """Return the result of a method without a lower bound except 0."""
     m = len(order)
     return _Found(
         order, np.zeros(m), np.zeros(m, bool), [name] * m, np.zeros(m, np.int64), threshold

@@ -50,7 +50,7 @@ def decode_scores(
         constant per query, such as `CalibratedRanker` predicts.
     discounts : array-like of shape (n_places,), default=None
         With rules, weight of each place: numbers that do not increase, at least as many as the
-        largest query has documents. None means those of DCG, ``1 / log2(1 + place)``.
+        largest query has documents. None means ``1 / log2(1 + place)``, as in DCG.
     time_limit : float, default=None
         Seconds per query, if the rules need an integer program. None means no limit.
 
@@ -98,7 +98,7 @@ def decode_scores(
 
 
 def check_discounts(discounts: ArrayLike | None, r: int) -> Floats:
-    """Return the discounts of at least r places. None means those of DCG."""
+    """Return the discounts of at least r places. None means the discounts of DCG."""
     if discounts is None:
         return 1 / np.log2(np.arange(2, r + 2))
     values = read_numbers(discounts, "discounts")

@@ -72,7 +72,7 @@ def solve_linear_ordering(
 
     d (r, r) is antisymmetric: if d[i, j] > 0, document i is preferred to j with this weight. A good
     start `order` saves time. After `time_limit` seconds, return the best order so far.
-    The cuts are those of Grötschel, Jünger and Reinelt (1984), Operations Research 32.
+    The cuts are due to Grötschel, Jünger and Reinelt (1984), Operations Research 32.
     """
     return _Search(d, order, time_limit).run()
 
@@ -99,8 +99,7 @@ def _solve_program(
 ) -> tuple[Floats, Floats] | None:
     """Minimise cost @ x, where matrix @ x <= rhs and 0 <= x <= 1; return x and the multipliers.
 
-    With many cuts, the solver gets the dual program, whose basis has as many rows as there are
-    pairs. With y = 1 - x, the dual is to minimise slack @ multipliers + sum(surplus) over
+    With many cuts, the solver gets the dual program. Its basis has one row per pair. With y = 1 - x, the dual is to minimise slack @ multipliers + sum(surplus) over
     multipliers >= 0 and surplus >= 0, where slack = rhs - matrix @ 1 and matrix.T @ multipliers -
     surplus <= -cost. At 0, only the pairs that the start order contradicts violate this, and the
     solver starts close to its answer.
@@ -339,7 +338,7 @@ class _Search:
         return _Subproblem(lo, hi, cycles, multipliers, np.clip(x, lo, hi), reduced, float(bound))
 
     def branch(self, node: _Subproblem) -> list[_Subproblem]:
-        """Fix the pair whose x is farthest from 0 and 1, weighted by its cost, to either value."""
+        """Fix the pair with x farthest from 0 and 1, weighted by its cost, to either value."""
         doubt = np.minimum(node.x, 1 - node.x) * (1 + np.abs(self.cost))
         pair = np.argmax(np.where(node.lo < node.hi, doubt, -1))
         here = np.arange(len(doubt)) == pair

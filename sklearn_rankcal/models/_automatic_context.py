@@ -1,4 +1,4 @@
-"""The choice of ``context="auto"``: columns whose level or spread differs between queries.
+"""The choice of ``context="auto"``: columns that differ between queries in level or spread.
 
 If a column has the same distribution in every query, its z-scores have almost no new information,
 but take training time. Category columns get shares unless all shares are 1.
@@ -39,7 +39,7 @@ _FEW_DOCUMENTS = 10
 
 
 def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
-    """Return the columns whose level or spread differs between queries, or may differ.
+    """Return the columns that differ, or may differ, between queries in level or spread.
 
     The intraclass correlation is the share of the variance between queries. It is estimated for the
     ranks of the column among all rows (level), and for the distances of these ranks from their

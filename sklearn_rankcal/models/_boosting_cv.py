@@ -83,8 +83,8 @@ class BoostingCV(DocumentModel):
     minimise the squared error of the held-out targets of the ranker's own loss [1]_. With losses
     that learn logarithms, the weights minimise the cross-entropy between the targets and
     exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is skipped if the
-    boosters of the first loss have more than 200 trees, which means little noise, or if its targets
-    are almost a multiple of the first targets plus a constant per query. `regressor_` is always a
+    boosters of the first loss have more than 200 trees, which means little noise. It is also
+    skipped if its targets are almost a multiple of the first targets plus a constant per query. `regressor_` is always a
     single booster.
 
     Parameters
@@ -300,7 +300,7 @@ class _SizeSearch:
         self.scores[name] = one.held_out()
 
     def _of_the_same_kind(self, loss: Any) -> list[_Growth]:
-        """Return known boosters with the same table and the same error as those of a loss."""
+        """Return known boosters with the table and the error that a loss needs."""
         if _learns_targets(loss):
             return [one for name, one in self.grown.items() if _learns_targets(name)]
         same = loss == POISSON_LABELS and not self._reads_X(loss) and POISSON in self.grown
@@ -330,7 +330,7 @@ class _SizeSearch:
     def _first_trees(
         self, loss: Any, leaves: tuple[int, ...], folds: list[Fold], wanted: Floats
     ) -> _Growth:
-        """Grow the first trees for each number of leaves; return those of least held-out error."""
+        """Grow the first trees for each number of leaves; return the best on held-out queries."""
         center, n_jobs = self._model.center, self._model.n_jobs
         unseen = wanted if self._by_folds else _wanted(self.held, loss, center)
         n_rows, n_columns = folds[0].inside.X.shape

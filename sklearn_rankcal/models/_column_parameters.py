@@ -4,14 +4,14 @@ Users write these parameters for the columns of X. The regressor reads a table w
 to the right of them. The rules for the context columns of a column of X:
 
 - A monotone constraint is copied to "difference" and "rank" columns. If the value of one document
-  rises, its own difference and rank rise, and those of the rest of the query fall. The document
+  rises, its difference and rank rise, and the rest of the query falls in both. The document
   therefore never falls behind a document that had a lower score.
 - z-scores would break this, so a column with a constraint gets none. A value far above the rest
   increases the standard deviation, which raises z-scores below the mean, and a document with such a
   z-score could overtake. Automatic context then adds differences.
 - Context columns join the interaction groups of their column.
 - Categories and ignored columns get no numeric context columns: the z-score of a category code has
-  no meaning, and that of an ignored column would bring the column back.
+  no meaning, and a z-score of an ignored column would bring the column back.
 - The share of a category gets no constraint, because categories have no order. An ignored column
   has no share.
 - Any other number for a column is copied to its context columns.

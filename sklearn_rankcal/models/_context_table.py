@@ -147,7 +147,7 @@ class ContextTableModel(Model):
             raise
 
     def table_names(self, names: list[str]) -> list[str]:
-        """Return the column names of the table of the regressor, given those of X."""
+        """Return the column names of the table of the regressor, given the names of X."""
         return [*names, *(f"{names[place]}__{kind}" for kind, place in self._added)]
 
     def _predict_blocks(
@@ -187,11 +187,11 @@ class ContextTableModel(Model):
         return self.column_importances(regressor.feature_importances_)
 
     def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importances of context columns to those of their columns of X."""
+        """Add the importance of each context column to its column of X."""
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
-        """Add the values of context columns, times the factor of their kind, to those of X."""
+        """Add the value of each context column, times the factor of its kind, to its column of X."""
         values = np.asarray(values)
         total = np.array(values[..., : self._n_columns], dtype=np.float64)
         if not self._kinds:

@@ -143,7 +143,7 @@ class DocumentModel(ContextTableModel):
 
     Examples
     --------
-    The level of the first column differs between queries, but that of the second does not:
+    Only the first column differs between queries, in its level:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge

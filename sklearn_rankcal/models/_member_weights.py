@@ -23,7 +23,7 @@ POISSON, POISSON_LABELS = "poisson", "poisson_labels"
 
 
 def own_targets(loss: Any, known: Training) -> Floats:
-    """Return the targets of a member, for its own loss or for that of the ranker."""
+    """Return the targets of a member, for its own loss or for the loss of the ranker."""
     labels = known.labels
     if loss is None:
         return known.targets
@@ -82,7 +82,7 @@ def _listwise(
 def listwise_weights(
     names: list[str], held_out: Floats, known: Training, alpha: float
 ) -> tuple[dict[str, float], dict[str, float], float]:
-    """Return weights and shares of members whose scores are logarithms of targets, and a level.
+    """Return weights and shares of members with logarithms as scores, and a level.
 
     The weights minimise the cross-entropy between the targets (shifted to be >= 0) and
     exp(weighted sum of the held-out scores), plus a penalty `alpha` that shrinks them towards equal

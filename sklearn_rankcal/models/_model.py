@@ -17,8 +17,8 @@ from sklearn_rankcal.utils._typing import Floats
 class Model(ClonesCatBoost):
     """Base class of models, which `CalibratedRanker` accepts as `regressor`.
 
-    A subclass defines `fit` and `predict`, and overrides the attributes below that differ. Its
-    parameters are those of ``__init__``, as for all estimators of scikit-learn.
+    A subclass defines `fit` and `predict`, and overrides the attributes below that differ. As for
+    all estimators of scikit-learn, the arguments of ``__init__`` are its parameters.
 
     Attributes
     ----------

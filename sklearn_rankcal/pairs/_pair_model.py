@@ -61,8 +61,8 @@ class PairModel(PairwiseModel):
 
     Notes
     -----
-    `fit` stores the features of at most `max_pairs` pairs. `predict` stores those of one block of
-    pairs: at most 128 MiB, or ``working_memory`` of scikit-learn if it is smaller.
+    `fit` stores the features of at most `max_pairs` pairs. `predict` stores one block of pairs:
+    at most 128 MiB, or ``working_memory`` of scikit-learn if it is smaller.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The model that `CalibratedRanker` fits: the user's own, or the one that suits the data."""
+"""Choose the model that `CalibratedRanker` fits."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from sklearn_rankcal.utils._features import category_columns, column_values, num
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
-#: Names that the parameter `regressor` takes in the place of an estimator.
+#: Names that `regressor` can be instead of an estimator.
 NAMES = ("boosting", "stacked")
-# With fewer queries of several documents, there are not two for each fold but one.
+# fewest queries with several documents for folds
 _MIN_QUERIES = 5
-# From here on, one query of seven is held out in the place of folds, in a third of the time. It has
-# to have enough relevant documents to say something: one purchase on each page of offers is little.
+# For more data, one query in seven is held out instead of folds, in a third of the time. There must
+# be enough relevant documents: one purchase per page of offers is little information.
 _ROWS_TO_HOLD_OUT = 20_000
 _RELEVANT_TO_HOLD_OUT = 2_000
 _FEWEST_TO_HOLD_OUT = 70
-# Up to such a share of relevant documents, logarithms of targets rank better, or no worse. Where
-# half of them are relevant, they rank a little worse.
+# Up to this share of relevant documents, logarithms of targets rank better, or equally well. With
+# half of the documents relevant, they rank a little worse.
 _SHARE_OF_FEW = 0.2
 _ROWS_OF_FIVE_FOLDS = 20_000  # a stack of five folds takes twice as long as one of three
-#: Parameters with objectives, and objectives that rank.
+#: Parameters with objectives, and objectives of rankers.
 _OBJECTIVES = ("objective", "objective_type", "loss_function", "application", "app", "loss")
 _RANKS = re.compile(
     r"rank:|lambdarank|(rank_)?xe_?ndcg|YetiRank|LambdaMart|PairLogit|Query|StochasticRank"
 )
-#: Rankers of other libraries, and the regressors with the same parameters.
+#: Rankers of other libraries, and regressors with the same parameters.
 _REGRESSORS = {
     ("lightgbm", "LGBMRanker"): "LGBMRegressor",
     ("xgboost", "XGBRanker"): "XGBRegressor",
@@ -49,9 +49,7 @@ _REGRESSORS = {
 def make_model(
     ranker: Any, loss: Loss, data: models.Training, held_out: models.Training | None = None
 ) -> Any:
-    """Return the model that a `CalibratedRanker` fits, without seeds; check `regressor` and
-    `context`.
-    """
+    """Check `regressor` and `context`, and return the model to fit, without seeds."""
     regressor, space = ranker.regressor, loss.space
     inner = getattr(regressor, "regressor", None) if models.is_model(regressor) else regressor
     check_is_no_ranker(inner)
@@ -74,7 +72,7 @@ def make_model(
         return models.PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, ranker.grouped_, data.X)
     relevance = isinstance(data.labels, np.ndarray)
-    # Scores inside a model of pairs have to be in the unit of targets.
+    # scores inside a model of pairs must be in the unit of the targets, not logarithms
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
     documents: Any
     if named and regressor == "stacked":
@@ -108,12 +106,12 @@ def make_model(
 
 
 def is_named(regressor: Any) -> bool:
-    """Whether the regressor is one of this package, given by its name or not at all."""
+    """Whether `regressor` is None or a name."""
     return regressor is None or isinstance(regressor, str)
 
 
 def model_to_ask(ranker: Any) -> models.Model:
-    """Return a model that says what tables can be read, before there are data to choose one."""
+    """Return a model that knows which tables the ranker supports, before seeing data."""
     regressor = ranker.regressor
     if models.is_model(regressor):
         return regressor
@@ -132,21 +130,21 @@ def check_is_no_ranker(regressor: Any) -> None:
     objective = _ranking_objective(last)
     if objective and not known:
         raise ValueError(
-            f"{type(last).__name__} has the objective {objective!r} of a ranker, but "
-            "CalibratedRanker fits a regressor to targets that it computes. Leave the objective "
-            "out, and pass loss='ndcg' or another one to the ranker."
+            f"{type(last).__name__} has the ranking objective {objective!r}, but "
+            "CalibratedRanker fits a regressor to targets that it computes. Remove the objective, "
+            "and choose the loss of the ranker instead, such as loss='ndcg'."
         )
     if known or getattr(type(last), "_estimator_type", None) == "ranker":
         name = type(last).__name__
         raise TypeError(
-            f"CalibratedRanker fits a regressor to targets that it computes, and {name} is a "
-            "ranker. Pass the regressor and not the ranker"
-            + (f": {known[0]} has the same parameters of the trees." if known else ".")
+            f"CalibratedRanker fits a regressor to targets that it computes, but {name} is a "
+            "ranker. Pass a regressor instead"
+            + (f": {known[0]} has the same parameters for trees." if known else ".")
         )
 
 
 def _ranking_objective(regressor: Any) -> str:
-    """Return the name of an objective that ranks, of a regressor of another library, or ""."""
+    """Return the ranking objective of a regressor of another library, or ""."""
     if not hasattr(regressor, "get_params") or isinstance(regressor, type):
         return ""
     given = regressor.get_params(deep=False)
@@ -155,13 +153,13 @@ def _ranking_objective(regressor: Any) -> str:
 
 
 def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
-    """Return the parameter `context` of a model: "auto" becomes None where it cannot be used."""
+    """Return `context` for a model: "auto" becomes None if it cannot be used."""
     if isinstance(context, str) and context == "auto":
         if grouped and sparse.issparse(X):
             warn(
                 "X is sparse, and context='auto' adds z-scores to dense tables only. The same "
-                "table as a dense array is ranked differently. Pass X.toarray() for z-scores, or "
-                "context=None, which ranks both in the same way."
+                "table as a dense array would be ranked differently. Pass X.toarray() for "
+                "z-scores, or context=None to rank both in the same way."
             )
         describable = numeric_columns(X) or category_columns(X)
         return "auto" if grouped and describable else None
@@ -169,13 +167,13 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
 
 
 def has_folds(ranker: Any, data: models.Training) -> bool:
-    """Whether there are enough queries to choose the size of boosting by."""
+    """Whether there are enough queries to choose the size of boosting."""
     n_informative = np.count_nonzero(data.queries.sizes > 1)
     return bool(ranker.grouped_ and n_informative >= _MIN_QUERIES)
 
 
 def is_large(ranker: Any, data: models.Training) -> bool:
-    """Whether one query of seven says enough about the size of boosting, in the place of folds."""
+    """Whether one query in seven is enough to choose the size of boosting."""
     queries = data.queries
     if not ranker.grouped_ or queries.n_rows < _ROWS_TO_HOLD_OUT:
         return False
@@ -185,25 +183,25 @@ def is_large(ranker: Any, data: models.Training) -> bool:
 
 
 def _few_are_relevant(data: models.Training) -> bool:
-    """Whether few documents are relevant, but any.
+    """Whether few documents, but not none, are relevant, as for purchases, clicks and choices.
 
-    The Poisson deviance then ranks better than the squared error: purchases, clicks, choices.
+    The Poisson deviance then ranks better than the squared error.
     """
     return 0 < _n_relevant(data) <= _SHARE_OF_FEW * data.queries.n_rows
 
 
 def _n_relevant(data: models.Training) -> int:
-    """Return how many documents have more than the smallest label of their query."""
+    """Return the number of documents with more than the smallest label of their query."""
     labels, queries = data.labels, data.queries
     return int(np.count_nonzero(labels > queries.broadcast(queries.min(labels))))
 
 
 def _has_gains(loss: Loss) -> bool:
-    """Whether the targets of a loss are others than net Borda scores, which can be a member."""
+    """Whether net Borda scores differ from the targets of the loss."""
     return not isinstance(loss, PD | PDByScores) and not loss.takes_judgements
 
 
 def _suits_a_forest(X: Any) -> bool:
-    """Whether all columns are numbers that a forest can read."""
+    """Whether all columns are numbers that a forest supports."""
     columns = numeric_columns(X)
     return len(columns) == X.shape[1] and suits_forests(column_values(X, columns))

@@ -1,4 +1,4 @@
-"""Warnings about data that cannot be learned from."""
+"""Warnings about data from which nothing can be learned."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
-#: Labels above are taken for amounts. LightGBM has no larger grade than 30, and XGBoost than 31.
+#: Larger labels are probably amounts. The largest grade of LightGBM is 30, of XGBoost 31.
 LARGEST_GRADE = 31
 _ROWS_TO_TRY = 2000
 
 
 def warn_if_rows_are_queries(queries: Queries) -> None:
-    """Warn if every query has a single row, which has only one ranking."""
+    """Warn if every query has a single row."""
     if queries.n_queries > 1 and queries.sizes.max() == 1:
         warn(
-            f"Each of the {counted(queries.n_queries, 'row')} is a query of its own, so that there "
-            "is nothing to rank. The parameter groups holds the query of each row, not the number "
-            "of the row."
+            f"Each of the {counted(queries.n_queries, 'row')} is a query of its own, so there is "
+            "nothing to rank. The parameter groups has the query id of each row, not the row "
+            "number."
         )
 
 
@@ -46,13 +46,13 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
             f"{nothing}, because all documents of {'each' if n_queries > 1 else 'the'} query have "
             "the same label. "
             + (
-                "Are the labels passed as groups? It takes the query of each row."
+                "Did you pass the labels as groups? groups must have the query id of each row."
                 if copied
                 else "Every ranking of them is equally good."
             )
         )
         return
-    # The smallest queries first: a ranker that ties them has seldom learned anything.
+    # smallest queries first: a ranker that ties them has seldom learned anything
     sizes = data.queries.sizes
     few = np.zeros(len(sizes), dtype=bool)
     by_size = np.argsort(np.where(several, sizes, sizes.max() + 1), kind="stable")
@@ -60,7 +60,7 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
     few &= several
     if few.any() and not _ties_all(ranker, data.take_queries(few)):
         return
-    # All pairs of large queries would take long.
+    # do not predict all pairs of large queries
     if ranker.loss_.space.is_pairwise:
         if not few.any():
             return
@@ -71,12 +71,12 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
     else:
         model = type(getattr(ranker.model_, "regressor_", ranker.model_)).__name__
         why = (
-            f"{model} predicts the same for all documents of a query. Trees do if a leaf has to "
-            f"have too many of the {data.X.shape[0]:,} rows (min_child_samples of LightGBM and "
-            "min_samples_leaf of histogram boosting are 20 by default), and linear models if "
-            "their penalty is too large"
+            f"{model} predicts the same for all documents of a query. For trees, the smallest "
+            f"number of rows per leaf may be too large for {data.X.shape[0]:,} rows "
+            "(min_child_samples of LightGBM and min_samples_leaf of histogram boosting are 20 by "
+            "default). For linear models, the penalty may be too large"
         )
-    warn(f"{nothing}: {why}. A hash of the features, or the order of the rows, ranks documents.")
+    warn(f"{nothing}: {why}. Documents are ranked by a hash of the features, or by row.")
 
 
 def _ties_all(ranker: Any, data: Training) -> bool:
@@ -90,31 +90,31 @@ def _ties_all(ranker: Any, data: Training) -> bool:
             if u.any() and (preferences or not is_largest(u).all()):
                 return False
     except Exception:
-        return False  # a regressor that cannot predict says so in predict, and not in fit
+        return False  # a regressor that cannot predict raises in predict, not in fit
     return True
 
 
 def warn_if_labels_are_amounts(loss: Loss, labels: Any) -> None:
-    """Warn if the gain is 2**y - 1, and a label y is above `LARGEST_GRADE`."""
+    """Warn if the gain is 2**y - 1 and a label y is above `LARGEST_GRADE`."""
     if loss.takes_judgements or isinstance(labels, Preferences):
         return
     gain = getattr(loss, "gain", None)
     if isinstance(gain, str) and gain == "exp2" and labels.max() > LARGEST_GRADE:
         warn(
-            f"A label is above {LARGEST_GRADE}. With the gain 2**y - 1, the largest labels of a "
-            f"query then count for everything. Are labels amounts? {LINEAR_GAIN}",
+            f"A label is above {LARGEST_GRADE}. With the gain 2**y - 1, only the largest labels of "
+            f"a query matter. Are the labels amounts? {LINEAR_GAIN}",
         )
 
 
 def warn_if_split_cuts_queries(regressor: Any, queries: Queries) -> None:
-    """Warn if the regressor, or one inside it, splits rows off for its own early stopping."""
+    """Warn if the regressor, or one inside it, holds out rows for its own early stopping."""
     if queries.n_queries == 1 or not hasattr(regressor, "get_params"):
         return
     for part in (regressor, *regressor.get_params().values()):
         if not hasattr(part, "get_params") or isinstance(part, type):
             continue
         parameters = part.get_params(deep=False)
-        # None means that early stopping uses the training rows.
+        # None: early stopping uses the training rows
         if parameters.get("validation_fraction") is None:
             continue
         stops = parameters.get("early_stopping", parameters.get("n_iter_no_change") is not None)
@@ -122,10 +122,9 @@ def warn_if_split_cuts_queries(regressor: Any, queries: Queries) -> None:
             stops = queries.n_rows > 10_000
         if isinstance(stops, bool | np.bool_) and stops:
             warn(
-                f"{type(part).__name__} stops early on rows that it splits off by itself. The "
-                "split cuts queries, so that rows of the same query are on both sides of it, and "
-                "it does not use the measure of the loss. Turn it off, for example with "
-                "early_stopping=False. The parameter validation_queries of CalibratedRanker holds "
-                "out whole queries for boosted regressors.",
+                f"{type(part).__name__} stops early on rows that it holds out itself. This splits "
+                "queries between training and validation, and does not use the measure of the "
+                "loss. Turn it off, for example with early_stopping=False. To hold out whole "
+                "queries for boosted regressors, use validation_queries of CalibratedRanker.",
             )
             return

@@ -1,4 +1,4 @@
-"""What every `fit` of a ranker of queries does: read training data, fit a model to targets."""
+"""The parts of `fit` that all rankers share: read training data, fit a model to targets."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def read_training(
     sample_weight: ArrayLike | None,
     validation: tuple[Any, ...] | None = None,
 ) -> tuple[Training, Training | None]:
-    """Read the data of `fit`, without queries that teach nothing; set `loss_` and `decoder_`.
+    """Read the data of `fit`, and set `loss_` and `decoder_`.
 
-    `validation` holds `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`, or is
-    None for rankers without validation queries. Returns the training queries, and the
-    validation queries or None.
+    `validation` has `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`. None is for
+    rankers without validation queries. Return the training queries that have positive weight and a
+    defined loss, and the validation queries or None.
     """
     loss = get_loss(ranker.loss)
     X, labels, queries = read_labelled(ranker, X, y, groups, reset=True)
@@ -68,7 +68,7 @@ def read_training(
 
 
 def fit_model(ranker: Any, model: Model, data: Training, held_out: Training | None = None) -> None:
-    """Fit the model to the targets, with early stopping if there are validation queries."""
+    """Fit the model to the targets. Validation queries, if any, stop training."""
     started = time.perf_counter()
     queries = data.queries
     set_random_states(model, ranker.random_state)
@@ -77,7 +77,7 @@ def fit_model(ranker: Any, model: Model, data: Training, held_out: Training | No
     print_progress(
         ranker,
         f"{counted(queries.n_rows, 'document')} in {counted(queries.n_queries, 'query')} for "
-        f"{ranker.loss_!r}; {counted(ranker.n_queries_dropped_, 'query')} left out"
+        f"{ranker.loss_!r}; {counted(ranker.n_queries_dropped_, 'query')} dropped"
         + (f"; {validation.held_out.queries.n_queries} for validation" if validation else ""),
     )
     shown = getattr(model, "regressor", None)

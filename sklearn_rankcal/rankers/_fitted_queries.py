@@ -1,8 +1,8 @@
-"""Notice that queries which are scored were fitted with other rows.
+"""Detect scored queries that were fitted with other rows.
 
-The measure of a part of a query is not that of the query, and rows of a fitted query are no test.
-A ranker therefore remembers hashes of the queries of its last `fit`, in memory and never in a
-pickle.
+The measure of a part of a query is not the measure of the query, and rows of a fitted query are not
+test data. A ranker therefore keeps hashes of the queries of its last `fit`, in memory but not in
+pickles.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._row_hashes import hash_values
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
 
-_COLUMNS = 2  # of X that are hashed; all columns would take as long as the fit of Ridge
+_COLUMNS = 2  # number of columns of X to hash; all would take as long as the fit of Ridge
 
 
 class FittedQueries:
     """Hashes of the ids, the features and the labels of the queries of a table.
 
-    The hashes of features and of labels are sums over the rows of a query, so that the order of the
-    rows does not matter. Only a relevance of every row is hashed as a label.
+    Hashes of features and labels are sums over the rows of a query, so the order of rows does not
+    matter. Labels are only hashed if they are relevance grades.
     """
 
     def __init__(self, queries: Queries, X: Any, labels: Any) -> None:
@@ -42,11 +42,11 @@ class FittedQueries:
         return queries.sum(hashes + np.uint64(1))[self.order]  # modulo 2^64; 1 counts the rows
 
     def share_ids(self, queries: Queries) -> bool:
-        """Whether one of the ids is that of a query of this table."""
+        """Whether the tables have a query id in common."""
         return bool(np.isin(_hash_ids(queries), self.ids).any())
 
     def count_fitted(self, queries: Queries, X: Any, labels: Any) -> int:
-        """Return how many queries have the rows of a query of this table, whatever their ids."""
+        """Return the number of queries with the same rows as a query of this table."""
         other = FittedQueries(queries, X, labels)
         fitted = np.isin(other.features, self.features)
         if self.labels is not self.features:
@@ -54,11 +54,11 @@ class FittedQueries:
         return int(fitted.sum())
 
     def describe_cut(self, queries: Queries, X: Any, labels: Any) -> str | None:
-        """Return what is wrong if queries to score were fitted with other rows, else None.
+        """Return a warning text if queries to score were fitted with other rows, else None.
 
-        The rows are the same if their features are, or their labels, since the transformers of a
-        pipeline can change features between `fit` and `score`. If a column is permuted between
-        queries, as `permutation_importance` does, the sums over all queries remain the same.
+        Rows are the same if their features or their labels are equal: transformers of a pipeline
+        can change features between `fit` and `score`. Equal sums over all queries mean that a
+        column was permuted, as by `permutation_importance`.
         """
         scored = FittedQueries(queries, X, labels)
         _, here, there = np.intersect1d(self.ids, scored.ids, return_indices=True)
@@ -70,12 +70,11 @@ class FittedQueries:
         example = example.item() if isinstance(example, np.generic) else example
         return (
             f"{other.sum()} of {counted(queries.n_queries, 'query')} to be scored, such as "
-            f"{example!r}, were "
-            "fitted with other rows. The rest of a fitted query is no test of new queries, and the "
-            "measure of a part of a query is usually larger, because a shorter query is easier to "
-            "rank. Split by query: cv=QueryKFold(), or GroupKFold() or GroupShuffleSplit() with "
-            "groups=. Give queries that differ different ids. If the cut is meant, as for queries "
-            "that are users whose next choice is predicted: "
+            f"{example!r}, were fitted with other rows. The rest of a fitted query does not test "
+            "new queries, and the measure of a part of a query is usually larger, because a "
+            "shorter query is easier to rank. Split by query: cv=QueryKFold(), or GroupKFold() or "
+            "GroupShuffleSplit() with groups=. Give different queries different ids. If the split "
+            "is intended, for example to predict the next choice of each user: "
             'warnings.filterwarnings("ignore", category=CutQueriesWarning).'
         )
 
@@ -88,11 +87,11 @@ def _hash_ids(queries: Queries) -> NDArray[np.int64]:
 
 
 def _hash_id(one: Any) -> int:
-    """Return a whole number itself, of any type, and a hash of anything else."""
+    """Return whole numbers of any type as they are, and hash everything else."""
     whole = int(one) if issubclass(type(one), Real) else None
     if whole is not None and whole == one and -(2**63) <= whole < 2**63:
         return whole
-    return hash((one, str(one)))  # Python's hash of a long double is that of the nearest double
+    return hash((one, str(one)))  # str, because Python hashes a long double like the nearest double
 
 
 def _hash_some_columns(X: Any) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""Find the columns of X that hold the query ids or the labels, which a ranker would learn from."""
+"""Warn of columns of X with the query ids or the labels, which a ranker would learn from."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import column_at, column_values, is_dataframe, numeric_columns
 from sklearn_rankcal.utils._messages import warn
 
-_ROWS_AT_FIRST = 256  # rows of whole tables that are looked at, before columns one by one
+_ROWS_AT_FIRST = 256  # rows to check for all columns, before single columns
 _FEWEST_QUERIES = 3  # a column of zeros and ones can be the ids of two queries by chance
 _FEWEST_LABELS = 20  # a column of zeros and ones can be the labels of a few rows by chance
-#: With 10 queries, consecutive numbers are not different in each by chance; names of cities can be.
+#: With this number of queries, different consecutive numbers, or texts, are no coincidence.
 _MANY_QUERIES, _MANY_TEXTS = 10, 50
 _NAME_OF_IDS = re.compile(r"(^|[^A-Za-z])[Ii][Dd]$|[a-z]I[Dd]$|[QqUu]id$")
 
 
 def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
-    """Warn of the first column that is the query id, by its values.
+    """Warn of the first column with query ids as values.
 
-    Such a column has one value in each query and another one in each other query. A number can do
-    that too, such as the time of a query or, in few queries, the number of its documents. Therefore
-    it also has to equal the ids, to be consecutive whole numbers, to be text, or to be named so.
+    Such a column has one value per query, different for each query. Other columns can have this
+    property, such as the time of a query or, with few queries, its number of documents. The column
+    must therefore also equal the ids, be consecutive whole numbers, be text, or have a name of ids.
     """
     if queries.n_queries < _FEWEST_QUERIES or sparse.issparse(X):
         return
@@ -46,22 +46,22 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
             continue
         what = "has the query id of each row"
         if not equal:
-            what = "looks like a query id: it has another value in every query"
+            what = "looks like a query id: it has a different value in every query"
         remedy = "Drop it from X."
         if name and group_column is None:
             remedy = (
-                f"Pass group_column={name!r}, which reads the queries from the column and leaves "
-                "it out of the features, or drop it from X."
+                f"Pass group_column={name!r}, which reads the queries from the column and removes "
+                "it from the features, or drop it from X."
             )
         warn(
-            f"Column {repr(name) if name else place} of X {what}. The ranker learns from it which "
-            f"query of the training data a row is in, which says nothing of new queries. {remedy}"
+            f"Column {repr(name) if name else place} of X {what}. The ranker would learn the "
+            f"training queries, which does not help for new queries. {remedy}"
         )
         return
 
 
 def warn_of_label(X: Any, labels: Any) -> None:
-    """Warn of a column of a data frame that is the label, by its values."""
+    """Warn of a column of a data frame with the labels as values."""
     known = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "biuf"
     if not known or not is_dataframe(X) or len(labels) < _FEWEST_LABELS:
         return
@@ -73,14 +73,14 @@ def warn_of_label(X: Any, labels: Any) -> None:
             continue
         if np.array_equal(column_values(X, [column])[:, 0], labels):
             warn(
-                f"Column {str(column)!r} of X has the label of each row, y. A ranker that knows it "
-                "learns nothing else, and new documents have no label. Drop it from X."
+                f"Column {str(column)!r} of X has the label of each row, y. A ranker with this "
+                "column learns nothing else, and new documents have no label. Drop it from X."
             )
             return
 
 
 def _candidates(X: Any, rows: NDArray[np.int64], starts: NDArray[np.bool_]) -> list[int]:
-    """Return the columns that are a query id as far as some rows say."""
+    """Return the columns that may be query ids, according to some rows."""
     if not is_dataframe(X):
         same = _changes(X[rows]) == starts[1:, None]
         return np.flatnonzero(same.all(axis=0)).tolist()
@@ -89,13 +89,13 @@ def _candidates(X: Any, rows: NDArray[np.int64], starts: NDArray[np.bool_]) -> l
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where a row differs from the one before."""
+    """Return where a row differs from the previous row."""
     return np.asarray(values[1:] != values[:-1], dtype=bool)
 
 
 def _column(X: Any, place: int) -> NDArray[Any]:
     column = column_at(X, place)
-    # Missing entries of pandas cannot be compared.
+    # missing values of pandas cannot be compared
     return column.astype(str) if column.dtype == object else column
 
 

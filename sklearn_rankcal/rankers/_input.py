@@ -1,6 +1,6 @@
-"""Read the X, y and groups of a user into a table, labels and queries.
+"""Convert X, y and groups of a user to a table, labels and queries.
 
-The functions take the ranker first, as `sklearn.utils.validation.validate_data` does.
+As in `sklearn.utils.validation.validate_data`, the first argument is the estimator.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_table(
             ranker._group_place = list(whole.columns).index(name)
         of_column = Queries.from_groups(column, table.shape[0])
         if queries is not None and not queries.same_partition(of_column):
-            raise ValueError(f"groups and the column {name!r} put the rows in different queries.")
+            raise ValueError(f"groups and the column {name!r} assign rows to different queries.")
         queries = of_column
     if reset:
         ranker._categories = used_categories(table)
@@ -63,7 +63,7 @@ def _columns(table: Any) -> Any:
 
 
 def _without_group_column(ranker: Any) -> Any:
-    """What `validate_data` compares with a frame whose queries are passed as groups only."""
+    """Return a copy of the ranker for `validate_data` of a frame without `group_column`."""
     other = copy.copy(ranker)
     other.n_features_in_ = ranker.n_features_in_ - 1
     if hasattr(ranker, "feature_names_in_"):
@@ -72,7 +72,7 @@ def _without_group_column(ranker: Any) -> Any:
 
 
 def _needs_no_check(ranker: Any, table: Any) -> bool:
-    """Whether a table has what `validate_data` checks, which takes as long as a small query."""
+    """Whether `validate_data`, which is slow for a small query, would find nothing."""
     named = hasattr(ranker, "feature_names_in_")
     return type(table) is np.ndarray and not named and table.shape[1] == ranker.n_features_in_
 
@@ -82,10 +82,10 @@ def read_queries(
 ) -> tuple[Any, Queries]:
     """Read X and groups, for `predict` and other methods without y.
 
-    Without groups all rows are one query, unless query ids are `required` (default: if `fit` had
-    them).
+    Without groups, all rows are one query, or an error is raised if query ids are `required` (None:
+    if `fit` received them).
     """
-    if not hasattr(ranker, "model_"):  # which is faster than the tags that check_is_fitted reads
+    if not hasattr(ranker, "model_"):  # faster than check_is_fitted
         check_is_fitted(ranker)
     X, queries = read_table(ranker, X, groups)
     if queries is None:
@@ -104,10 +104,10 @@ def read_queries(
 def read_ruled(
     ranker: Any, X: Any, groups: ArrayLike | None, rules: Any
 ) -> tuple[Any, Queries, Any]:
-    """Read X, groups and rules: columns of X that only the rules use are taken out of it."""
+    """Read X, groups and rules. Columns that only the rules use are removed from X."""
     if rules is not None:
         if not hasattr(rules, "take_columns"):
-            raise TypeError(f"rules must be a decoders.Rules; got {type(rules).__name__}.")
+            raise TypeError(f"rules must be decoders.Rules; got {type(rules).__name__}.")
         check_is_fitted(ranker)
         X, rules = rules.take_columns(X, getattr(ranker, "feature_names_in_", ()))
     return *read_queries(ranker, X, groups), rules
@@ -116,10 +116,9 @@ def read_ruled(
 def read_labelled(
     ranker: Any, X: Any, y: Any, groups: ArrayLike | None, reset: bool = False
 ) -> tuple[Any, Any, Queries]:
-    """Read X, y and groups, for `fit` (with ``reset=True``, which sets `grouped_`) and `score`.
+    """Read X, y and groups for `fit` (``reset=True``, which sets `grouped_`) and `score`.
 
-    Returns the table without `group_column`, the relevance, preferences or judgements, and the
-    queries.
+    Return the table without `group_column`, the labels, and the queries.
     """
     warn_of_other_order(X=X, y=y)
     X, given = read_table(ranker, X, groups, reset)
@@ -132,8 +131,8 @@ def read_labelled(
             "get_ranking_scorer('ndcg@10')(pipe, X, y, groups=groups) passes them on.) "
             f"{GROUPS_REMEDY}"
         )
-    # The numbers that structured labels give to their queries are no ids: those of a part
-    # differ from those of the whole. Such labels know the sizes of their queries.
+    # Structured labels have query numbers instead of ids. The numbers differ between parts of the
+    # data, but the labels know the sizes of their queries.
     named = given or (Queries.single(X.shape[0]) if queries is None else None)
     cut = None
     if reset:
@@ -147,7 +146,7 @@ def read_labelled(
         return X, labels, queries
     if cut is not None:
         raise ValueError(
-            "Query ids did not reach the ranker: fit saw none, and score would measure the "
+            "Query ids did not reach the ranker: fit received none, and score would evaluate the "
             "ranking of all other rows as ONE query. Inside a cross-validation, scikit-learn "
             "passes groups= to the splitter only, unless metadata routing is on. "
             f"{GROUPS_REMEDY} If all rows are one query, pass groups=numpy.zeros(len(X))."

@@ -1,4 +1,4 @@
-"""What a fitted ranker reports: predictions for pairs of documents, proofs of decoders, bounds."""
+"""Reports of a fitted ranker: predictions for pairs, proofs of decoders, regret bounds."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._numbers import read_array
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
-_PAIRS_AT_A_TIME = 1 << 21  # matrix entries predicted and decoded at a time; 16 MB in each array
+_PAIRS_AT_A_TIME = 1 << 21  # matrix entries per block, 16 MB in each array
 
 
 def predicts_pairs(ranker: Any) -> bool:
-    """Return True if the loss of a ranker is on pairs, or raise an error, for `available_if`."""
+    """Return True if the loss is on pairs, else raise AttributeError, for `available_if`."""
     if get_loss(ranker.loss).space.is_pairwise:
         return True
     instead = (
@@ -43,13 +43,13 @@ def predicts_pairs(ranker: Any) -> bool:
         else "predict sorts them"
     )
     raise AttributeError(
-        f"loss={ranker.loss!r} predicts one score for each document or label, and no number for "
-        f"each pair of them; {instead}. Losses on pairs are 'pd' and 'map'."
+        f"loss={ranker.loss!r} predicts one score per document or label, and no number for "
+        f"each pair; {instead}. Losses on pairs are 'pd' and 'map'."
     )
 
 
 def predicts_scores(ranker: Any) -> bool:
-    """Return True if the loss of a ranker is on scores, or raise an error, for `available_if`."""
+    """Return True if the loss is on scores, else raise AttributeError, for `available_if`."""
     space = get_loss(ranker.loss).space
     if not space.is_pairwise:
         return True
@@ -59,21 +59,21 @@ def predicts_scores(ranker: Any) -> bool:
         else ("decode_preferences", "'pd_by_scores'")
     )
     raise AttributeError(
-        f"loss={ranker.loss!r} has no scores: one number for each document is not enough to find "
-        "its best ranking, so the ranker predicts a number for each pair of documents. "
+        f"loss={ranker.loss!r} has no scores: one number per document does not determine the best "
+        "ranking, so the ranker predicts a number for each pair of documents. "
         "predict and predict_order return the ranking, predict_preferences returns the numbers "
-        f"of the pairs, and decoders.{decode} ranks by them. If scores are needed, choose a loss "
-        f"on scores, such as {by_scores} or 'ndcg'."
+        f"of the pairs, and decoders.{decode} ranks by them. For scores, choose a loss on scores, "
+        f"such as {by_scores} or 'ndcg'."
     )
 
 
 def predicted_pairs(
     ranker: Any, X: Any, queries: Queries
 ) -> Iterator[tuple[NDArray[np.int64], Queries, NDArray[np.float64]]]:
-    """Yield the rows of some queries at a time, their queries and their predictions.
+    """Yield rows, queries and predictions for a block of queries at a time.
 
-    The rows of a query are sorted by a hash of their content. Therefore neither the predictions
-    nor the order of tied documents depends on the order of the rows of X.
+    The rows of a query are sorted by a hash of their contents, so neither predictions nor the order
+    of tied documents depends on the order of the rows of X.
     """
     queries.check_pairs_fit()
     started, done = time.perf_counter(), 0
@@ -81,7 +81,7 @@ def predicted_pairs(
         rows = np.arange(queries.n_rows)[listed] if isinstance(listed, slice) else listed
         rows = rows[np.lexsort((hash_rows(X, rows), part.codes))]
         yield rows, part, ranker.model_.predict(take_rows(X, rows), part)
-        done += part.n_queries  # the caller has dealt with these before it asks for more
+        done += part.n_queries  # the caller has decoded this block
         print_progress(
             ranker,
             f"{done} of {counted(queries.n_queries, 'query')} predicted and decoded",
@@ -90,10 +90,10 @@ def predicted_pairs(
 
 
 def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float64] | None:
-    """Return scores by which to sort, or None if the decoder needs the predictions for pairs.
+    """Return scores to sort by, or None if the decoder needs the predictions for pairs.
 
-    If a model of preferences predicts nothing but differences of scores, its preferences have no
-    cycle, and every decoder of this package for preferences returns the order of the scores.
+    Preferences that are differences of scores have no cycle, and every decoder of this package for
+    preferences then returns the order of the scores.
     """
     if not ranker.loss_.space.is_pairwise:
         return tie_rounded(ranker.model_.predict(X, queries), queries)
@@ -106,10 +106,10 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
 def order_twins(
     ranks: NDArray[np.int64], rows: NDArray[np.int64], X: Any, queries: Queries
 ) -> None:
-    """Let rows with equal features share their positions in the order of the rows of X.
+    """Sort rows with equal features by their order in X, within their positions.
 
-    Their predictions for pairs are the same up to rounding, which would decide otherwise. `ranks`,
-    in row layout, are changed; `rows` are those of `predicted_pairs`.
+    Otherwise, rounding errors of their predictions for pairs would decide. Changes `ranks`, in row
+    layout. `rows` come from `predicted_pairs`.
     """
     keys = hash_rows(X, rows)
     same = equal_neighbours(keys, queries)
@@ -127,7 +127,6 @@ def predict_preferences(ranker: Any, X: Any, queries: Queries) -> list[NDArray[n
     space = ranker.loss_.space
     for rows, part, u in predicted_pairs(ranker, X, queries):
         starts = np.append(0, np.cumsum(space.n_entries(part.sizes)))
-        # a loop over queries: each has a matrix of its own
         for q, r in enumerate(part.sizes):
             places = place[rows[part.offsets[q] : part.offsets[q + 1]]]
             matrix = np.empty((r, r))
@@ -143,7 +142,7 @@ def decode_report(
     queries: Queries,
     more: Callable[[NDArray[np.int64], Queries, NDArray[np.float64]], dict[str, Any]] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Return the report of the decoder on each query, with the columns that `more` adds."""
+    """Return the report of the decoder for each query, with additional columns of `more`."""
     parts: dict[str, list[NDArray[Any]]] = {}
     for rows, part, u in predicted_pairs(ranker, X, queries):
         result = ranker.decoder_.decode(u, part, n_jobs=ranker.n_jobs)
@@ -168,11 +167,11 @@ def decode_report(
 
 
 def diagnose(ranker: Any, X: Any, groups: ArrayLike | None, y: Any) -> Diagnosis:
-    """Compute the columns of a `Diagnosis`.
+    """Create a `Diagnosis`.
 
     By theorem 3 of Ramaswamy et al. (2013), the regret of a query is at most c ||u - u*|| + gap,
-    where u* are the conditional expectations of the targets and c is `Loss.regret_constant`. The
-    time for ``"map"`` has an extra O(sum of r^3).
+    where u* are the conditional expectations of the targets and c is `Loss.regret_constant`. For
+    ``"map"``, it takes an additional O(sum of r^3) time.
     """
     loss = ranker.loss_
     labels: list[Any] = []
@@ -185,7 +184,7 @@ def diagnose(ranker: Any, X: Any, groups: ArrayLike | None, y: Any) -> Diagnosis
         elif not is_structured(y) and np.ndim(y) == 2:
             judges = list(read_array(y, "y").T)
         if not judges:
-            raise ValueError("y has no columns. Leave it out, or pass labels.")
+            raise ValueError("y has no columns. Pass labels, or y=None.")
         X, read, queries = read_labelled(ranker, X, judges[0], groups)
         labels = [read]
         for other in judges[1:]:

@@ -1,8 +1,8 @@
-"""What holds of a fitted ranker: a loss, a decoder and a model come in, and a sentence goes out.
+"""The attribute `calibrated_over_`: over which distributions a fitted ranker is calibrated.
 
-The theorem of a loss is about predictions that estimate the expected targets and about rankings
-that are the best ones for these predictions. A decoder that is not exact breaks the second part,
-and a regressor that estimates medians, for example, the first one.
+The theorem of a loss assumes that predictions estimate the expected targets, and that rankings are
+optimal for the predictions. A regressor of medians, for example, violates the first assumption, and
+a decoder that is not exact violates the second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOT_LEARNED = (
 )
 _NO_CYCLE = "the distributions whose expected preferences have no cycle"
 _LOCAL = "no distributions in general: a local search can miss the best ranking of the predictions"
-#: What holds with each class and method; "{}" is the sentence of the loss.
+#: Sentence for each decoder class and method. "{}" is the sentence of the loss.
 _DECODED = {
     (Sort, None): "{}",
     (PreferenceDecoder, "exact"): "{}",
@@ -47,8 +47,8 @@ _DECODED = {
     ),
 }
 
-#: Parameters that name the loss of a regressor, and the values with which the conditional mean has
-#: the least expected loss. Other values are medians, quantiles or something between.
+#: Parameters that name the loss of a regressor, and values for which the conditional mean minimises
+#: the expected loss. Other values estimate medians, quantiles or the like.
 _LOSS_PARAMETERS = ("loss", "criterion", "objective", "loss_function")
 _OF_MEANS = {
     "binary:logistic", "count:poisson", "cross_entropy", "deprecated", "friedman_mse", "gamma",
@@ -56,20 +56,20 @@ _OF_MEANS = {
     "reg:logistic", "reg:squarederror", "reg:tweedie", "regression", "regression_l2", "rmse",
     "root_mean_squared_error", "squared_error", "tweedie", "xentropy",
 }  # fmt: skip
-#: Regressors of scikit-learn that estimate no means, whatever their parameters are.
+#: Regressors of scikit-learn that never estimate means.
 _NOT_OF_MEANS = {
     "AdaBoostRegressor", "HuberRegressor", "LinearSVR", "NuSVR", "PassiveAggressiveRegressor",
     "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
 }  # fmt: skip
-#: Changes of targets that keep means.
+#: Transformers of targets that preserve means.
 _AFFINE = ("NoneType", "MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 _LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")
 
 
 def calibrated_over(loss: Loss, decoder: Any, model: Model) -> str:
-    """Return the distributions over which a fitted combination is calibrated, or what breaks it."""
+    """Return the distributions over which a combination is calibrated, or what prevents it."""
     if not model.learns_targets:
-        return NOT_LEARNED  # the members of a stack may all have other targets
+        return NOT_LEARNED  # a stack whose members all have other targets
     for part in model.learners():
         if wrong := _estimates_no_mean(part):
             return f"no distributions in general: {wrong} does not estimate expected targets"
@@ -82,7 +82,7 @@ def calibrated_over(loss: Loss, decoder: Any, model: Model) -> str:
 
 
 def _estimates_no_mean(regressor: Any) -> str:
-    """Return how a regressor is named if it estimates no conditional means, or else ""."""
+    """Return the name of a regressor that does not estimate conditional means, else ""."""
     kind = type(regressor)
     if is_classifier(regressor):
         return ""
@@ -95,10 +95,10 @@ def _estimates_no_mean(regressor: Any) -> str:
         changed = parameters["func"] is not None or shape not in _AFFINE
         return f"{kind.__name__} with changed targets" if changed else ""
     if not names & {f"{library}.{kind.__name__}" for library in _LIBRARIES}:
-        return ""  # a loss can mean anything there
+        return ""  # losses of unknown libraries are trusted
     for name in _LOSS_PARAMETERS:
         value = parameters.get(name)
-        # CatBoost has parameters after a colon, as in "Tweedie:variance_power=1.5"
+        # CatBoost appends parameters after a colon: "Tweedie:variance_power=1.5"
         if isinstance(value, str) and value.lower().partition(":var")[0] not in _OF_MEANS:
             return f"{kind.__name__}({name}={value!r})"
     return ""

@@ -1,4 +1,4 @@
-"""Validation queries: read or hold out the queries on which early stopping measures rankings."""
+"""Validation queries for early stopping: read them, or hold them out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sklearn_rankcal.utils._messages import all_of, print_progress
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
-_HELD_OUT_OF = 7  # one of so many queries is held out if the ranker does not say
+_HELD_OUT_OF = 7  # the default model holds out one query in seven
 _ATTRIBUTES = ("n_iter_", "validation_scores_", "validation_queries_")
 
 
@@ -43,9 +43,8 @@ def read_validation(
 ) -> Training | None:
     """Read the arguments ``X_val``, ``y_val``, ``groups_val`` and ``sample_weight_val`` of `fit`.
 
-    Returns None if there are none. `ids_known` says whether the ids of the training queries are the
-    user's. Structured labels number the queries of each call from 0, so that their numbers cannot
-    be compared.
+    Return None if there are none. `ids_known` is whether the user passed ids of the training
+    queries. Structured labels only number the queries of each call from 0.
     """
     check_count(ranker.n_iter_no_change, "n_iter_no_change")
     if X is None:
@@ -58,7 +57,7 @@ def read_validation(
     if ranker.validation_queries is not None:
         raise ValueError(
             f"X_val was passed, but validation_queries={ranker.validation_queries!r} holds out "
-            "queries of X. Only one of the two can be used."
+            "queries of X. Use only one of the two."
         )
     with _naming_validation_data():
         X, given = read_table(ranker, X, groups)
@@ -67,7 +66,7 @@ def read_validation(
         weight = check_weight(sample_weight, X.shape[0])
     if queries is None and ranker.grouped_:
         raise ValueError(
-            "The training rows have query ids, and the validation rows have none. Pass "
+            "The training rows have query ids, but the validation rows have none. Pass "
             "groups_val=<query id of each row of X_val>, or y_val=relevance_labels(y, groups)."
         )
     if given is not None and ids_known:
@@ -76,12 +75,11 @@ def read_validation(
 
 
 def hold_out(ranker: Any, data: Training) -> tuple[Training, Training | None]:
-    """Split `validation_queries` of the queries, drawn at random, off the training data.
+    """Hold out a share `validation_queries` of the training queries at random.
 
-    If the ranker leaves them out, but its default model needs them, they are a seventh, chosen by
-    their contents, so that `fit` is deterministic. The number of trees is then that of the least
-    squared error of the targets, whose mean over the same queries varies far less than that of a
-    measure.
+    If it is None and the default model needs held-out queries, hold out a seventh, chosen by the
+    contents of the queries, so `fit` is deterministic. The number of trees then minimises the
+    squared error of the targets, because its mean varies far less than the mean of a measure.
     """
     share = ranker.validation_queries
     if share is None:
@@ -94,8 +92,8 @@ def hold_out(ranker: Any, data: Training) -> tuple[Training, Training | None]:
     n_queries = data.queries.n_queries
     if n_queries < 2:
         raise ValueError(
-            f"validation_queries={share!r} needs at least 2 queries on which the loss is "
-            f"defined, one of which remains for training. There is {n_queries}."
+            f"validation_queries={share!r} needs at least 2 queries with a defined loss, one of "
+            f"them for training. There is {n_queries}."
         )
     n_held_out = min(max(1, round(share * n_queries)), n_queries - 1)
     out = np.zeros(n_queries, dtype=bool)
@@ -104,13 +102,13 @@ def hold_out(ranker: Any, data: Training) -> tuple[Training, Training | None]:
 
 
 def make_validation(ranker: Any, model: Any, data: Training) -> Validation:
-    """Return the validation queries with what is needed to evaluate scores on them."""
+    """Return the validation queries with functions to evaluate scores."""
     loss = ranker.loss_
     check_stops_early(model)
     with _naming_validation_data():
         loss.check(data.labels)
         data = _useful_queries(loss, data)
-    # A model of pairs fits scores first. Their rankings are evaluated.
+    # a model of pairs fits scores first, which are evaluated by their rankings
     decoder = get_decoder("sort", SCORES) if loss.space.is_pairwise else ranker.decoder_
     keys = hash_rows(data.X, np.arange(data.queries.n_rows))
     name, factor = type(loss).__name__, loss.query_weight(data.labels, data.queries)
@@ -122,50 +120,50 @@ def make_validation(ranker: Any, model: Any, data: Training) -> Validation:
         return mean_over_queries(values, data.queries, data.weight, name, factor)
 
     show = partial(print_progress, ranker)
-    # `evaluate` has the user's weights, and the targets those of the loss, too
+    # `evaluate` uses the weights of the user, and the targets also those of the loss
     held_out = data.weighted_by(loss).learning(loss)
     if data.by_targets:
         return Validation(held_out, squared_error(held_out), ranker.n_iter_no_change, show)
     steady = None
     with _naming_validation_data():
-        evaluate(np.zeros(data.queries.n_rows))  # it raises an error if no query has a weight
-        if not loss.space.is_pairwise:  # models of pairs know the targets of their scores
+        evaluate(np.zeros(data.queries.n_rows))  # raises an error if no query has a weight
+        if not loss.space.is_pairwise:  # models of pairs set it themselves
             steady = ranker._steady_value(held_out)
     return Validation(held_out, evaluate, ranker.n_iter_no_change, show, steady)
 
 
 def _useful_queries(loss: Loss, data: Training) -> Training:
-    """Return the validation queries on which the loss is defined.
+    """Return the validation queries with a defined loss.
 
-    ValueError is raised if all rankings of them are equally good.
+    Raise ValueError if all rankings of them are equally good.
     """
     n_queries = all_of(data.queries.n_queries, "query")
     remedy = (
-        "They cannot choose the number of iterations. Pass other queries as X_val, or leave X_val "
-        "out and let fit hold out a share of X, for example by validation_queries=0.2."
+        "They cannot choose the number of iterations. Pass other queries as X_val, or use "
+        "validation_queries=0.2 to hold out a share of X."
     )
     if not loss.defined(data.labels, data.queries).any():
         raise ValueError(
-            f"{type(loss).__name__} is undefined on {n_queries}. For most losses a query needs a "
-            "document of positive relevance; for 'auc', 'spearman' and 'pd' it needs two different "
-            f"labels. {remedy}"
+            f"{type(loss).__name__} is undefined on {n_queries}. For most losses, a query needs a "
+            "document of positive relevance. For 'auc', 'spearman' and 'pd', it needs two "
+            f"different labels. {remedy}"
         )
     if not data.by_targets and isinstance(data.labels, np.ndarray):
         if data.queries.have_equal(data.labels):
             raise ValueError(
-                f"In {n_queries} all documents have the same label, so that every ranking is "
-                f"equally good. {remedy}"
+                f"In {n_queries}, all documents have the same label, so every ranking is equally "
+                f"good. {remedy}"
             )
     return data.without_undefined_queries(loss)
 
 
 def loss_of_scores(ranker: Any) -> bool:
-    """Whether the targets are a number for each document."""
+    """Whether targets are one number per document."""
     return bool(get_loss(ranker.loss).space == SCORES)
 
 
 def keep_validation(ranker: Any, validation: Validation | None) -> None:
-    """Set the attributes about validation, or remove those of an earlier `fit`."""
+    """Set the attributes of validation, or remove the attributes of an earlier `fit`."""
     for name in _ATTRIBUTES:
         vars(ranker).pop(name, None)
     if validation is not None:
@@ -176,7 +174,7 @@ def keep_validation(ranker: Any, validation: Validation | None) -> None:
 
 @contextmanager
 def _naming_validation_data() -> Iterator[None]:
-    """Add to the message of an error that it is about the validation data."""
+    """Add to error messages that they are about the validation data."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -185,12 +183,12 @@ def _naming_validation_data() -> Iterator[None]:
 
 
 def _refuse_common_queries(training: Queries, held_out: Queries) -> None:
-    """Raise if a query id is among both the training queries and the validation queries."""
+    """Raise ValueError if a query is in both the training and the validation data."""
     trained = set(training.ids.tolist())
     common = [query for query in held_out.ids.tolist() if query in trained]
     if common:
         raise ValueError(
             f"{len(common)} of {held_out.n_queries} validation queries, such as {common[0]!r}, are "
-            "training queries too. Their measure grows with every iteration, so that training "
-            "would not stop in time. Pass other queries, or give different queries different ids."
+            "also training queries. Their measure improves with every iteration, so training would "
+            "stop too late. Pass other queries, or give different queries different ids."
         )

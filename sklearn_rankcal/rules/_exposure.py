@@ -173,8 +173,8 @@ def exposure_policy(
         Fraction of the target that each group gets at least, between 0 and 1. With 1 and every
         document in a group, each group gets exactly its target.
     discounts : array-like of shape (n_places,), default=None
-        Weight of each place: numbers that do not increase and are not negative. None means those of
-        DCG, ``1 / log2(1 + place)``.
+        Weight of each place: numbers that do not increase and are not negative. None means the
+        discounts of DCG, ``1 / log2(1 + place)``.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from sklearn_rankcal.utils._typing import Floats, Ints
 class Program:
     """Minimise the cost of variables >= 0 with bounds on linear sums of them.
 
-    `price` is the cost of each unit by which a soft rule is broken. None means hard rules.
+    `price` is the cost per unit of violation of a soft rule. None means hard rules.
     """
 
     def __init__(self, costs: Sequence[float] | Floats, price: float | None) -> None:

@@ -130,7 +130,7 @@ class Rules:
     def take_columns(self, X: Any, fitted: Any) -> tuple[Any, Rules]:
         """Return X without the columns that only the rules use, and the rules with their values.
 
-        Columns named in `fitted`, with which the ranker was fitted, stay in X.
+        Columns in `fitted`, the features of the ranker, stay in X.
         """
         if not self.columns:
             return X, self

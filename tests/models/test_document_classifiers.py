@@ -305,7 +305,9 @@ def test_probabilities_that_are_fitted_without_weights_are_refused():
 
 def test_a_classifier_without_weights_is_refused_unless_all_are_one():
     nearest = KNeighborsClassifier(5)
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier does not support sample_weight\. A"):
+    with pytest.raises(
+        ValueError, match=r"KNeighborsClassifier does not support sample_weight\. A"
+    ):
         CalibratedRanker(nearest).fit(X, Y, G)
     with pytest.raises(ValueError, match="KNeighborsClassifier does not support sample_weight"):
         CalibratedRanker(make_pipeline(StandardScaler(), nearest)).fit(X, Y, G)

@@ -157,7 +157,10 @@ class Constant(Model):
 @pytest.mark.parametrize(
     ("ranker", "message"),
     [
-        (CalibratedRanker("stacked"), r"a stack of \d models .* distill replaces it with one regressor"),
+        (
+            CalibratedRanker("stacked"),
+            r"a stack of \d models .* distill replaces it with one regressor",
+        ),
         (CalibratedRanker("boosting", loss="pd"), r"loss=PD, fits .* ResidualPairModel.*by_scores"),
         (CalibratedRanker(Ridge(), loss="map"), "loss=MAP, fits a model of pairs .* PairModel"),
         (CalibratedRanker(Constant()), "has fitted Constant, which does not say what table"),

@@ -518,7 +518,7 @@ def test_few_validation_queries_do_not_stop_on_noise(monkeypatch):
 
 
 def test_other_bad_validation_data():
-    with pytest.raises(ValueError, match="Only one of the two can be used"):
+    with pytest.raises(ValueError, match="Use only one of the two"):
         CalibratedRanker(validation_queries=0.2).fit(X, Y, G, **VAL)
     with pytest.raises(ValueError, match=r"at least 2 queries.* There is 1"):
         CalibratedRanker(validation_queries=0.2).fit(X[:9], Y[:9], np.zeros(9))
@@ -582,7 +582,7 @@ def test_labels_beyond_the_range_of_the_loss():
 def test_a_split_of_rows_warns(regressor, n_rows):
     rng = np.random.default_rng(0)
     table, y, groups = rng.normal(size=(n_rows, 2)), rng.integers(2, size=n_rows), np.arange(n_rows)
-    with pytest.warns(UserWarning, match=r"split cuts queries.*validation_queries") as caught:
+    with pytest.warns(UserWarning, match=r"splits queries between.*validation_queries") as caught:
         CalibratedRanker(regressor).fit(table, y, groups // 3)
     assert [warning.filename for warning in caught] == [__file__]
 

@@ -834,7 +834,7 @@ def test_rules_in_a_pipeline_and_their_errors():
     by_scores = CalibratedRanker(Ridge(), loss="err").fit(DATA.X, DATA.y, groups=DATA.groups)
     with pytest.raises(TypeError, match="has no discounts of places"):
         by_scores.predict(DATA.X, groups=DATA.groups, rules=SHOP)
-    with pytest.raises(TypeError, match="rules must be a decoders"):
+    with pytest.raises(TypeError, match="rules must be decoders"):
         pipe.predict(DATA.X, groups=DATA.groups, rules={"place": PIN})
     preferences = CalibratedRanker(Ridge(), loss="pd").fit(DATA.X, DATA.y, groups=DATA.groups)
     with pytest.raises(ValueError, match="not two rows of one query"):

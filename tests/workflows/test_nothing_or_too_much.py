@@ -105,7 +105,7 @@ def test_features_of_queries_are_no_ids():
 )
 def test_the_labels_as_groups(ranker):
     frame, y = shop()
-    with pytest.warns(UserWarning, match="Are the labels passed as groups") as caught:
+    with pytest.warns(UserWarning, match="Did you pass the labels as groups") as caught:
         ranker.fit(frame.drop(columns="qid"), y, groups=y)
     assert len(caught) == 1
 

@@ -145,7 +145,7 @@ def test_several_scorers_at_a_time():
 def test_an_objective_that_ranks(library, parameters):
     for loss in ("ndcg", "pd"):
         ranker = CalibratedRanker(boosted(library, **parameters), loss=loss)
-        with pytest.raises(ValueError, match=r"has the objective '.*' of a ranker.*Leave the obj"):
+        with pytest.raises(ValueError, match=r"has the ranking objective '.*'.*Remove the obj"):
             ranker.fit(X, Y, groups=G)
 
 
@@ -262,7 +262,7 @@ def test_flags_rank_like_zeros_and_ones():
 
 def test_sparse_tables_say_that_they_have_no_context():
     table = sparse.csr_matrix(np.where(X > 0, X, 0.0))
-    with pytest.warns(UserWarning, match="context=None, which ranks both in the same way"):
+    with pytest.warns(UserWarning, match="context=None to rank both in the same way"):
         CalibratedRanker(Ridge()).fit(table, Y, groups=G)
     ranks = [
         CalibratedRanker(Ridge(), context=None).fit(one, Y, groups=G).predict(one, groups=G)
