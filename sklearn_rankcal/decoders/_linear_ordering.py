@@ -99,10 +99,11 @@ def _solve_program(
 ) -> tuple[Floats, Floats] | None:
     """Minimise cost @ x, where matrix @ x <= rhs and 0 <= x <= 1; return x and the multipliers.
 
-    With many cuts, the solver gets the dual program. Its basis has one row per pair. With y = 1 - x, the dual is to minimise slack @ multipliers + sum(surplus) over
-    multipliers >= 0 and surplus >= 0, where slack = rhs - matrix @ 1 and matrix.T @ multipliers -
-    surplus <= -cost. At 0, only the pairs that the start order contradicts violate this, and the
-    solver starts close to its answer.
+    With many cuts, the solver gets the dual program. Its basis has one row per pair. With
+    y = 1 - x, the dual is to minimise slack @ multipliers + sum(surplus) over multipliers >= 0 and
+    surplus >= 0, where slack = rhs - matrix @ 1 and matrix.T @ multipliers - surplus <= -cost. At
+    0, only the pairs that the start order contradicts violate this, and the solver starts close to
+    its answer.
     """
     n_cuts, n_pairs = matrix.shape
     options = {"time_limit": time_limit}

@@ -84,8 +84,8 @@ class BoostingCV(DocumentModel):
     that learn logarithms, the weights minimise the cross-entropy between the targets and
     exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is skipped if the
     boosters of the first loss have more than 200 trees, which means little noise. It is also
-    skipped if its targets are almost a multiple of the first targets plus a constant per query. `regressor_` is always a
-    single booster.
+    skipped if its targets are almost a multiple of the first targets plus a constant per query.
+    `regressor_` is always a single booster.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class ContextTableModel(Model):
         return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
-        """Add the value of each context column, times the factor of its kind, to its column of X."""
+        """Add each context column, times the factor of its kind, to its column of X."""
         values = np.asarray(values)
         total = np.array(values[..., : self._n_columns], dtype=np.float64)
         if not self._kinds:

@@ -291,7 +291,15 @@ class DocumentModel(ContextTableModel):
     def read(self, training: Training) -> tuple[Any, Floats, ZscoreSlopes]:
         """Return the table and targets of the regressor for some queries, and their slopes.
 
-        `finish` needs the sum of the slopes of all parts.
+        Parameters
+        ----------
+        training : Training
+            Some of the queries.
+
+        Returns
+        -------
+        table, targets, slopes : table, ndarray of shape (n_documents,), ZscoreSlopes
+            `finish` needs the sum of the slopes of all parts.
         """
         n_queries = training.queries.n_queries
         table, mean = self._table(training.X, training.queries)
@@ -300,7 +308,20 @@ class DocumentModel(ContextTableModel):
         return table, self._centred(training) / self._unit, slopes
 
     def finish(self, regressor: Any, slopes: ZscoreSlopes) -> Self:
-        """Set the regressor, fitted to what `read` returned, and the sum of the slopes."""
+        """Set the regressor, fitted to what `read` returned.
+
+        Parameters
+        ----------
+        regressor : estimator
+            The fitted regressor.
+        slopes : ZscoreSlopes
+            The sum of the slopes of all parts.
+
+        Returns
+        -------
+        self : DocumentModel
+            The fitted model.
+        """
         self.regressor_ = regressor
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
         return self
@@ -309,13 +330,34 @@ class DocumentModel(ContextTableModel):
         """Compute sums over some queries for `solve`. Add them with ``+``.
 
         Call `prepare` first. Only for the regressors `Ridge` and `LinearRegression`.
+
+        Parameters
+        ----------
+        training : Training
+            Some of the queries.
+
+        Returns
+        -------
+        sums : ClosedFormSums
+            The sums of these queries.
         """
         table, targets, slopes = self.read(training)
         documents = DocumentSums.of(numeric_table(table), targets, training.weight)
         return ClosedFormSums(documents, slopes)
 
     def solve(self, sums: ClosedFormSums) -> Self:
-        """Fit the regressor in closed form from the sums of all queries."""
+        """Fit the regressor in closed form from the sums of all queries.
+
+        Parameters
+        ----------
+        sums : ClosedFormSums
+            The sum of the results of `sums`.
+
+        Returns
+        -------
+        self : DocumentModel
+            The fitted model.
+        """
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
     def _encode(

@@ -114,22 +114,46 @@ class Model(ClonesCatBoost):
         return None
 
     def learners(self) -> Iterator[Any]:
-        """Yield the model and the estimators inside it that learn targets."""
+        """Iterate over the model and the estimators inside it that learn targets.
+
+        Yields
+        ------
+        estimator : estimator
+            The model, or an estimator among its parameters.
+        """
         yield self
         for value in self.get_params(deep=True).values():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 yield value
 
     def own_importances(self) -> Floats:
-        """Return the importances of the fitted regressor per column of X."""
+        """Return the importances of the fitted regressor per column of X.
+
+        Returns
+        -------
+        importances : ndarray of shape (n_features,)
+            Raises AttributeError if there are none.
+        """
         raise AttributeError(f"{type(self).__name__} has no importances.")
 
     def own_coefficients(self) -> Floats:
-        """Return the coefficients per column of X: average slopes within a query."""
+        """Return the coefficients per column of X: average slopes within a query.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n_features,)
+            Raises AttributeError if there are none.
+        """
         raise AttributeError(f"{type(self).__name__} has no coef_.")
 
     def why_no_table(self) -> str:
-        """Return the end of an error message: why the model has no table (see `has_table`)."""
+        """Return the end of an error message: why the model has no table (see `has_table`).
+
+        Returns
+        -------
+        text : str
+            A predicate, such as ``"is a stack of 4 models"``.
+        """
         return f"has fitted {type(self).__name__}, which does not provide its table"
 
 

@@ -68,12 +68,29 @@ class Training:
     by_targets: bool = False
 
     def learning(self, loss: Loss) -> Training:
-        """Return the same data with the targets of a loss."""
+        """Return the same data with the targets of a loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+
+        Returns
+        -------
+        training : Training
+            The data with `targets` and `graded_targets`.
+        """
         targets = loss.training_targets(self.labels, self.queries)
         return replace(self, targets=targets, graded_targets=loss.graded_targets)
 
     def without_zero_weights(self) -> Training:
-        """Return the rows of positive weight."""
+        """Return the rows of positive weight.
+
+        Returns
+        -------
+        training : Training
+            These rows and their queries.
+        """
         if self.weight is None or (self.weight > 0).all():
             return self
         rows = np.flatnonzero(self.weight)
@@ -81,7 +98,23 @@ class Training:
         return self.take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
 
     def without_undefined_queries(self, loss: Loss) -> Training:
-        """Return the queries with a defined loss. Raise ValueError if there is none."""
+        """Return the queries with a defined loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+
+        Returns
+        -------
+        training : Training
+            These queries.
+
+        Raises
+        ------
+        ValueError
+            If the loss is undefined for all queries.
+        """
         defined = loss.defined(self.labels, self.queries)
         if defined.all():
             return self
@@ -90,18 +123,53 @@ class Training:
         return self.take_queries(defined)
 
     def weighted_by(self, loss: Loss) -> Training:
-        """Return the same data with weights multiplied by `Loss.row_weight`."""
+        """Return the same data with weights multiplied by `Loss.row_weight`.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+
+        Returns
+        -------
+        training : Training
+            The data with new weights.
+        """
         factor = loss.row_weight(self.labels, self.queries)
         if factor is None:
             return self
         return replace(self, weight=factor if self.weight is None else self.weight * factor)
 
     def take_queries(self, keep: NDArray[np.bool_]) -> Training:
-        """Return the queries of a mask of shape (n_queries,)."""
+        """Return some of the queries.
+
+        Parameters
+        ----------
+        keep : ndarray of bool of shape (n_queries,)
+            Which queries to keep.
+
+        Returns
+        -------
+        training : Training
+            These queries.
+        """
         return self.take(*self.queries.select(keep))
 
     def take(self, rows: Any, queries: Queries) -> Training:
-        """Return some rows, grouped as `queries`. Targets of pairs are dropped."""
+        """Return some of the rows. Targets of pairs are dropped.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+            The rows.
+        queries : Queries
+            The queries of these rows.
+
+        Returns
+        -------
+        training : Training
+            These rows.
+        """
         return replace(
             self,
             X=take_rows(self.X, rows),

@@ -186,11 +186,33 @@ class StackedModel(Model, _BaseComposition):
         self.members = [(name, losses[name], model) for name, model in pairs]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters of the stack and, with `deep`, of its members."""
+        """Get the parameters of the stack.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the members and their parameters.
+
+        Returns
+        -------
+        params : dict
+            Parameter names and values.
+        """
         return self._get_params("_named_members", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the stack or of a member (``<name>__<parameter>``)."""
+        """Set parameters of the stack or of a member (``<name>__<parameter>``).
+
+        Parameters
+        ----------
+        **params : dict
+            Parameter names and values.
+
+        Returns
+        -------
+        self : StackedModel
+            The stack.
+        """
         self._set_params("_named_members", **params)
         return self
 

@@ -253,7 +253,7 @@ def test_params_of_a_regressor_that_is_only_named(regressor):
 def test_verbose_says_what_fit_does(capsys):
     CalibratedRanker(Ridge(), verbose=1).fit(X, Y, G)
     said = capsys.readouterr().out
-    assert "documents in" in said and "queries left out" in said and "fitted Ridge" in said
+    assert "documents in" in said and "queries dropped" in said and "fitted Ridge" in said
     CalibratedRanker(Ridge()).fit(X, Y, G)
     assert capsys.readouterr().out == ""
 

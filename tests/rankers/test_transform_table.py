@@ -163,7 +163,7 @@ class Constant(Model):
         ),
         (CalibratedRanker("boosting", loss="pd"), r"loss=PD, fits .* ResidualPairModel.*by_scores"),
         (CalibratedRanker(Ridge(), loss="map"), "loss=MAP, fits a model of pairs .* PairModel"),
-        (CalibratedRanker(Constant()), "has fitted Constant, which does not say what table"),
+        (CalibratedRanker(Constant()), "has fitted Constant, which does not provide its table"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.* has learned nothing")
