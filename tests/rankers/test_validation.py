@@ -401,7 +401,7 @@ def test_regressors_that_cannot_stop_early(regressor, message):
         ranker.set_params(validation_queries=None).fit(X, Y, G, **VAL)
 
 
-@pytest.mark.filterwarnings("ignore:.* stops early on rows that it splits off")
+@pytest.mark.filterwarnings("ignore:.* stops early on rows that it holds out")
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
@@ -444,7 +444,7 @@ def test_bad_n_iter_no_change(patience):
         ({"X_val": None}, "y_val was passed without X_val"),
         ({"X_val": None, "y_val": None}, "groups_val was passed without X_val"),
         ({"groups_val": None}, "the validation rows have none. Pass groups_val"),
-        ({"groups_val": G_VAL - 1}, "1 of 25 validation queries, such as 64, are training"),
+        ({"groups_val": G_VAL - 1}, "1 of 25 validation queries, such as 64, are also training"),
         ({"groups_val": G_VAL[1:]}, r"\(X_val, y_val, ...\): groups has"),
         ({"y_val": Y_VAL[1:]}, r"\(X_val, y_val, ...\): y has"),
         ({"y_val": np.where(Y_VAL == 1, np.nan, Y_VAL)}, r"\(X_val, y_val, ...\): .* NaN"),
@@ -465,7 +465,7 @@ def test_validation_queries_that_cannot_choose():
         ValueError, match=r"undefined on all 25.*cannot choose.*validation_queries=0"
     ):
         CalibratedRanker().fit(X, Y, G, **{**VAL, "y_val": 0 * Y_VAL})
-    with pytest.raises(ValueError, match="In all 25 queries all documents have the same label"):
+    with pytest.raises(ValueError, match="In all 25 queries, all documents have the same label"):
         CalibratedRanker().fit(X, Y, G, **{**VAL, "y_val": 1 + 0 * Y_VAL})
     first = np.unique(G, return_index=True)[1]
     small = np.isin(np.arange(len(Y)), first) | (G >= 60)  # five queries have several documents

@@ -306,7 +306,7 @@ def test_rankers_without_scores_are_refused_with_an_alternative():
     for use in (ScoreRegressor(fitted).predict, functools.partial(predict_scores, fitted)):
         with pytest.raises(TypeError, match="no scores"):
             use(X)
-    with pytest.raises(TypeError, match=r"takes a ranker.*got Ridge"):
+    with pytest.raises(TypeError, match=r"needs a ranker.*got Ridge"):
         ScoreRegressor(Ridge()).predict(X)
     with pytest.raises(TypeError, match=r"ends in a ranker|ends in Ridge"):
         predict_order(Ridge().fit(X, Y), X)
