@@ -60,8 +60,8 @@ class CalibratedRanker(QueryRanker):
         ``"map_by_scores"``, ``"pd_by_scores"``, or an object such as ``NDCG(k=10, gain="linear")``
         (`losses`). For ``"map"`` and ``"pd"``, the regressor is fitted to pairs of documents.
     decoder : str or decoder, default="auto"
-        How predictions become a ranking. For scores ``"sort"``. For pairs ``"exact"`` or another
-        one of `decoders`, by name or as an object. ``"auto"`` is exact where that is cheap.
+        How predictions become a ranking: ``"sort"`` for scores, ``"exact"`` for pairs, or another
+        one of `decoders`, by name or as an object. ``"auto"`` is exact if that is cheap.
     context : "auto", None, str or list of str, default="auto"
         Extra columns that compare a document with the rest of its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, ``"share"`` (of the rows of the query with the
@@ -71,15 +71,16 @@ class CalibratedRanker(QueryRanker):
     center : bool, default=True
         Whether to subtract from each target the mean of its query. This changes no ranking.
     group_column : str, default=None
-        Name of the column of a data frame X that has the query ids. The regressor does not see
-        this column. `cross_val_predict` and ``search.predict(frame)`` can only get the queries
-        this way.
+        Name of the column of a data frame X with the query ids. The regressor does not see this
+        column. This is the only way to pass queries to `cross_val_predict` and
+        ``search.predict(frame)``.
     validation_queries : float, default=None
         Share of the queries that `fit` holds out to choose the number of boosting iterations.
     n_iter_no_change : int, default=50
         With validation queries, stop after this number of iterations without an improvement of the
         mean measure or of the squared error of the targets (:ref:`validation_queries`). The
-        iterations before these are kept.
+        iterations before these are kept. Does not apply to queries that the default model itself
+        holds out.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of validation queries and for the regressor. With None, the regressor
         keeps its own seed.
@@ -106,7 +107,7 @@ class CalibratedRanker(QueryRanker):
     n_iter_, validation_scores_, validation_queries_
         Number of iterations that were kept (the sum over the members of a combination), measure on
         the validation queries after each iteration (one final value for a stack), and their ids.
-        Defined only with validation queries.
+        Defined only with validation queries, including those that the default model holds out.
     n_features_in_, feature_names_in_
         Number of columns of X, and their names if they are strings, with `group_column`.
 

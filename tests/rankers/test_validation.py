@@ -470,7 +470,7 @@ def test_validation_queries_that_cannot_choose():
     first = np.unique(G, return_index=True)[1]
     small = np.isin(np.arange(len(Y)), first) | (G >= 60)  # five queries have several documents
     ranker = CalibratedRanker(validation_queries=0.02, random_state=0)
-    with pytest.raises(ValueError, match="In the only query all documents have the same label"):
+    with pytest.raises(ValueError, match="In the only query, all documents have the same label"):
         ranker.fit(X[small], Y[small], G[small])
     ranker.set_params(validation_queries=0.9, n_iter_no_change=2).fit(X[small], Y[small], G[small])
     y_val, weight = np.where(G_VAL == 65, Y_VAL, 0), 1.0 * (G_VAL != 65)
