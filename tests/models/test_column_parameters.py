@@ -183,7 +183,7 @@ def test_parameters_that_cannot_be_extended():
         make_pipeline(FunctionTransformer(), inner),
         TransformedTargetRegressor(inner),
     ):
-        with pytest.raises(ValueError, match=r"monotonic_cst is a parameter.*context=None"):
+        with pytest.raises(ValueError, match=r"monotonic_cst refers to the columns.*context=None"):
             CalibratedRanker(outer).fit(X, Y, groups=G)
         ranker = CalibratedRanker(outer, context=None).fit(X, Y, groups=G)
         assert behind(ranker, X[FIRST], G[FIRST]) == 0
@@ -192,7 +192,7 @@ def test_parameters_that_cannot_be_extended():
         [{"max_depth": [3]}, {"monotonic_cst": [None]}],
     ):
         search = GridSearchCV(HistGradientBoostingRegressor(max_iter=3), grid, cv=2)
-        with pytest.raises(ValueError, match=r"monotonic_cst in param_grid is.*context=None"):
+        with pytest.raises(ValueError, match=r"monotonic_cst in param_grid refers.*context=None"):
             CalibratedRanker(search).fit(X, Y, groups=G)
     with pytest.raises(ValueError, match="Pass monotone_constraints as a list"):
         CalibratedRanker(constrained("xgboost", "first")).fit(X, Y, groups=G)

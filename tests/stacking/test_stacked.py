@@ -522,7 +522,7 @@ def test_default_members_fit_the_data():
         ([("a", None, Ridge())], "must predict scores.*DocumentModel"),
         ([("a", None, DocumentModel)], "must predict scores"),
         ([("a", None, BilinearPairs())], "must predict scores"),
-        ([("a", "pd", LINEAR)], "learn scores.*space pairs"),
+        ([("a", "pd", LINEAR)], "learn scores.*are pairs"),
         ([("a", "no such loss", LINEAR)], "no such loss"),
     ],
 )
