@@ -59,7 +59,7 @@ from sklearn_rankcal.rankers._data_warnings import (
     warn_if_labels_are_amounts,
     warn_if_rows_are_queries,
 )
-from sklearn_rankcal.rankers._reports import predicts_scores
+from sklearn_rankcal.rankers._predict import predicts_scores
 from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.utils._estimators import SiteLink, set_random_states, set_verbose
 from sklearn_rankcal.utils._messages import counted, print_progress

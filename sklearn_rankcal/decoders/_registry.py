@@ -18,7 +18,8 @@ from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import get_space
 from sklearn_rankcal.utils._names import did_you_mean
 
-#: Functions that create a decoder, by space of the predictions and name.
+#: Functions that create a decoder, by space of the predictions and name. Methods for pairs come
+#: from METHODS of _decode_preferences.py and _decode_average_precision.py: add new methods there.
 DECODERS: dict[tuple[str, str], Callable[..., BaseEstimator]] = {
     (SCORES, "sort"): Sort,
     **{

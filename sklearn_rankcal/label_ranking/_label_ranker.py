@@ -43,7 +43,7 @@ from sklearn_rankcal.labels._label_rankings import (
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers._reports import predicts_pairs
+from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions

@@ -11,7 +11,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._gains import LINEAR_GAIN
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
+from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._rounding import is_largest

@@ -17,7 +17,7 @@ from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.models._training import squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers import _reports
+from sklearn_rankcal.rankers import _predict, _reports
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
 from sklearn_rankcal.rankers._order import QueryOrder
@@ -210,7 +210,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             offsets = np.append(0, np.cumsum(listed))
         return QueryOrder(rows, offsets, queries.ids)
 
-    @available_if(_reports.predicts_scores)
+    @available_if(_predict.predicts_scores)
     @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the predicted score of each document.
@@ -265,7 +265,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         if rules is not None:
             return rules.decode(self, X, queries).ranks
         started = time.perf_counter()
-        scores = _reports.sufficient_scores(self, X, queries)
+        scores = _predict.sufficient_scores(self, X, queries)
         if scores is not None:
             decoder = Sort() if self.loss_.space.is_pairwise else self.decoder_
             found = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows))
@@ -278,10 +278,10 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             )
             return ranks
         ranks = np.empty(queries.n_rows, dtype=np.int64)
-        for rows, part, u in _reports.predicted_pairs(self, X, queries):
+        for rows, part, u in _predict.predicted_pairs(self, X, queries):
             found = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
             ranks[rows] = check_result(found, self.decoder_).ranks
-            _reports.order_twins(ranks, rows, X, part)
+            _predict.order_twins(ranks, rows, X, part)
         return ranks
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
@@ -300,7 +300,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
     # ---------------------------------------------------------------- reports
 
-    @available_if(_reports.predicts_pairs)
+    @available_if(_predict.predicts_pairs)
     @checks_keywords
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
@@ -320,9 +320,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             E[y_i y_j / sum(y)], up to a constant on the diagonal.
         """
         X, queries = read_queries(self, X, groups)
-        return _reports.predict_preferences(self, X, queries)
+        return _predict.predict_preferences(self, X, queries)
 
-    @available_if(_reports.predicts_pairs)
+    @available_if(_predict.predicts_pairs)
     @checks_keywords
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Report how close each ranking is to the best one. Only for losses on pairs.

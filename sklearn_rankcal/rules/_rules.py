@@ -1,6 +1,7 @@
 """`Rules`: restrictions of rankings, and the decoding of predictions under them.
 
-No other folder imports this one. Rankers and decoders call the methods of the rules they receive.
+Other folders import this one only on first use. Rankers and decoders call the methods of the rules
+they receive.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.decoders._result import Decoded
 from sklearn_rankcal.decoders._search import SearchOptions
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
+from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores
 from sklearn_rankcal.rules._decode import decode_scores_under, keep_rules
 from sklearn_rankcal.rules._orders import OBJECTIVES
 from sklearn_rankcal.rules._query_rules import (

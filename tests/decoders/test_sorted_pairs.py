@@ -13,7 +13,7 @@ from sklearn_rankcal.datasets import make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Rules, Sort
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, ResidualPairModel
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._reports import predicted_pairs, sufficient_scores
+from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores
 from sklearn_rankcal.targets import PAIRS
 
 RNG = np.random.default_rng(0)

@@ -237,7 +237,7 @@ def test_the_users_line(data):
 
 def test_preferences_and_report_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr("sklearn_rankcal.rankers._reports._PAIRS_AT_A_TIME", 50)
+    monkeypatch.setattr("sklearn_rankcal.rankers._predict._PAIRS_AT_A_TIME", 50)
     ranker = CalibratedRanker(BilinearPairs(alpha=1e-3), loss="pd").fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)
     differences = ranker.predict_preferences(X, groups=groups)

@@ -196,7 +196,7 @@ def test_independent_documents_are_ranked_as_by_scores():
 
 def test_predictions_report_and_score_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr("sklearn_rankcal.rankers._reports._PAIRS_AT_A_TIME", 50)
+    monkeypatch.setattr("sklearn_rankcal.rankers._predict._PAIRS_AT_A_TIME", 50)
     ranker = CalibratedRanker(BilinearPairs(symmetric=True, alpha=1e-3), loss="map")
     ranker.fit(X, y, groups=groups)
     ranks = ranker.predict(X, groups=groups)

@@ -28,7 +28,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, default_regressor
-from sklearn_rankcal.rankers import _reports
+from sklearn_rankcal.rankers import _predict
 from sklearn_rankcal.rankers._input import read_queries
 
 from .. import oracles
@@ -280,7 +280,7 @@ def test_verbose_says_what_takes_long(capsys, monkeypatch):
         assert (regressor.verbose, regressor.estimator[-1].verbose) == (of_bag, of_ridge)
     pairs = CalibratedRanker(BilinearPairs(), loss="pd", verbose=1).fit(X, Y, groups=G)
     capsys.readouterr()
-    monkeypatch.setattr(_reports, "_PAIRS_AT_A_TIME", 2000)
+    monkeypatch.setattr(_predict, "_PAIRS_AT_A_TIME", 2000)
     pairs.predict(X, groups=G)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 2 and "60 of 60 queries predicted and decoded" in lines[-1]
