@@ -276,15 +276,19 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
                 "X is sparse, but the ranker was fitted on dense X with context columns."
             )
         return X if X.dtype.kind in "iuf" else X.astype(np.float64)
-    _check_present(X, columns)
+    present = list(X.columns)
+    if present != columns:
+        _check_present(X, columns)
     if _is_polars(X):
         booleans = [name for name in columns if str(X.schema[name]) == "Boolean"]
         return X.select(columns).cast(dict.fromkeys(booleans, int)).to_numpy()
-    part = X[columns]
+    part = X if present == columns else X[columns]
+    dtypes = set(part.dtypes)
     # Columns of nullable dtypes with a missing entry would become an array of objects.
-    kinds = {dtype.kind if isinstance(dtype, np.dtype) else "O" for dtype in part.dtypes}
-    same = len(set(map(str, part.dtypes))) == 1 and kinds <= {"f", "i", "u"}
-    return part.to_numpy() if same else part.to_numpy(dtype=np.float64, na_value=np.nan)
+    same = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in dtypes)
+    if same and len(dtypes) == 1:
+        return part.to_numpy()
+    return part.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _check_present(X: Any, columns: list[Any]) -> None:
