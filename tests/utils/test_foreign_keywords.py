@@ -133,13 +133,13 @@ def test_a_ranker_is_not_a_regressor():
     class OtherRanker(Ridge):
         _estimator_type = "ranker"
 
-    known = "LGBMRanker is a ranker. Pass the regressor and not the ranker: LGBMRegressor has"
+    known = "LGBMRanker is a ranker. Pass a regressor instead: LGBMRegressor has"
     for regressor, words in {
         LGBMRanker(): known,
         OwnRanker(): "OwnRanker is a ranker.*: LGBMRegressor has",
         make_pipeline(StandardScaler(), LGBMRanker()): known,
         DocumentModel(LGBMRanker()): known,
-        OtherRanker(): r"OtherRanker is a ranker. Pass the regressor and not the ranker\.$",
+        OtherRanker(): r"OtherRanker is a ranker. Pass a regressor instead\.$",
         CalibratedRanker(Ridge()): "CalibratedRanker is a ranker",
     }.items():
         for loss in ("ndcg", "pd") if not isinstance(regressor, DocumentModel) else ("ndcg",):
