@@ -83,7 +83,8 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     moved = dd.from_delayed(parts, meta=meta, verify_meta=True)
     moved = moved.shuffle(on=_HASH, npartitions=npartitions or data.n_partitions)
     grouped = for_each(partial(_in_order, columns=columns), moved.to_delayed())
-    return dd.from_delayed(grouped, meta=columns, verify_meta=True)
+    # older versions of dask move texts of type object as strings
+    return dd.from_delayed(grouped, meta=columns, verify_meta=False)
 
 
 def _number_rows(rows: Rows, number: int, columns: pd.DataFrame) -> pd.DataFrame:
