@@ -83,8 +83,7 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     moved = dd.from_delayed(parts, meta=meta, verify_meta=True)
     moved = moved.shuffle(on=_HASH, npartitions=npartitions or data.n_partitions)
     grouped = for_each(partial(_in_order, columns=columns), moved.to_delayed())
-    # older versions of dask move texts of type object as strings
-    return dd.from_delayed(grouped, meta=columns, verify_meta=False)
+    return dd.from_delayed(grouped, meta=columns, verify_meta=True)
 
 
 def _number_rows(rows: Rows, number: int, columns: pd.DataFrame) -> pd.DataFrame:
@@ -109,4 +108,7 @@ def _in_order(moved: pd.DataFrame, columns: pd.DataFrame) -> pd.DataFrame:
     moved = moved.sort_values(_ROW)
     index = pd.Index(moved[_INDEX], name=columns.index.name)
     moved = moved.drop(columns=[_HASH, _INDEX, _ROW])
-    return moved.set_axis(columns.columns, axis=1).set_axis(index)
+    moved = moved.set_axis(columns.columns, axis=1).set_axis(index)
+    # older versions of dask return objects as strings
+    objects = [name for name, dtype in columns.dtypes.items() if dtype is np.dtype(object)]
+    return moved.astype(dict.fromkeys(objects, object))

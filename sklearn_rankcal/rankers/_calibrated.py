@@ -41,7 +41,8 @@ class CalibratedRanker(QueryRanker):
 
     `fit` computes targets from the labels and fits the regressor to them. `predict` converts the
     predictions to a ranking. With enough data, this ranking is the best possible one for the loss,
-    if the regressor can represent the expected targets [1]_ [2]_. Read more in :doc:`guide/models`.
+    if the regressor can represent the expected targets [1]_ [2]_. Read more in
+    :doc:`/guide/models`.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class Rules:
     See Also
     --------
     sklearn_rankcal.decoders.Quota.fair : Quotas of FA*IR.
-    CalibratedRanker.rules_report : Cost of each rule.
+    sklearn_rankcal.CalibratedRanker.rules_report : Cost of each rule.
 
     Notes
     -----
