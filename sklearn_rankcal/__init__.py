@@ -29,6 +29,7 @@ from sklearn_rankcal.rankers import (
 )
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.utils import show_versions
+from sklearn_rankcal.utils._lazy import load_on_use
 
 if TYPE_CHECKING:
     from sklearn_rankcal.aggregation import Aggregate, Judgements, aggregate
@@ -89,13 +90,10 @@ _LAZY = {
 }
 
 
+_of_folders, __dir__ = load_on_use(__name__, __all__, _LAZY)
+
+
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-    if find_spec(f"{__name__}.{name}"):
+    if name not in _LAZY and find_spec(f"{__name__}.{name}"):
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'sklearn_rankcal' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return _of_folders(name)

@@ -5,8 +5,7 @@ The classes do the same inside a ranker. `DECODERS` maps (space, name) to a func
 decoder. `KERNELS` is ``"compiled"`` or ``"numpy"``: the implementation of the inner loops.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
@@ -15,6 +14,7 @@ from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
 from sklearn_rankcal.decoders._pair_decoders import AveragePrecisionDecoder, PreferenceDecoder
 from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
 from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.utils._lazy import load_on_use
 
 if TYPE_CHECKING:
     from sklearn_rankcal.rules import ExposurePolicy, Quota, Rules, exposure_policy
@@ -50,11 +50,4 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(f"sklearn_rankcal.{_LAZY[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = load_on_use(__name__, __all__, _LAZY)

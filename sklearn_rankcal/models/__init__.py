@@ -5,7 +5,6 @@ The other models predict one number per pair of documents. Pass a model object a
 `CalibratedRanker`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rankcal.models._boosting_cv import BoostingCV
@@ -14,6 +13,7 @@ from sklearn_rankcal.models._model import Model
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.utils._lazy import load_on_use
 
 if TYPE_CHECKING:
     from sklearn_rankcal.pairs import (
@@ -66,14 +66,7 @@ _LAZY = {
 _DEFAULTS = {PAIRS: "ResidualPairModel", SYMMETRIC_PAIRS: "ResidualProductModel"}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(f"sklearn_rankcal.{_LAZY[name]}"), name)
-    raise AttributeError(f"module 'sklearn_rankcal.models' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = load_on_use(__name__, __all__, _LAZY)
 
 
 def default_model(space: Space, documents: DocumentModel) -> Any:
