@@ -24,7 +24,6 @@ SCORE = ("score",)
 RANK = ("rank",)
 
 _COLUMNS = {"qrels": "query_id, doc_id and relevance", "run": "query_id, doc_id and score"}
-_NOUNS = {"qrels": "qrels", "run": "a run"}
 _LINES = {
     "qrels": ("query_id iteration doc_id relevance", (0, 2, 3)),
     "run": ("query_id Q0 doc_id rank score tag", (0, 2, 4)),
@@ -168,11 +167,9 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
     for line in reader:
         fields = line.split()
         if len(fields) != n_fields:
-            ((other, (swapped, _)),) = [item for item in _LINES.items() if item[0] != kind]
-            if not values and len(fields) == len(swapped.split()):
-                raise reader.error(
-                    f"this looks like {_NOUNS[other]}: {swapped!r}. Pass qrels first, then runs."
-                )
+            other = _LINES["run" if kind == "qrels" else "qrels"][0]
+            if not values and len(fields) == len(other.split()):
+                raise reader.error(f"it has the fields {other!r}. Pass qrels first, then runs.")
             raise reader.error(
                 f"{len(fields)} fields, expected {n_fields}: {form!r}. For other formats, read the "
                 f"table with pandas.read_csv, and name its columns {_COLUMNS[kind]}."
