@@ -182,7 +182,7 @@ def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
     if not found:
         return X
     if _is_polars(X):
-        return X.with_columns(X[name].cast(dtype) for name, dtype in found.items())
+        return X.with_columns(X[name].cast(dtype, strict=False) for name, dtype in found.items())
     known = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in found.items()}
     return X.assign(**{name: values.astype(found[name]) for name, values in known.items()})
 

@@ -364,7 +364,7 @@ def test_a_column_of_numbers_of_dtype_object_is_numeric():
         assert list(objects.dtypes) != list(numbers.dtypes)  # the frame of the user stays
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "polars enum"])
 def test_a_text_that_is_no_category_is_missing(library):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"brand": rng.choice(["a", "b", "c"], 160), "price": rng.normal(size=160)})
@@ -372,8 +372,10 @@ def test_a_text_that_is_no_category_is_missing(library):
     groups, y = np.repeat(np.arange(20), 8), rng.integers(0, 3, size=160)
     new = pd.DataFrame({"brand": ["a", "new", "b", None], "price": [0.0, 1.0, 2.0, 3.0]})
     missing = new.assign(brand=["a", None, "b", None])
-    if library == "polars":
+    if library != "pandas":
         frame, new, missing = map(pl.from_pandas, (frame, new, missing))
+    if library == "polars enum":
+        frame = frame.with_columns(pl.col("brand").cast(pl.Enum(["a", "b", "c"])))
     ranker = CalibratedRanker("boosting").fit(frame, y, groups=groups)
     new, missing = (ranker.predict(table, groups=[0, 0, 0, 0]).tolist() for table in (new, missing))
     assert new == missing
