@@ -263,19 +263,8 @@ class DocumentModel(ContextTableModel):
     def prepare(self, X: Any, columns: list[Any], largest: float) -> Self:
         """Prepare to fit the model part by part, with what all data together determine.
 
-        Parameters
-        ----------
-        X : table
-            A table of the form of all parts. It may be empty.
-        columns : list
-            Columns that get context columns.
-        largest : float
-            Largest absolute value of the (centred) targets.
-
-        Returns
-        -------
-        self : DocumentModel
-            The model, ready for `read`, `sums`, `finish` and `solve`.
+        `X` is a table of the form of all parts and may be empty, `columns` get context columns, and
+        `largest` is the largest absolute value of the (centred) targets.
         """
         self._set_columns(X, columns)
         self._forget_classes()
@@ -289,18 +278,7 @@ class DocumentModel(ContextTableModel):
             self.__dict__.pop(name, None)
 
     def read(self, training: Training) -> tuple[Any, Floats, ZscoreSlopes]:
-        """Return the table and targets of the regressor for some queries, and their slopes.
-
-        Parameters
-        ----------
-        training : Training
-            Some of the queries.
-
-        Returns
-        -------
-        table, targets, slopes : table, ndarray of shape (n_documents,), ZscoreSlopes
-            `finish` needs the sum of the slopes of all parts.
-        """
+        """Return the table, targets and z-score slopes of some queries, for `finish`."""
         n_queries = training.queries.n_queries
         table, mean = self._table(training.X, training.queries)
         mean = np.zeros(len(self._columns)) if mean is None else mean
@@ -308,56 +286,22 @@ class DocumentModel(ContextTableModel):
         return table, self._centred(training) / self._unit, slopes
 
     def finish(self, regressor: Any, slopes: ZscoreSlopes) -> Self:
-        """Set the regressor, fitted to what `read` returned.
-
-        Parameters
-        ----------
-        regressor : estimator
-            The fitted regressor.
-        slopes : ZscoreSlopes
-            The sum of the slopes of all parts.
-
-        Returns
-        -------
-        self : DocumentModel
-            The fitted model.
-        """
+        """Set the regressor, fitted to what `read` returned, and the added slopes."""
         self.regressor_ = regressor
         self._inverse_scale = slopes.total / slopes.n_queries if self._kinds else None
         return self
 
     def sums(self, training: Training) -> ClosedFormSums:
-        """Compute sums over some queries for `solve`. Add them with ``+``.
+        """Compute sums over some queries for `solve`, after `prepare`. Add them with ``+``.
 
-        Call `prepare` first. Only for the regressors `Ridge` and `LinearRegression`.
-
-        Parameters
-        ----------
-        training : Training
-            Some of the queries.
-
-        Returns
-        -------
-        sums : ClosedFormSums
-            The sums of these queries.
+        Only for the regressors `Ridge` and `LinearRegression`.
         """
         table, targets, slopes = self.read(training)
         documents = DocumentSums.of(numeric_table(table), targets, training.weight)
         return ClosedFormSums(documents, slopes)
 
     def solve(self, sums: ClosedFormSums) -> Self:
-        """Fit the regressor in closed form from the sums of all queries.
-
-        Parameters
-        ----------
-        sums : ClosedFormSums
-            The sum of the results of `sums`.
-
-        Returns
-        -------
-        self : DocumentModel
-            The fitted model.
-        """
+        """Fit the regressor in closed form from the sums of all queries."""
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
     def _encode(
@@ -386,20 +330,7 @@ class DocumentModel(ContextTableModel):
         return task.rows, task.classes, task.weight
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
-            The table, with the columns of `fit`.
-        queries : Queries
-            The rows of each query.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            Larger is better.
-        """
+        """Predict the score of each document."""
         n_bytes = PREDICTION_BYTES
         if isinstance(self.regressor_, _BOOSTING):
             alone = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1

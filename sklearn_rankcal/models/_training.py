@@ -68,29 +68,12 @@ class Training:
     by_targets: bool = False
 
     def learning(self, loss: Loss) -> Training:
-        """Return the same data with the targets of a loss.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss.
-
-        Returns
-        -------
-        training : Training
-            The data with `targets` and `graded_targets`.
-        """
+        """Return the same data with the targets of a loss."""
         targets = loss.training_targets(self.labels, self.queries)
         return replace(self, targets=targets, graded_targets=loss.graded_targets)
 
     def without_zero_weights(self) -> Training:
-        """Return the rows of positive weight.
-
-        Returns
-        -------
-        training : Training
-            These rows and their queries.
-        """
+        """Return the rows of positive weight, and their queries."""
         if self.weight is None or (self.weight > 0).all():
             return self
         rows = np.flatnonzero(self.weight)
@@ -98,23 +81,7 @@ class Training:
         return self.take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
 
     def without_undefined_queries(self, loss: Loss) -> Training:
-        """Return the queries with a defined loss.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss.
-
-        Returns
-        -------
-        training : Training
-            These queries.
-
-        Raises
-        ------
-        ValueError
-            If the loss is undefined for all queries.
-        """
+        """Return the queries on which a loss is defined. Raise ValueError if there are none."""
         defined = loss.defined(self.labels, self.queries)
         if defined.all():
             return self
@@ -123,53 +90,18 @@ class Training:
         return self.take_queries(defined)
 
     def weighted_by(self, loss: Loss) -> Training:
-        """Return the same data with weights multiplied by `Loss.row_weight`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss.
-
-        Returns
-        -------
-        training : Training
-            The data with new weights.
-        """
+        """Return the same data with weights multiplied by `Loss.row_weight`."""
         factor = loss.row_weight(self.labels, self.queries)
         if factor is None:
             return self
         return replace(self, weight=factor if self.weight is None else self.weight * factor)
 
     def take_queries(self, keep: NDArray[np.bool_]) -> Training:
-        """Return some of the queries.
-
-        Parameters
-        ----------
-        keep : ndarray of bool of shape (n_queries,)
-            Which queries to keep.
-
-        Returns
-        -------
-        training : Training
-            These queries.
-        """
+        """Return the queries that `keep` (n_queries,) selects."""
         return self.take(*self.queries.select(keep))
 
     def take(self, rows: Any, queries: Queries) -> Training:
-        """Return some of the rows. Targets of pairs are dropped.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-            The rows.
-        queries : Queries
-            The queries of these rows.
-
-        Returns
-        -------
-        training : Training
-            These rows.
-        """
+        """Return some rows, which are whole `queries`. Targets of pairs are dropped."""
         return replace(
             self,
             X=take_rows(self.X, rows),

@@ -119,18 +119,7 @@ class BilinearPairs(PairwiseModel):
         return self.solve(self.sums(training, folds, n_folds))
 
     def spread(self, training: Training) -> PairSums:
-        """Compute sums over some queries for `set_features`. Add them with ``+``.
-
-        Parameters
-        ----------
-        training : Training
-            Some of the queries.
-
-        Returns
-        -------
-        spread : PairSums
-            The sums of these queries.
-        """
+        """Compute sums over some queries for `set_features`. Add them with ``+``."""
         if self.alpha != "auto":
             check_number(self.alpha, "alpha", "[0, inf)", also="'auto' or")
         check_flag(self.symmetric, "symmetric")
@@ -138,18 +127,7 @@ class BilinearPairs(PairwiseModel):
         return PairSums.of(numeric_table(training.X), None, training.queries, training.weight)
 
     def set_features(self, spread: PairSums) -> Self:
-        """Set phi to the principal components of all queries in the sum.
-
-        Parameters
-        ----------
-        spread : PairSums
-            The sum of the results of `spread`.
-
-        Returns
-        -------
-        self : BilinearPairs
-            The model, ready for `sums`.
-        """
+        """Set phi to the principal components of all queries, whose `spread` sums were added."""
         self._center = spread.total / (spread.mass or 1.0)
         scale = spread.scale()
         values, vectors = np.linalg.eigh(spread.scaled_gram(scale))
@@ -165,40 +143,15 @@ class BilinearPairs(PairwiseModel):
         return self
 
     def n_folds(self, n_queries: int) -> int:
-        """Return the number of folds that choose the penalty.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of training queries.
-
-        Returns
-        -------
-        n_folds : int
-            1 without cross-validation.
-        """
+        """Return the number of folds that choose the penalty: 1 without cross-validation."""
         chosen = self.alpha == "auto" and not self.symmetric and n_queries >= 2 * _N_FOLDS
         return _N_FOLDS if chosen else 1
 
     def sums(self, training: Training, folds: Ints | None = None, n_folds: int = 1) -> BilinearSums:
-        """Compute sums over some queries for `solve`. Add them with ``+``.
+        """Compute sums over some queries for `solve`, after `set_features`. Add them with ``+``.
 
-        Call `set_features` first.
-
-        Parameters
-        ----------
-        training : Training
-            Some of the queries.
-        folds : ndarray of int of shape (n_queries,), default=None
-            Fold of each query, from 0 to ``n_folds - 1``. Queries with equal documents should share
-            a fold. None means one fold.
-        n_folds : int, default=1
-            Number of folds.
-
-        Returns
-        -------
-        sums : BilinearSums
-            The sums of these queries.
+        `folds` has the fold of each query, from 0 to ``n_folds - 1``; None means one fold. Queries
+        with equal documents should share a fold.
         """
         if folds is None:
             folds = np.zeros(training.queries.n_queries, dtype=np.int64)
@@ -213,18 +166,7 @@ class BilinearPairs(PairwiseModel):
         )
 
     def solve(self, sums: BilinearSums) -> Self:
-        """Choose the penalty, and fit the coefficients from the sums of all queries.
-
-        Parameters
-        ----------
-        sums : BilinearSums
-            The sum of the results of `sums`.
-
-        Returns
-        -------
-        self : BilinearPairs
-            The fitted model.
-        """
+        """Choose the penalty, and fit the coefficients from the sums of all queries."""
         if len(sums.mass) > 1:
             self.alpha_ = best_penalty(sums, _PENALTIES)
         elif self.alpha == "auto":
@@ -244,35 +186,11 @@ class BilinearPairs(PairwiseModel):
         return z.reshape(*rows.shape, -1)
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
-        """Return scores whose differences are the predictions, if all predictions are 0.
-
-        Parameters
-        ----------
-        X, queries
-            As in `predict`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,) or None
-            Zeros, or None if some prediction is not 0.
-        """
+        """Return zeros if all predictions are 0, and None otherwise."""
         return None if self.symmetric or self.matrix_.any() else np.zeros(queries.n_rows)
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict u_ij for the pairs i < j of each query, or i <= j if symmetric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-            The table, with the columns of `fit`.
-        queries : Queries
-            The rows of each query.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_pairs,)
-            One number per pair, in the order of `PairTargets.flat`.
-        """
+        """Predict u_ij for the pairs i < j of each query, or i <= j if symmetric."""
         return _BilinearForm(self, X, queries).flat()
 
 

@@ -199,17 +199,8 @@ class PairModel(PairwiseModel):
         """Predict scores whose differences are the predictions, if the regressor is linear.
 
         A linear regressor predicts w'x_i + v'x_j + b for a pair. Half the difference of its
-        predictions for both orders is then s_i - s_j with s = (w - v)'x / 2.
-
-        Parameters
-        ----------
-        X, queries
-            As in `predict`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,) or None
-            None if the regressor is not linear, or if `symmetric`.
+        predictions for both orders is then s_i - s_j with s = (w - v)'x / 2. There are none if
+        `symmetric`.
         """
         if self.symmetric or not isinstance(self.regressor_, LinearModel):
             return None
@@ -223,18 +214,6 @@ class PairModel(PairwiseModel):
 
         The prediction for a pair is half the difference of the predictions for its two orders. If
         `symmetric`, it is half their sum, and `diagonal_` predicts i = j.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-            The table, with the columns of `fit`.
-        queries : Queries
-            The rows of each query.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_pairs,)
-            One number per pair, in the order of `PairTargets.flat`.
         """
         table = numeric_table(X)
         first, second = pair_rows(queries, self.space)

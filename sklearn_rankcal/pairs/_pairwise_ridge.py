@@ -178,35 +178,13 @@ class PairwiseRidge(PairwiseModel):
         return self.solve(self.sums(training))
 
     def sums(self, training: Training) -> PairSums:
-        """Compute sums over some queries for `solve`. Add them with ``+``.
-
-        Parameters
-        ----------
-        training : Training
-            As in `fit`.
-
-        Returns
-        -------
-        sums : PairSums
-            The normal equations of these queries.
-        """
+        """Compute the normal equations of some queries for `solve`. Add them with ``+``."""
         check_number(self.alpha, "alpha", "[0, inf)")
         table = numeric_table(training.X)
         return PairSums.of(table, training.targets, training.queries, training.weight)
 
     def solve(self, sums: PairSums) -> Self:
-        """Fit the slopes from the sums of all queries.
-
-        Parameters
-        ----------
-        sums : PairSums
-            The sum of the results of `sums`.
-
-        Returns
-        -------
-        self : PairwiseRidge
-            The fitted model.
-        """
+        """Fit the slopes from the sums of all queries."""
         scale = sums.scale()
         moment = sums.moment / (sums.pair_mass or 1.0) / scale
         self.coef_ = solve_ridge(sums.scaled_gram(scale), moment, self.alpha) / scale
@@ -219,35 +197,14 @@ class PairwiseRidge(PairwiseModel):
     def predict_scores(self, X: Any, queries: Queries) -> Floats:
         """Predict the score w'x of each document.
 
-        Parameters
-        ----------
-        X, queries
-            As in `predict`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            Sorting by these scores decodes the predictions of all pairs, in O(n d + n log r) time
-            for n documents in queries of r documents.
+        Sorting by these scores decodes the predictions of all pairs, in O(n d + n log r) time for n
+        documents in queries of r documents.
         """
         table = numeric_table(X)
         return np.concatenate([table[rows] @ self.coef_ for rows in row_blocks(*table.shape)])
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict s(x_i) - s(x_j) for all pairs of each query.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-            The table, with the columns of `fit`.
-        queries : Queries
-            The rows of each query.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_pairs,)
-            One number per pair, in the order of `PairTargets.flat`.
-        """
+        """Predict s(x_i) - s(x_j) for all pairs of each query."""
         return score_differences(self.predict_scores(X, queries), queries).flat()
 
 

@@ -92,20 +92,7 @@ class _ResidualModel(PairwiseModel):
         return self
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the targets of all pairs of each query.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-            The table, with the columns of `fit`.
-        queries : Queries
-            The rows of each query.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_pairs,)
-            One number per pair, in the order of `PairTargets.flat`.
-        """
+        """Predict the targets of all pairs of each query."""
         u = self._implied_by_scores(self.scores_.predict(X, queries), queries).flat()
         u += self.pairs_.predict(X, queries)
         return u
@@ -165,18 +152,7 @@ class ResidualPairModel(_ResidualModel):
     space = PAIRS
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
-        """Predict scores whose differences are the predictions.
-
-        Parameters
-        ----------
-        X, queries
-            As in `predict`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,) or None
-            None if the predictions are not differences of scores.
-        """
+        """Predict scores whose differences are the predictions, if `pairs` has such scores."""
         residual = self.pairs_.predict_scores(X, queries)
         return None if residual is None else self.scores_.predict(X, queries) + residual
 

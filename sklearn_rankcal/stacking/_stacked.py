@@ -347,20 +347,7 @@ class StackedModel(Model, _BaseComposition):
             print(f"[StackedModel] {what}: {time.perf_counter() - started:.1f} s")
 
     def predict(self, X: Any, queries: Queries) -> Floats:
-        """Predict the score of each document: the weighted sum of the centred members.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
-            The table, with the columns of `fit`.
-        queries : Queries
-            The rows of each query.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            Larger is better.
-        """
+        """Predict the score of each document: the weighted sum of the centred members."""
         X = without_sparse_columns(X)
         total = np.zeros(queries.n_rows)
         for name, models in self.members_.items():
