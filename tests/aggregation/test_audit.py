@@ -108,6 +108,18 @@ def test_a_tie_convention_that_moves_ranks_is_found():
     assert "without ties" in found["ties"].finding
 
 
+def test_other_readings_of_the_votes_have_ranks_of_their_own():
+    audit = aggregate(votes_of(position=1.0, strange=at_random, n=20_000)).audit()
+    readings = ["as fitted", "with position", "without ties", "without these judges"]
+    assert [name for name in audit.alternatives if "ties:" not in name] == readings
+    assert sorted(name for name in audit.alternatives if "ties:" in name) == [
+        "ties: davidson",
+        "ties: rao_kupper",
+    ]
+    for ranks in audit.alternatives.values():
+        assert sorted(ranks.tolist()) == list(range(1, 9))
+
+
 def test_a_busy_judge_and_clones_are_found():
     votes = votes_of()
     rng = np.random.default_rng(0)

@@ -364,6 +364,17 @@ def test_a_column_of_numbers_of_dtype_object_is_numeric():
         assert list(objects.dtypes) != list(numbers.dtypes)  # the frame of the user stays
 
 
+@pytest.mark.parametrize("wrap", [lambda own, **kw: CalibratedRanker(own, **kw), DocumentModel])
+@pytest.mark.parametrize(
+    ("context", "sparse_is_taken"), [(None, True), ("zscore", False), (["rank"], False)]
+)
+def test_tags_know_that_context_columns_need_a_dense_table(wrap, context, sparse_is_taken):
+    ranker = wrap(Ridge(), context=context)
+    assert get_tags(ranker).input_tags.sparse == sparse_is_taken
+    assert not get_tags(ranker).input_tags.allow_nan
+    assert get_tags(wrap(HistGradientBoostingRegressor(), context=context)).input_tags.allow_nan
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "polars enum"])
 def test_a_text_that_is_no_category_is_missing(library):
     rng = np.random.default_rng(0)

@@ -413,6 +413,14 @@ def test_members_without_a_loss_of_their_own_learn_the_targets():
     assert StackedModel([("a", None, DocumentModel(LogisticRegression()))]).learns_targets
 
 
+def test_a_classifier_among_the_members_learns_shares_and_not_levels():
+    graded = Training(X, Y, Q, labels=Y, graded_targets=True)
+    classifier = DocumentModel(LogisticRegression())
+    assert len(classifier.fit(graded).regressor_.classes_) == len(np.unique(Y)) > 2
+    stack = StackedModel([("a", None, classifier)]).fit(graded)
+    assert all(len(model.regressor_.classes_) == 2 for model in stack.members_["a"])
+
+
 # -------------------------------------------------------------------- as an estimator
 
 
