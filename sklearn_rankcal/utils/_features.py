@@ -183,8 +183,10 @@ def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
         return X
     if _is_polars(X):
         return X.with_columns(X[name].cast(dtype, strict=False) for name, dtype in found.items())
-    known = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in found.items()}
-    return X.assign(**{name: values.astype(found[name]) for name, values in known.items()})
+    cast = X.copy(deep=False)
+    for name, dtype in found.items():
+        cast[name] = X[name].where(X[name].isin(dtype.categories)).astype(dtype)
+    return cast
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
