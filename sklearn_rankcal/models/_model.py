@@ -79,7 +79,7 @@ class Model(ClonesCatBoost):
         self : Model
             The fitted model.
         """
-        raise NotImplementedError
+        raise self._lacks("fit(training)")
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document, or the target of each pair.
@@ -96,7 +96,12 @@ class Model(ClonesCatBoost):
         predictions : ndarray of shape (n_documents,) or (n_pairs,)
             Scores in the order of the rows, or pairs in the order of `PairTargets.flat`.
         """
-        raise NotImplementedError
+        raise self._lacks("predict(X, queries)")
+
+    def _lacks(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} must define {method}. See the documentation of models.Model."
+        )
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
         """Predict scores whose differences are the predictions of a model of pairs.

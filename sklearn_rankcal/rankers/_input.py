@@ -106,8 +106,8 @@ def read_ruled(
 ) -> tuple[Any, Queries, Any]:
     """Read X, groups and rules. Columns that only the rules use are removed from X."""
     if rules is not None:
-        if not hasattr(rules, "take_columns"):
-            raise TypeError(f"rules must be decoders.Rules; got {type(rules).__name__}.")
+        if isinstance(rules, type) or not hasattr(rules, "take_columns"):
+            raise TypeError(f"rules must be decoders.Rules(...); got {rules!r}.")
         check_is_fitted(ranker)
         X, rules = rules.take_columns(X, getattr(ranker, "feature_names_in_", ()))
     return *read_queries(ranker, X, groups), rules

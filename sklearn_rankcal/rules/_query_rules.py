@@ -260,7 +260,8 @@ def read_places(values: Any, name: str, n_rows: int) -> Ints:
     if array.shape != (n_rows,) or array.dtype.kind not in "iuf":
         raise ValueError(
             f"{name} must be numbers of shape ({n_rows},), one per row; got shape "
-            f"{array.shape} of {array.dtype}."
+            f"{array.shape} of {array.dtype}. For a rule about one row, put its place at this row, "
+            "and 0 at all others."
         )
     numbers = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=-1.0, neginf=-1.0)
     if (numbers < 0).any() or (numbers != np.floor(numbers)).any():

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal.losses import MAP, Positional
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge
 from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
@@ -362,6 +362,23 @@ def test_a_column_of_numbers_of_dtype_object_is_numeric():
             same.decision_function(numbers, groups=groups),
         )
         assert list(objects.dtypes) != list(numbers.dtypes)  # the frame of the user stays
+
+
+class NoFit(Model):
+    """A model that lacks both methods."""
+
+
+class NoPredict(Model):
+    def fit(self, training):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("model", "lacks"), [(NoFit, r"fit\(training\)"), (NoPredict, r"predict\(X, queries\)")]
+)
+def test_a_model_without_a_method_says_which(model, lacks):
+    with pytest.raises(NotImplementedError, match=f"{model.__name__} must define {lacks}"):
+        CalibratedRanker(model()).fit(X, Y, groups=G).predict(X, groups=G)
 
 
 @pytest.mark.parametrize("wrap", [lambda own, **kw: CalibratedRanker(own, **kw), DocumentModel])

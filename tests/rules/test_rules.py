@@ -601,6 +601,12 @@ def test_what_blocked_cannot_be(blocked, words):
         decode_scores([3.0, 2, 1], rules=Rules(blocked=blocked))
 
 
+@pytest.mark.parametrize("place", [{2: 1}, [1], [False, True, False]])
+def test_a_place_that_is_not_that_of_a_row_says_what_to_put(place):
+    with pytest.raises(ValueError, match="put its place at this row, and 0 at all others"):
+        decode_scores([3.0, 2, 1], rules=Rules(place=place))
+
+
 def test_a_contradiction_names_the_quota():
     first = Quota(["x", "x", "y"], first=1, at_most={"x": 0})
     second = Quota(["x", "y", "y"], first=1, at_least={"x": 1})
@@ -834,8 +840,9 @@ def test_rules_in_a_pipeline_and_their_errors():
     by_scores = CalibratedRanker(Ridge(), loss="err").fit(DATA.X, DATA.y, groups=DATA.groups)
     with pytest.raises(TypeError, match="has no discounts of places"):
         by_scores.predict(DATA.X, groups=DATA.groups, rules=SHOP)
-    with pytest.raises(TypeError, match="rules must be decoders"):
-        pipe.predict(DATA.X, groups=DATA.groups, rules={"place": PIN})
+    for wrong in ({"place": PIN}, Rules):
+        with pytest.raises(TypeError, match="rules must be decoders"):
+            pipe.predict(DATA.X, groups=DATA.groups, rules=wrong)
     preferences = CalibratedRanker(Ridge(), loss="pd").fit(DATA.X, DATA.y, groups=DATA.groups)
     with pytest.raises(ValueError, match="not two rows of one query"):
         preferences.predict(DATA.X, groups=DATA.groups, rules=Rules(before=[(0, 15)]))
