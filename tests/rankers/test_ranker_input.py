@@ -381,12 +381,21 @@ def test_a_model_without_a_method_says_which(model, lacks):
         CalibratedRanker(model()).fit(X, Y, groups=G).predict(X, groups=G)
 
 
+class Sparse(Ridge):
+    """A Ridge that says that it takes sparse tables, which scikit-learn's says from 1.7 on."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
 @pytest.mark.parametrize("wrap", [lambda own, **kw: CalibratedRanker(own, **kw), DocumentModel])
 @pytest.mark.parametrize(
     ("context", "sparse_is_taken"), [(None, True), ("zscore", False), (["rank"], False)]
 )
 def test_tags_know_that_context_columns_need_a_dense_table(wrap, context, sparse_is_taken):
-    ranker = wrap(Ridge(), context=context)
+    ranker = wrap(Sparse(), context=context)
     assert get_tags(ranker).input_tags.sparse == sparse_is_taken
     assert not get_tags(ranker).input_tags.allow_nan
     assert get_tags(wrap(HistGradientBoostingRegressor(), context=context)).input_tags.allow_nan

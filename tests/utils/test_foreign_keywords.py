@@ -157,6 +157,6 @@ def test_a_ranker_is_not_a_regressor():
 )
 def test_the_rankers_of_other_libraries_are_not_regressors(library, ranker, regressor):
     module = pytest.importorskip(library)
-    with pytest.raises(TypeError, match=f"not the ranker: {regressor} has the same parameters"):
+    with pytest.raises(TypeError, match=f"is a ranker.*: {regressor} has the same parameters"):
         CalibratedRanker(getattr(module, ranker)()).fit(X, Y, groups=GROUPS)
     assert hasattr(module, regressor)
