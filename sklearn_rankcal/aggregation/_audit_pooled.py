@@ -44,13 +44,16 @@ def _few_votes(board: Any, contests: Contests) -> Found:
     split = np.zeros(queries.n_queries, dtype=bool)
     split[queries.codes[board.parts != 1]] = True
     split &= queries.sizes > 1
+    unit = "query" if board.category_spread is None else "category"
     text = (
-        f"A query has {counted(float(np.median(votes)), 'vote')} on "
-        f"{counted(float(np.median(queries.sizes)), 'item')} (medians)."
+        f"{counted(queries.n_queries, unit)}, each with {counted(float(np.median(votes)), 'vote')} "
+        f"on {counted(float(np.median(queries.sizes)), 'item')} (medians); "
+        f"pass group= to examine one {unit}."
     )
     if not split.any():
-        return False, text + " In each query, votes connect all items."
-    text += f" In {percent(split.mean())} of the queries, votes do not connect all items."
+        return False, text + f" In each {unit}, votes connect all items."
+    apart = counted(int(split.sum()), unit)
+    text += f" In {apart} ({percent(split.mean())}), votes do not connect all items."
     return True, text
 
 

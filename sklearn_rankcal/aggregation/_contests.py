@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.aggregation._times import read_time
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._numbers import check_no_name, read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: The covariate of the item that is shown first or plays at home.
@@ -155,6 +155,7 @@ def read_details(
 
 def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
     """Return a table of finite numbers, and the names of its columns."""
+    check_no_name(values, name)
     columns = getattr(values, "columns", None)
     if columns is None and hasattr(values, "name") and getattr(values, "ndim", 1) == 1:
         columns = [values.name if values.name is not None else 0]  # a series

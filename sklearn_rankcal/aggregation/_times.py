@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._item_ids import check_length
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import is_missing, read_numbers
+from sklearn_rankcal.utils._numbers import check_no_name, is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats
 
@@ -89,6 +89,7 @@ def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
     """Return times as numbers or numpy.datetime64; ValueError if one is missing."""
     if time is None:
         return None
+    check_no_name(time, name)
     values = time.to_numpy() if hasattr(time, "to_numpy") else np.asarray(time)
     check_length(values, n, name, "the votes")
     if values.dtype.kind in "OU":

@@ -47,7 +47,7 @@ from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
-from sklearn_rankcal.utils._features import check_features, note_columns, take_rows
+from sklearn_rankcal.utils._features import check_columns, check_features, note_columns, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_choice, check_nested
 from sklearn_rankcal.utils._scales import check_unit, target_unit
@@ -341,7 +341,10 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     def _read_table(self, X: Any, reset: bool = False) -> Any:
         """Check the number and the names of the columns. The regressor checks the values."""
         table = check_features(X)
-        validate_data(self, X=table, reset=reset, skip_check_array=True)
+        if reset:
+            validate_data(self, X=table, skip_check_array=True)
+        else:
+            check_columns(self, table)
         return readable_table(self.regressor, table)
 
     # ---------------------------------------------------------------- predict

@@ -6,8 +6,11 @@ import numpy as np
 from scipy.special import comb
 
 from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._names import RARE
 from sklearn_rankcal.utils._typing import Bools, Floats
 
+#: A label may be misspelt if another one is in this many times as many rows.
+OFTEN = 10
 _OF_LABELS = (
     "If larger is better, as in ratings, pass y_type='relevance'. If smaller is better, pass "
     "y_type='ranks'."
@@ -75,11 +78,14 @@ def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
     two exceptions. If the number of missing labels differs between rows, labels were probably left
     out at random and the rest was ranked anew. If there are few rows, gaps may be absent by chance,
     with probability 1 / binom(r, size) for each row.
+
+    A label that hardly any row lists, such as a misspelt one, says nothing about the rest.
     """
-    r = ranks.shape[1]
-    size = (~np.isnan(ranks)).sum(axis=1)
+    listed = ~np.isnan(ranks)
+    n_rows, r, size = listed.sum(axis=0), ranks.shape[1], listed.sum(axis=1)
+    rare = (n_rows <= RARE) & (OFTEN * n_rows <= n_rows.max(initial=0))
     cut = (size < r) & (size > 0)
-    if not cut.any():
+    if not (cut & ~listed[:, rare].any(axis=1) & (size < r - rare.sum())).any():
         return
     if not are_orders:
         sizes = np.unique(size[cut])

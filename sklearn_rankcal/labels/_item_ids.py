@@ -15,6 +15,7 @@ from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
     check_no_mask,
+    check_no_name,
     check_range,
     read_array,
     read_numbers,
@@ -25,7 +26,8 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 def read_ids(values: Any, name: str) -> NDArray[Any]:
     """Return a column of ids as a 1-D array of numbers or text, or of objects if types differ."""
     check_no_mask(values, name)
-    if isinstance(values, (str, bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
+    check_no_name(values, name)
+    if isinstance(values, (bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence with one id per entry; got {values!r}.")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()

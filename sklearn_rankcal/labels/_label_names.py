@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.labels._doubtful_ranks import OFTEN
 from sklearn_rankcal.utils._features import text_columns
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import RARE, one_edit
@@ -21,8 +22,6 @@ from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Floats
 
 Tiers = list[list[str]]
-#: A name may be misspelt if a similar name occurs in this many times as many rows.
-_OFTEN = 10
 
 
 def read_names(
@@ -160,7 +159,7 @@ def _warn_of_misspelt(orders: list[Tiers]) -> None:
     rows = [{name for tier in tiers for name in tier} for tiers in orders]
     n_rows = Counter(name for row in rows for name in row)
     for name in sorted(name for name, n in n_rows.items() if n <= RARE):
-        alike = [k for k, n in n_rows.items() if n >= _OFTEN * n_rows[name] and one_edit(name, k)]
+        alike = [k for k, n in n_rows.items() if n >= OFTEN * n_rows[name] and one_edit(name, k)]
         for other in alike:
             if not any(name in row and other in row for row in rows):
                 warn(

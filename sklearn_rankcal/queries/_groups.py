@@ -18,9 +18,10 @@ _MANY_ROWS = 10**8
 def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
     """Return group ids as a 1-D array, and check that every row has one."""
     if np.isscalar(groups):
+        named = f" such as data[{groups!r}];" if isinstance(groups, str) else ""
         raise ValueError(
-            f"groups must be a 1-D array with one id per row; got {groups!r}. To name a column of "
-            "a data frame, use the parameter group_column of the ranker."
+            f"groups must be a 1-D array with one id per row; got {groups!r}. Pass the column "
+            f"itself,{named} only the parameter group_column of rankers is a name."
         )
     if isinstance(groups, (Mapping, set, frozenset)):
         raise ValueError(

@@ -19,6 +19,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._fitted_queries import FittedQueries
 from sklearn_rankcal.utils._features import (
     cast_texts,
+    check_columns,
     check_features,
     is_dataframe,
     split_column,
@@ -36,10 +37,12 @@ def read_table(
     warn_of_other_order(X=X, groups=groups)
     name = ranker.group_column
     if name is not None and groups is not None and not reset and name not in _columns(table):
-        validate_data(_without_group_column(ranker), X=table, reset=False, skip_check_array=True)
+        check_columns(_without_group_column(ranker), table)
         return ranker._check_table(table), Queries.from_groups(groups, table.shape[0])
-    if reset or not _needs_no_check(ranker, table):
-        validate_data(ranker, X=table, reset=reset, skip_check_array=True)
+    if reset:
+        validate_data(ranker, X=table, skip_check_array=True)
+    elif not _needs_no_check(ranker, table):
+        check_columns(ranker, table)
     queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
     if name is not None:
         whole = table

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import binom
 
 from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._typing import Ints
 
 #: Bound on the number of documents: a number, one per prefix, or a dictionary of these by group.
@@ -53,6 +54,7 @@ class Quota:
     [1, 3, 2]
     """
 
+    @checks_keywords
     def __init__(
         self,
         of: Any,
@@ -101,6 +103,7 @@ class Quota:
             yield prefix, at_least, _entry(self.at_most, group, number)
 
     @classmethod
+    @checks_keywords
     def fair(cls, of: Any, *, first: int, share: float, level: float = 0.1) -> Quota:
         """Require a fair number of documents of a group in every prefix, as FA*IR does [1]_.
 

@@ -35,6 +35,7 @@ from sklearn_rankcal.rules._query_rules import (
 from sklearn_rankcal.rules._quotas import Quota, shorten
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_columns
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -93,6 +94,7 @@ class Rules:
     [1, 4, 3, 2]
     """
 
+    @checks_keywords
     def __init__(
         self,
         *,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import check_no_mask
@@ -69,6 +70,17 @@ def _infer_numbers(X: Any) -> Any:
         if kind in kinds
     }
     return X.astype(dtypes)
+
+
+def check_columns(estimator: Any, X: Any) -> None:
+    """Check the columns of X as `validate_data` does, and say how to leave out additional ones."""
+    try:
+        validate_data(estimator, X=X, reset=False, skip_check_array=True)
+    except ValueError as error:
+        known = list(getattr(estimator, "feature_names_in_", ()))
+        if known and is_dataframe(X) and {*known} < {*X.columns}:
+            error.add_note("Pass the columns of fit alone: X[list(ranker.feature_names_in_)].")
+        raise
 
 
 def warn_of_other_order(**values: Any) -> None:

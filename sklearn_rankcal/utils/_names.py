@@ -85,10 +85,11 @@ def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) 
 
 
 def checks_keywords(function: _Function) -> _Function:
-    """Decorate a function to suggest the right keyword in its error for an unknown one."""
-    parameters = inspect.signature(function).parameters
+    """Decorate a function to say in errors about its arguments which it has."""
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     name = function.__name__
-    if name == "__call__":
+    if name in ("__call__", "__init__"):
         name = function.__qualname__.split(".")[-2]
     takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
@@ -97,9 +98,30 @@ def checks_keywords(function: _Function) -> _Function:
         for keyword in keywords:
             if keyword not in parameters and (not takes_any or keyword in GROUP_KEYWORDS):
                 raise TypeError(unknown_keyword(name, keyword, parameters))
-        return function(*args, **keywords)
+        try:
+            return function(*args, **keywords)
+        except TypeError:
+            try:
+                signature.bind(*args, **keywords)
+            except TypeError as error:
+                raise TypeError(f"{name}(): {error}. {_call(name, parameters)}") from None
+            raise
 
     return checked  # type: ignore[return-value]
+
+
+def _call(name: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+    """Return a sentence that says how a function is called."""
+    known = {key: each for key, each in parameters.items() if key not in ("self", "cls")}
+    required = [each for each in known.values() if each.default is each.empty]
+    shown = [
+        f"{each.name}=..." if each.kind is each.KEYWORD_ONLY else each.name
+        for each in required
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+    ]
+    optional = [f"{key}=" for key, each in known.items() if each.default is not each.empty]
+    call = f"Call it as {name}({', '.join(shown)})"
+    return call + (f", with {', '.join(optional)} where needed." if optional else ".")
 
 
 def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> str:

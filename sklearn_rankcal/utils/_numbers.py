@@ -122,6 +122,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     """
     if issparse(values):
         raise TypeError(f"{name} is a sparse matrix; call its toarray() first.")
+    check_no_name(values, name)
     if missing and isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     check_no_mask(values, name)
@@ -183,6 +184,15 @@ def _check_rounding(largest: int, name: str) -> None:
         raise ValueError(
             f"{name} has integers of size {largest}. Beyond 2^53, float64 would round them. "
             "Subtract a common offset, or convert to floats yourself."
+        )
+
+
+def check_no_name(values: Any, name: str) -> None:
+    """Reject a text in the place of a column: probably the name of a column of a data frame."""
+    if isinstance(values, str):
+        raise ValueError(
+            f"{name} must be the column itself, and not its name; got {values!r}. Pass, for "
+            f"example, {name}=data[{values!r}]."
         )
 
 

@@ -842,6 +842,24 @@ def test_unlisted_labels_are_last(data):
         CalibratedLabelRanker(Ridge(), unlisted="last", y_type="relevance").fit(data.X, data.Y)
 
 
+def test_a_misspelt_label_gives_one_warning():
+    rng = np.random.default_rng(0)
+    orders = [list(rng.permutation(["tea", "coffee", "water"])) for _ in range(50)]
+    orders[7][orders[7].index("coffee")] = "cofee"
+    with pytest.warns(UserWarning) as caught:
+        CalibratedLabelRanker(Ridge()).fit(rng.normal(size=(50, 2)), orders)
+    assert [str(one.message)[:18] for one in caught] == ["The label 'cofee' "]
+    # a label that few rows list among their first is no reason to be silent
+    orders[7] = ["water", "tea"]
+    with pytest.warns(UserWarning, match="1 of 50 rows of y list only the first places"):
+        CalibratedLabelRanker(Ridge()).fit(rng.normal(size=(50, 2)), orders)
+    favourites = [order[:1] for order in orders] + [["milk"]]
+    with pytest.warns(UserWarning, match="51 of 51 rows of y list only the first places"):
+        CalibratedLabelRanker(Ridge(), unlisted="auto").fit(
+            rng.normal(size=(51, 2)), [[*one, "juice"] for one in favourites]
+        )
+
+
 def test_when_the_tail_is_said_to_be_missing(data):
     """Not if gaps or the numbers of labels show otherwise, and not for a few rows."""
     rng = np.random.default_rng(0)

@@ -157,7 +157,7 @@ def test_same_partition_ignores_names():
         (pd.array([1, None, 2], dtype="Int64"), "missing or infinite id at row 1"),
         (pd.to_datetime(["2020-01-01", None, "2020-01-02"]), "missing or infinite id at row 1"),
         ([[1], [2, 3], [4]], "hashable"),
-        ("qid", "the parameter group_column of the ranker"),
+        ("qid", "parameter group_column of rankers is a name"),
         (3, "one id per row"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "missing or infinite id at row 1"),
         (np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), "missing or infinite id at row 1"),

@@ -4,6 +4,7 @@ import inspect
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -12,12 +13,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_rankcal import (
     BoostedRanker,
     CalibratedRanker,
+    Judgements,
     LinearRanker,
     RelevanceRegressor,
     ScoreRegressor,
     sizes_to_groups,
 )
+from sklearn_rankcal.aggregation import aggregate_categories
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.decoders import Quota, Rules
 from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.utils import _names
 
@@ -160,3 +164,58 @@ def test_the_rankers_of_other_libraries_are_not_regressors(library, ranker, regr
     with pytest.raises(TypeError, match=f"is a ranker.*: {regressor} has the same parameters"):
         CalibratedRanker(getattr(module, ranker)()).fit(X, Y, groups=GROUPS)
     assert hasattr(module, regressor)
+
+
+# -------------------------------------------------------------------- calls and columns
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: Quota("x"),
+            r"Quota\(\): missing .*'first'.* Quota\(of, first=\.\.\.\), with",
+        ),
+        (lambda: Quota("x", 3), r"Quota\(\): too many positional arguments.*first=\.\.\."),
+        (lambda: Quota("x", frist=3), r"Quota\(\) has no parameter 'frist'. Did you mean 'first'"),
+        (lambda: Quota.fair("x", 3), r"fair\(of, first=\.\.\., share=\.\.\.\), with level="),
+        (lambda: Rules([1]), r"Rules\(\): too many .*\. Call it as Rules\(\), with place="),
+        (lambda: Rules(places=[1]), r"Rules\(\) has no parameter 'places'. Did you mean 'place'"),
+    ],
+)
+def test_a_wrong_call_of_rules_says_the_right_one(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_type_error_inside_a_call_stays_as_it_is():
+    with pytest.raises(TypeError, match=r"^'int' object is not iterable$"):
+        Rules(before=3)
+
+
+VOTES = {"first": ["a", "b", "a"], "second": ["b", "c", "c"], "winner": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["first", "second", "winner", "groups", "weight", "count", "judge", "covariates", "time"],
+)  # fmt: skip
+def test_the_name_of_a_column_is_not_the_column(name):
+    with pytest.raises(ValueError, match=rf"{name} must be .*'kind'.*data\['kind'\]"):
+        Judgements.from_votes(**{**VOTES, name: "kind"})
+    with pytest.raises(ValueError, match=r"category must be the column itself.*data\['kind'\]"):
+        aggregate_categories(Judgements.from_votes(**VOTES), "kind")
+
+
+def test_columns_that_fit_did_not_see_come_with_the_way_out():
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    ranker = CalibratedRanker(Ridge()).fit(table, Y, groups=GROUPS)
+    wider = table.assign(more=1.0)
+    with pytest.raises(ValueError, match="unseen at fit time:\n- more") as caught:
+        ranker.predict(wider, groups=GROUPS)
+    assert "X[list(ranker.feature_names_in_)]" in caught.value.__notes__[0]
+    known = wider[list(ranker.feature_names_in_)]
+    assert (ranker.predict(known, groups=GROUPS) == ranker.predict(table, groups=GROUPS)).all()
+    with pytest.raises(ValueError, match="yet now missing") as caught:  # no way out
+        ranker.predict(wider.drop(columns="x0"), groups=GROUPS)
+    assert not getattr(caught.value, "__notes__", [])

@@ -197,7 +197,7 @@ def test_numbers_beyond_the_range_are_refused():
     ("values", "message"),
     [
         ([[1, 2], [3]], "y must be an array of real numbers"),
-        ("12", "y must be real numbers, not text"),
+        ("12", "y must be the column itself"),
         ({1, 2}, "of type set"),
         (np.zeros(2, dtype=[("a", "f8")]), "not records"),
     ],
