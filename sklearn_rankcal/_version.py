@@ -1,3 +1,3 @@
 """Version, read by setup.cfg without importing the package."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
