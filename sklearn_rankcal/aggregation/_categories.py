@@ -47,6 +47,7 @@ from sklearn_rankcal.aggregation._registry import read_model
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._features import other_order
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -103,8 +104,9 @@ def aggregate_categories(
     Raises
     ------
     ValueError
-        If there is only one category, if the judgements are not unweighted votes of one query, or
-        if the votes of all categories do not connect all items (unless `spread` is infinite).
+        If there is only one category, if the index of `category` has the labels of the votes in
+        another order, if the judgements are not unweighted votes of one query, or if the votes of
+        all categories do not connect all items (unless `spread` is infinite).
 
     Notes
     -----
@@ -147,6 +149,12 @@ def aggregate_categories(
             "aggregate_categories does not support weighted or faded votes: it would read "
             "the weights as numbers of votes. Leave out the weights. Instead of faded "
             "votes, use recent votes with judgements.between(start, end)."
+        )
+    index = None if judgements.details is None else judgements.details.index
+    if other_order(index, getattr(category, "index", None)):
+        raise ValueError(
+            "The index of category has the labels of the votes in another order, but category and "
+            "votes are paired by position. Take both from the same data frame."
         )
     codes, names = number_ids(read_ids(category, "category"), "category")
     check_length(codes, judgements.n_judgements, "category", "judgements")

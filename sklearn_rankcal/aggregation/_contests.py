@@ -30,17 +30,22 @@ class VoteDetails(NamedTuple):
         The name of each covariate.
     time : ndarray of shape (n_votes,) or None
         The time of each vote.
+    index : pandas.Index or None
+        The index of the columns that the votes were read from.
     """
 
     second_won: Bools
     covariates: Floats
     names: tuple[str, ...]
     time: NDArray[Any] | None
+    index: Any = None
 
     def take(self, votes: Ints) -> VoteDetails:
-        time = None if self.time is None else self.time[votes]
         return self._replace(
-            second_won=self.second_won[votes], covariates=self.covariates[votes], time=time
+            second_won=self.second_won[votes],
+            covariates=self.covariates[votes],
+            time=None if self.time is None else self.time[votes],
+            index=None if self.index is None else self.index[votes],
         )
 
     def extend(self, n: int) -> VoteDetails:
@@ -50,6 +55,7 @@ class VoteDetails(NamedTuple):
             second_won=np.append(self.second_won, np.zeros(n, dtype=bool)),
             covariates=np.concatenate([self.covariates, new]),
             time=None,
+            index=None,
         )
 
 
@@ -133,7 +139,7 @@ def contests_of(judgements: Any) -> Contests:
 
 
 def read_details(
-    second_won: Bools, covariates: Any, position: Any, time: Any, n: int
+    second_won: Bools, covariates: Any, position: Any, time: Any, n: int, index: Any
 ) -> VoteDetails:
     """Read the details of n votes."""
     columns: list[Floats] = []
@@ -150,7 +156,7 @@ def read_details(
     if twice:
         raise ValueError(f"Two covariates have the name {sorted(twice)[0]!r}.")
     joined = np.hstack(columns) if columns else np.zeros((n, 0))
-    return VoteDetails(second_won, joined, tuple(names), read_time(time, n))
+    return VoteDetails(second_won, joined, tuple(names), read_time(time, n), index)
 
 
 def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:

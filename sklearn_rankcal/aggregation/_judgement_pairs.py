@@ -78,7 +78,8 @@ def from_votes(
     tied = outcome >= 2 if (outcome >= 2).any() else None
     read = _of_ids(*_side_by_side(*found[:2]), "row", tied, outcome == 1, **options)
     if options["judgement"] is None:
-        read["details"] = read_details(outcome == 1, n=n, **details)
+        index = first.index if hasattr(first, "iloc") else None
+        read["details"] = read_details(outcome == 1, n=n, index=index, **details)
     elif details["position"] is not False or any(details[k] is not None for k in _OF_VOTES):
         raise ValueError(
             "judgement cannot be combined with position, covariates or time. If several "

@@ -91,10 +91,7 @@ def warn_of_other_order(**values: Any) -> None:
     indexes = {name: one.index for name, one in values.items() if hasattr(one, "iloc")}
     first = next(iter(indexes), "")
     for name, index in indexes.items():
-        other = indexes[first]
-        if not hasattr(index, "equals") or len(index) != len(other) or index.equals(other):
-            continue
-        if index.is_unique and other.is_unique and bool(index.isin(other).all()):
+        if other_order(indexes[first], index):
             warn(
                 f"The indexes of {first} and {name} have the same labels in different orders, but "
                 "rows are paired by position, not by label. Take both from the same "
@@ -102,6 +99,15 @@ def warn_of_other_order(**values: Any) -> None:
                 "reset_index(drop=True) on both."
             )
             return
+
+
+def other_order(index: Any, other: Any) -> bool:
+    """Whether two indexes of pandas have the same unique labels in different orders."""
+    if not (hasattr(index, "equals") and hasattr(other, "equals")):
+        return False
+    if len(index) != len(other) or index.equals(other):
+        return False
+    return bool(index.is_unique and other.is_unique and index.isin(other).all())
 
 
 def split_column(X: Any, name: str) -> tuple[Any, Any]:

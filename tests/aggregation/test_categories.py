@@ -2,6 +2,7 @@
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
@@ -392,6 +393,26 @@ def test_votes_that_cannot_be_pooled_are_refused():
         aggregate_categories(Judgements.from_pairs(pairs, groups=[0, 0, 1, 1, 0]), two)
     with pytest.raises(ValueError, match="of one query"):
         aggregate_categories(pairs, two)
+
+
+VOTE = ("model_a", "model_b", "winner")
+
+
+def test_categories_in_another_order_than_the_votes_are_refused():
+    """A series of the same labels in another order would give each vote a wrong category."""
+    data = make_arena(500, n_models=4, random_state=0)
+    table = pd.DataFrame({name: data[name] for name in (*VOTE, "category")})
+    table = table.sample(frac=1, random_state=1)
+    columns = [table[name] for name in VOTE]
+    votes = Judgements.from_votes(*columns, refused="tie")
+    kept = table[table["winner"] != "tie"]
+    board = aggregate_categories(votes, kept["category"])
+    assert_allclose(board.scores, aggregate_categories(votes, list(kept["category"])).scores)
+    assert_allclose(
+        board.scores, aggregate_categories(votes, kept["category"].reset_index(drop=True)).scores
+    )
+    with pytest.raises(ValueError, match="labels of the votes in another order"):
+        aggregate_categories(votes, kept["category"].sort_index())
 
 
 def test_all_categories_are_in_one_picture():
