@@ -17,5 +17,6 @@ def few_trees(monkeypatch):
     for module in ("stacking._distilled", "models._document"):
         name = f"sklearn_rankcal.{module}.HistGradientBoostingRegressor"
         monkeypatch.setattr(name, make)
-    for name in ("_MOST_TREES", "_MOST_OF_MANY_ROWS", "_AT_FIRST"):
-        monkeypatch.setattr(f"sklearn_rankcal.models._boosting_cv.{name}", N_TREES)
+    monkeypatch.setattr("sklearn_rankcal.models._boosting_cv._AT_FIRST", N_TREES)
+    for name in ("_MOST_TREES", "_MOST_OF_MANY_ROWS"):
+        monkeypatch.setattr(f"sklearn_rankcal.models._booster_growth.{name}", N_TREES)

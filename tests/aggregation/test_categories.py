@@ -404,7 +404,7 @@ def test_categories_in_another_order_than_the_votes_are_refused():
     table = pd.DataFrame({name: data[name] for name in (*VOTE, "category")})
     table = table.sample(frac=1, random_state=1)
     columns = [table[name] for name in VOTE]
-    votes = Judgements.from_votes(*columns, refused="tie")
+    votes = Judgements.from_votes(*columns, tie=(), refused="tie")
     kept = table[table["winner"] != "tie"]
     board = aggregate_categories(votes, kept["category"])
     assert_allclose(board.scores, aggregate_categories(votes, list(kept["category"])).scores)
