@@ -24,8 +24,6 @@ from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import (
-    column_values,
-    is_dataframe,
     numeric_table,
     take_rows,
 )
@@ -346,14 +344,12 @@ class DocumentModel(ContextTableModel):
     def _regressed(self, table: Any) -> Any:
         """Return the predictions of the regressor, faster for few rows."""
         regressor = self.regressor_
-        if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor):
+        if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor, table):
             return regressor.predict(table)
-        if is_dataframe(table):
-            table = column_values(table, list(table.columns))
         kept = self.__dict__.get("_flat")
         if kept is None or kept[0] is not regressor:
             kept = self._flat = (regressor, FlatTrees(regressor))
-        return kept[1].predict(np.ascontiguousarray(table, dtype=np.float64))
+        return kept[1].predict(table)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -569,7 +569,7 @@ def test_trees_in_arrays_predict_the_same(small):
     table[rng.random(X.shape) < 0.05] = np.inf
     table[rng.random(X.shape) < 0.05] = -np.inf
     regressor = HistGradientBoostingRegressor(max_iter=20, early_stopping=False).fit(table, Y)
-    assert FlatTrees.suits(regressor) == (KERNELS == "compiled")
+    assert FlatTrees.suits(regressor, table) == (KERNELS == "compiled")
     if KERNELS == "compiled":
         found = FlatTrees(regressor).predict(table)
         np.testing.assert_array_equal(found, regressor.predict(table))
@@ -579,7 +579,7 @@ def test_trees_in_arrays_predict_the_same(small):
             np.column_stack([G % 3, table]), Y
         ),
     ):
-        assert not FlatTrees.suits(other)
+        assert not FlatTrees.suits(other, table)
     ranker = CalibratedRanker(regressor, context=None).fit(table, Y, groups=G)
     before = len(pickle.dumps(ranker))
     scores = ranker.decision_function(table, groups=G)
@@ -592,6 +592,71 @@ def test_trees_in_arrays_predict_the_same(small):
     # another regressor in its place is not confused with the first
     ranker.model_.regressor_ = HistGradientBoostingRegressor(max_iter=1).fit(table, -Y)
     assert (ranker.decision_function(table, groups=G) != scores).any()
+
+
+KINDS = {
+    "text": [f"brand {k}" for k in range(60)],
+    "numbers": [5, 3, 40, -1],
+    "fractions": [0.5, 1.0, 2.5],
+    "yes or no": [True, False],
+}
+
+
+def with_categories(n, rng, n_known=None):
+    """A frame of numbers and categories with missing entries, and a target that needs both."""
+    table = pd.DataFrame({"b": rng.normal(size=n)})
+    for name, known in KINDS.items():
+        column = pd.Series(rng.choice(np.array(known[:n_known], dtype=object), n)).astype(object)
+        column[rng.random(n) < 0.05] = None
+        table[name] = column.astype(pd.CategoricalDtype(known[:n_known]))
+    table["a"] = np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)).astype(np.float32)
+    table["whole"] = rng.integers(0, 9, n)
+    effect = sum(table[name].cat.codes % 3 for name in KINDS)
+    return table, effect + table["b"] + rng.normal(size=n)
+
+
+@pytest.mark.skipif(KERNELS != "compiled", reason="the booster itself predicts without a compiler")
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_trees_in_arrays_read_categories_as_the_booster_does(loss):
+    """Also in another order of the categories, with missing and with unknown ones."""
+    rng = np.random.default_rng(0)
+    table, y = with_categories(2000, rng, n_known=3)
+    table["empty"] = pd.Categorical([None] * len(table), categories=["x"])
+    regressor = HistGradientBoostingRegressor(
+        loss=loss, max_iter=40, categorical_features="from_dtype"
+    )
+    regressor.fit(table, np.exp(y / 4) if loss == "poisson" else y)
+    assert any(tree.nodes["is_categorical"].any() for (tree,) in regressor._predictors)
+    flat = FlatTrees(regressor)
+    for n_known in (3, None):
+        other, _ = with_categories(300, rng, n_known)
+        other["empty"] = pd.Categorical(["x", None] * 150)
+        others = [other, other.iloc[:1], other.iloc[:0]]
+        for name in KINDS:
+            turned = other[name].cat.reorder_categories(other[name].cat.categories[::-1])
+            others.append(other.assign(**{name: turned}))
+        for each in others:
+            assert FlatTrees.suits(regressor, each)
+            found = flat.predict(each)
+            wanted = regressor.predict(each) if len(each) else np.zeros(0)
+            np.testing.assert_array_equal(found, wanted)
+    assert not FlatTrees.suits(regressor, other.assign(text=other["text"].astype(object)))
+
+
+@pytest.mark.skipif(KERNELS != "compiled", reason="the booster itself predicts without a compiler")
+def test_the_default_ranks_few_and_many_rows_with_categories_alike(small, monkeypatch):
+    rng = np.random.default_rng(0)
+    table, y = with_categories(600, rng)
+    groups = np.repeat(np.arange(60), 10)
+    ranker = CalibratedRanker(loss="ndcg").fit(table, (y > 2).astype(int), groups=groups)
+    assert FlatTrees.suits(
+        ranker.model_.regressor_, ranker.model_._table(table, Queries.from_groups(groups))[0]
+    )
+    fast = ranker.decision_function(table, groups=groups)
+    monkeypatch.setattr(FlatTrees, "suits", lambda *_: False)
+    np.testing.assert_array_equal(fast, ranker.decision_function(table, groups=groups))
+    with pytest.raises(AssertionError):
+        np.testing.assert_array_equal(fast, fast[0])
 
 
 def test_merged_boosters_predict_the_weighted_sum():
