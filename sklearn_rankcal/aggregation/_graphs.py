@@ -186,9 +186,11 @@ def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> 
         present = np.zeros(n_nodes**2, dtype=bool)
         present[start * n_nodes + end] = True
         start, end = np.divmod(np.flatnonzero(present), n_nodes)
-    shape = (n_nodes, n_nodes)
-    matrix = csr_array((np.ones(len(start)), (start, end)), shape=shape)
-    # SciPy 1.13 keeps duplicate edges, and its search for strong components then never ends.
-    matrix.sum_duplicates()
+        begin = np.searchsorted(start, np.arange(n_nodes + 1))
+        matrix = csr_array((np.ones(len(start)), end, begin), shape=(n_nodes, n_nodes))
+    else:
+        matrix = csr_array((np.ones(len(start)), (start, end)), shape=(n_nodes, n_nodes))
+        # SciPy 1.13 keeps duplicate edges, and its search for strong components then never ends.
+        matrix.sum_duplicates()
     labels = connected_components(matrix, directed=True, connection=connection)[1]
     return np.asarray(labels, dtype=np.int64)

@@ -13,6 +13,7 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _HALVINGS = 40  # of the step length
 _ROUNDING = 1e-15  # relative to the unit of the gradient
+_TINY = np.finfo(np.float64).tiny
 _TIGHTEST, _LOOSEST = 1e-6, 0.1  # relative residual of the linear systems
 
 
@@ -54,11 +55,12 @@ def minimize(
     going = ~unfinished
     for _ in range(max_iter):
         parts = objective.parts
-        size = parts.max(np.abs(gradient) / np.maximum(unit, np.finfo(float).tiny))
+        size = parts.max(np.abs(gradient) / np.maximum(unit, _TINY))
         going &= size > _ROUNDING
-        if not going.any():
+        n_going = np.count_nonzero(going)
+        if not n_going:
             break
-        if going.mean() < 0.5:
+        if 2 * n_going < len(going):
             result[where], values[numbers] = x, value
             objective, nodes = objective.take(going)
             where, x = where[nodes], x[nodes]
@@ -66,7 +68,8 @@ def minimize(
             value, gradient, unit, state = objective.evaluate(x)
             going = np.ones(len(size), dtype=bool)
             parts = objective.parts
-        tolerance = np.where(going, np.clip(size, _TIGHTEST, _LOOSEST), 1.0)
+        tolerance = np.minimum(np.maximum(size, _TIGHTEST), _LOOSEST)
+        tolerance[~going] = 1.0
         direction = objective.solve(state, -gradient, tolerance) * parts.repeat(going)
         largest = parts.max(np.abs(direction))
         slope = parts.sum(gradient * direction)
@@ -76,7 +79,7 @@ def minimize(
             trial = x + parts.repeat(step) * direction
             new = objective.evaluate(trial)
             high = ~(new[0] <= value + 1e-4 * step * slope + slack)
-            if not high.any():
+            if not np.count_nonzero(high):
                 break
             step = np.where(high, step / 2, step)
         x, (value, gradient, unit, state) = trial, new
