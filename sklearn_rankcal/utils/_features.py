@@ -302,7 +302,11 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     if _is_polars(X):
         booleans = [name for name in columns if str(X.schema[name]) == "Boolean"]
         return X.select(columns).cast(dict.fromkeys(booleans, int)).to_numpy()
-    part = X if present == columns else X[columns]
+    part = X
+    if present != columns:
+        places = {name: place for place, name in enumerate(present)}
+        unique = len(places) == len(present)  # faster than by names
+        part = X.take([places[name] for name in columns], axis=1) if unique else X[columns]
     dtypes = set(part.dtypes)
     # Columns of nullable dtypes with a missing entry would become an array of objects.
     same = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in dtypes)
@@ -347,22 +351,27 @@ def text_columns(X: Any) -> list[tuple[Any, Any]]:
     """
     if sparse.issparse(X) or (not is_dataframe(X) and X.dtype.kind not in "OSU"):
         return []
+    frame = is_dataframe(X)
+    dtypes = list(X.dtypes) if frame else [X.dtype] * X.shape[1]
+    is_plain = _is_plain_of_polars if _is_polars(X) else _is_plain
     found = []
-    for column in X.columns if is_dataframe(X) else range(X.shape[1]):
-        values = X[column] if is_dataframe(X) else X[:, column]
-        if (
-            getattr(values, "ndim", 1) != 1
-        ):  # two columns of the same name, which the regressor rejects
+    for place in (place for place, dtype in enumerate(dtypes) if not is_plain(dtype)):
+        column = X.columns[place] if frame else place
+        values = X[column] if frame else X[:, column]
+        if getattr(values, "ndim", 1) != 1:  # two columns of the same name: the regressor's error
             continue
-        dtype = values.dtype
-        if _is_polars(X):
-            looked_at = not (dtype.is_numeric() or str(dtype).startswith(("Bool", "Cat", "Enum")))
-        else:
-            looked_at = getattr(dtype, "kind", "O") not in "biufc" and not hasattr(values, "cat")
-        if looked_at:
-            texts = (v for v in values if not _like_a_number(v))
-            found += [(column, example) for example in [next(texts, None)] if example is not None]
+        texts = (v for v in values if not _like_a_number(v))
+        found += [(column, example) for example in [next(texts, None)] if example is not None]
     return found
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether a dtype of NumPy or pandas has numbers or categories."""
+    return getattr(dtype, "kind", "O") in "biufc" or hasattr(dtype, "categories")
+
+
+def _is_plain_of_polars(dtype: Any) -> bool:
+    return dtype.is_numeric() or str(dtype).startswith(("Bool", "Cat", "Enum"))
 
 
 def _like_a_number(value: Any) -> bool:
