@@ -16,6 +16,7 @@ from sklearn_rankcal.aggregation._audit_probes import (
     few_votes_probe,
     first_place_probe,
     names_probe,
+    no_answer_probe,
     position_probe,
     ties_probe,
     unbounded_probe,
@@ -64,6 +65,7 @@ class Audit:
     n_votes: float
     alternatives: dict[str, Ints] = field(default_factory=dict)
     influence: Any = None
+    title: str = "audit"
 
     @property
     def fired(self) -> list[Probe]:
@@ -100,7 +102,7 @@ class Audit:
 
     def __repr__(self) -> str:
         head = (
-            f"audit of {counted(len(self.items), 'item')}, {counted(self.n_votes, 'vote')}: "
+            f"{self.title} of {counted(len(self.items), 'item')}, {counted(self.n_votes, 'vote')}: "
             f"{len(self.fired)} of {counted(len(self.probes), 'probe')} fire; false alarm "
             f"rate {100 * self.level:g} % per test"
         )
@@ -128,6 +130,7 @@ PROBES = (
     position_probe,
     ties_probe,
     cycles_probe,
+    no_answer_probe,
     judges_probes,
     names_probe,
     first_place_probe,
@@ -153,4 +156,7 @@ def audit_board(
         float(data.contests.weight.sum()),
         {name: ranks[order] for name, ranks in data.alternatives.items()},
         data.influence,
+        "audit"
+        if board.category_spread is None
+        else "audit, without pooling with other categories,",
     )

@@ -38,6 +38,11 @@ def judges_probes(data: AuditData) -> list[Probe]:
     assert data.judges is not None
     ids = data.judges[codes]
     n = len(codes)
+    if n == 1:
+        text = f"Unknown: all votes are by one judge, {show_id(ids[0])}."
+        unknown = [Probe(name, None, text) for name in _NAMES[:-1]]
+        text = f"All votes are by {show_id(ids[0])}. They say nothing about other judges."
+        return [*unknown, Probe(_NAMES[-1], True, text)]
     votes = np.bincount(judge, contests.weight, n)
     strange = _strange_items(data, judge, ids)
     # leave out the votes about an item that a judge treats unlike other judges
@@ -75,6 +80,8 @@ def judges_probes(data: AuditData) -> list[Probe]:
             )
             text = f"The votes of {len(some)} of {counted(n, 'judge')} {what}: {names}."
             found.append(Probe(name, True, text, least))
+        elif not tested.any():
+            found.append(Probe(name, None, f"Unknown: no judge gave {_VOTES} votes."))
         else:
             found.append(Probe(name, False, f"None of the {n:,} judges votes {quiet}.", least))
     partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
@@ -90,6 +97,9 @@ def judges_probes(data: AuditData) -> list[Probe]:
         )
         found.append(Probe("partial judges", True, text, strange.p_value))
         suspects[strange.judge[partial]] = True
+    elif not strange.n_tested:
+        text = f"Unknown: no judge gave {_VOTES} votes on one item."
+        found.append(Probe("partial judges", None, text))
     else:
         text = "No judge favours or opposes an item more than the rest."
         found.append(Probe("partial judges", False, text, strange.p_value))
@@ -147,6 +157,7 @@ class _Strange(NamedTuple):
     item: Ints
     z: Floats
     p_value: float
+    n_tested: int
 
 
 def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any]) -> _Strange:
@@ -170,4 +181,4 @@ def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any]) -> _Strange:
     of_item, of_judge = content_ranks(data.items)[keys % m], content_ranks(ids)[keys // m]
     some = some[order_from_largest(np.abs(z[some]), of_judge[some], of_item[some])]
     least = float(corrected.min(initial=1.0))
-    return _Strange(keys[some] // m, keys[some] % m, z[some], least)
+    return _Strange(keys[some] // m, keys[some] % m, z[some], least, int(tested.sum()))

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from sklearn_rankcal.aggregation._audit_data import Found, Probe
+from sklearn_rankcal.aggregation._audit_probes import share_without_answer
 from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.queries._groups import number_values
@@ -33,7 +34,7 @@ def pooled_probes(board: Any, level: float) -> tuple[list[Probe], float]:
         Probe("position", *_position(read, contests, level)),
         Probe("ties", False, f"{percent(share)} of the votes are ties."),
         Probe("cycles", *_cycles(read)),
-        Probe("no answer", *_no_answer(read)),
+        Probe("no answer", *share_without_answer(read)),
     ]
     return probes, float(contests.weight.sum())
 
@@ -124,18 +125,3 @@ def _cycles(read: Judgements) -> Found:
     share = cyclic / triangles
     text = f"{percent(share)} of {counted(triangles, 'triangle')} are cyclic;"
     return not exceeds(0.25, share, 1.0), f"{text} votes by coin flips would give 25 %."
-
-
-def _no_answer(read: Judgements) -> Found:
-    if read.refused is None:
-        text = (
-            "Unknown: to count votes without an answer, pass their word as refused= to from_votes."
-        )
-        return None, text
-    answered = read.per_query
-    text = f"{percent(read.refused.sum() / (read.refused.sum() + answered.sum()))} of the votes"
-    lost = int((answered == 0).sum())
-    text += " have no answer."
-    if not lost:
-        return False, text
-    return True, f"{text} {counted(lost, 'query')} lost all votes."

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtr
 from scipy.stats import binom
 
-from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found, probe
+from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found, Probe, probe
 from sklearn_rankcal.aggregation._contest_boards import wins_of
 from sklearn_rankcal.aggregation._contests import POSITION, Contests
 from sklearn_rankcal.aggregation._influence import fewest_votes
@@ -124,6 +124,7 @@ def _fewest_first(data: AuditData, votes: Floats, items: Ints) -> Ints:
 
 # ---------------------------------------------------------------- position and ties
 
+_FEWEST_TESTED = 10  # with fewer votes, an effect that matters would seldom be found
 _FEWEST_DECIDED = 20  # by chance, all of these are in one column at most twice in a million boards
 
 
@@ -144,6 +145,8 @@ def position_probe(data: AuditData) -> Found:
             "the second."
         )
         return (True if known else None), text
+    if len(decided) < _FEWEST_TESTED:
+        return None, f"Unknown: there are only {counted(len(decided), 'decided vote')}."
     try:
         board = data.board if known else data.refit(position=np.ones(len(data.contests.first)))
     except ValueError:  # the same item of each pair is always first
@@ -155,6 +158,8 @@ def position_probe(data: AuditData) -> Found:
     p = float(2 * stdtr(free, -abs(effect) / error)) if error > 0 else 1.0
     ranks = data.ranks_of(board)
     text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
+    if p >= data.level:
+        text = f"No effect of the first place was found (p = {p:.2g}; estimate {effect:.3f})."
     if known:
         return False, text + " The leaderboard allows for it.", p
     moved = int((ranks != data.ranks).sum())
@@ -166,6 +171,25 @@ def position_probe(data: AuditData) -> Found:
     if new is not None and old is not None and new != old:
         text += f", and {data.name(new)} is first instead of {data.name(old)}"
     return True, text + ". Pass position=True to from_votes.", p
+
+
+def no_answer_probe(data: AuditData) -> list[Probe]:
+    """Tell how many votes have no answer, if they were counted."""
+    known = data.judgements.refused is not None
+    return [Probe("no answer", *share_without_answer(data.judgements))] if known else []
+
+
+def share_without_answer(read: Any) -> Found:
+    if read.refused is None:
+        text = (
+            "Unknown: to count votes without an answer, pass their word as refused= to from_votes."
+        )
+        return None, text
+    answered, refused = read.per_query, float(read.refused.sum())
+    share = percent(refused / (refused + float(answered.sum())))
+    text = f"{share} of the votes ({refused:,.0f}) have no answer, and are left out."
+    lost = int((answered == 0).sum())
+    return (True, f"{text} {counted(lost, 'query')} lost all votes.") if lost else (False, text)
 
 
 def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:

@@ -104,8 +104,9 @@ class ScoreErrors(NamedTuple):
             if self.robust:
                 robust = np.diag(self.covariance)
                 few = (self.degrees < FREE) | (self.low > 0) | (self.high > 0)
-                # the mean of the items inherits the uncertainty of items with few votes
-                lacking = np.where(few, self.pooled + finite - robust, 0.0)
+                # The mean of the items inherits the uncertainty of items with few votes. Of two
+                # items, a score is half of the difference, whose error is known from both.
+                lacking = np.where(few & (size > 2), self.pooled + finite - robust, 0.0)
                 lacking = np.maximum(lacking, 0.0)
                 others = np.bincount(self.part, lacking)[self.part] - lacking
                 error = np.sqrt(np.maximum(robust + others / size**2, 0.0))

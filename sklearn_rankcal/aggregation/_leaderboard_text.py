@@ -29,6 +29,9 @@ def write_leaderboard(result: Any) -> str:
     queries = result.judgements.queries
     several = queries.n_queries > 1
     total = counted(int(result.judgements.per_query.sum()), "judgement")
+    refused = result.judgements.refused
+    if refused is not None and refused.any():
+        total += f" ({refused.sum():,.0f} without an answer left out)"
     head = f"{counted(len(result.items), 'item')}, {total}, {result.method!r}"
     if several:
         head = f"{counted(queries.n_queries, result._words[0])}, {head}"
@@ -195,10 +198,12 @@ def _resamples(result: Any) -> list[str]:
         level, judges = f"{100 * (result.confidence_level or 0):g} %", result.judgements.judges
         one = result.judgements.queries.n_queries == 1
         kind = "by the information of the votes"
+        of_judges = "" if judges is None else f"differences between {counted(len(judges), 'judge')}"
         if result.intervals == "robust":
             kind = "robust to a wrong model"
-            if judges is not None:
-                kind += f", and to the differences between {counted(len(judges), 'judge')}"
+            kind += f", and to the {of_judges}" if of_judges else ""
+        elif of_judges:
+            kind += f", which ignores {of_judges}" if len(judges) > 1 else " of one judge"
         return [f"{level} intervals {kind}", *(_first_place(result) if one else [])]
     if result.n_disconnected is None or result.n_unbounded is None:
         return []

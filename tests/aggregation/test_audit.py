@@ -182,6 +182,39 @@ def test_what_is_not_known_is_said():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # an endless effect
+def test_what_few_votes_and_judges_cannot_show_is_unknown():
+    """A probe is not "ok" where no finding is possible."""
+    one = probes(votes_of(n=400, judges=1))
+    names = [f"{kind} judges" for kind in ("random", "opposed", "partial")]
+    assert [one[name].fires for name in names] == [None] * 3
+    assert one["busy judges"].fires and "All votes are by 0." in one["busy judges"].finding
+    few = probes(votes_of(n=8, m=3, judges=4, tied=0.0))
+    assert few["position"].fires is None and "only 8 decided votes" in few["position"].finding
+    assert [few[name].fires for name in names] == [None] * 3
+    assert probes(votes_of(n=400, judges=2))["random judges"].fires is False
+    quiet = probes(votes_of())["position"]
+    assert quiet.finding.startswith("No effect of the first place was found (p = ")
+
+
+def test_votes_without_an_answer_are_reported():
+    votes = votes_of(n=500, judges=20, tied=0.3, tie=(), refused="tie")
+    n = int(votes.refused.sum())
+    assert n > 50
+    found = probes(votes)["no answer"]
+    assert found.fires is False and f"{100 * n / 500:.2g} % of the votes ({n})" in found.finding
+    assert f"{500 - n} judgements ({n} without an answer left out)" in str(aggregate(votes))
+    assert "no answer" not in probes(votes_of())
+    assert "left out" not in str(aggregate(votes_of()))
+
+
+def test_intervals_by_the_information_say_what_they_ignore():
+    for n_judges, text in ((1, "votes of one judge"), (9, "ignores differences between 9 judges")):
+        board = aggregate(votes_of(n=500, judges=n_judges), intervals="information")
+        assert f"95 % intervals by the information of the {text}" in str(board).replace(
+            "votes, which ", "", 1
+        )
+
+
 def test_a_table_of_winners_and_losers_says_nothing_of_the_position():
     rng = np.random.default_rng(0)
     a = rng.integers(8, size=2000)

@@ -334,6 +334,39 @@ def test_what_is_said_of_the_first_place_agrees():
         assert ("first place: " in str(board)) == clear
 
 
+@pytest.mark.parametrize("n_judges", [2, 3, 5])
+def test_intervals_of_two_items_agree_with_the_first_place(n_judges):
+    """Of two items, one is clearly first exactly if the interval of its score is above 0."""
+    rng = np.random.default_rng(n_judges)
+    clear = []
+    for _ in range(60):
+        chance = expit(1.5 + rng.normal(size=n_judges))
+        first = rng.random((10, n_judges)) < chance
+        words = np.where(first, "a", "b").ravel()
+        judge = np.tile(np.arange(n_judges), 10)
+        votes = Judgements.from_votes(["a"] * len(words), ["b"] * len(words), words, judge=judge)
+        board = aggregate(votes, intervals="robust")
+        clear.append(board.is_first_clear())
+        assert clear[-1] == bool((board.score_low > 0).any())
+        assert clear[-1] == (len(board.may_be_first()) == 1)
+    assert 0 < sum(clear) < 60
+
+
+@pytest.mark.parametrize("n_judges", [2, 3, 5, 10])
+@pytest.mark.parametrize("taste", [0.0, 1.0])
+def test_two_equal_items_are_seldom_told_apart(n_judges, taste):
+    """At most 5 % of the intervals miss the truth, also with two judges who agree by chance."""
+    rng = np.random.default_rng(0)
+    missed = []
+    for _ in range(300):
+        chance = expit(taste * rng.normal(size=n_judges))
+        words = np.where(rng.random((10, n_judges)) < chance, "a", "b").ravel()
+        judge = np.tile(np.arange(n_judges), 10)
+        votes = Judgements.from_votes(["a"] * len(words), ["b"] * len(words), words, judge=judge)
+        missed.append(bool((aggregate(votes, intervals="robust").score_low > 0).any()))
+    assert np.mean(missed) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
+
+
 def test_items_of_the_same_record_are_treated_alike():
     """Six items, of which four have the same record, in twelve orders of votes and items."""
     votes = [(f"i{a}", f"i{b}") for a in range(6) for b in range(6) if a != b for _ in range(10)]
