@@ -47,7 +47,13 @@ from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
-from sklearn_rankcal.utils._features import check_columns, check_features, note_columns, take_rows
+from sklearn_rankcal.utils._features import (
+    check_columns,
+    check_features,
+    note_columns,
+    take_rows,
+    warn_of_other_order,
+)
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._parameters import check_choice, check_nested
 from sklearn_rankcal.utils._scales import check_unit, target_unit
@@ -251,6 +257,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             of a binary loss, or if no row has a target.
         """
         loss = get_loss(self.loss)
+        warn_of_other_order(X=X, y=y, sample_weight=sample_weight)
         X = self._read_table(X, reset=True)
         kind, Y = self._read_labels_of_fit(y, X.shape[0])
         weight = check_weight(sample_weight, X.shape[0])
@@ -497,6 +504,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             as in `fit`, unless the loss has ``equal_queries=True``. Rows with an undefined measure
             are left out. If the measure is undefined on all rows, the score is NaN, with a warning.
         """
+        warn_of_other_order(X=X, y=y, sample_weight=sample_weight)
         ranks = self._predict_ranks(X)
         kind, Y = read_as_in_fit(y, len(ranks), self)
         if Y.shape[1] != self.n_labels_:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import is_dataframe, split_column
+from sklearn_rankcal.utils._features import is_dataframe, split_column, warn_of_other_order
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
 
@@ -60,6 +60,7 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     >>> labels["query"].tolist(), labels["size"].tolist()
     ([0, 1, 0], [2, 1, 2])
     """
+    warn_of_other_order(y=y, groups=groups)
     relevance = check_relevance(y)
     queries = Queries.from_groups(groups, len(relevance))
     labels = np.empty(len(relevance), dtype=RELEVANCE_DTYPE)

@@ -254,7 +254,10 @@ class _SizeSearch:
         self._by_folds = validation is None
         self._many = training.queries.n_rows >= MANY_ROWS
         table, self.slopes = model._table(training.X, training.queries)
-        self._tables = {False: table, True: training.X}  # by whether a booster reads X alone
+        self._tables = {
+            False: table,
+            True: model._with_frequent(training.X),
+        }  # by whether a booster reads X alone
         self._folds: dict[bool, list[Fold]] = {}
 
     def learn(self, loss: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal.models._automatic_context import columns_that_differ
 from sklearn_rankcal.models._column_parameters import (
@@ -23,13 +24,16 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import readable_table
 from sklearn_rankcal.utils._features import (
     category_columns,
+    frequent_categories,
     is_dataframe,
+    keep_categories,
     note_columns,
     numeric_columns,
     stored_columns,
     take_rows,
 )
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
+from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS
 from sklearn_rankcal.utils._typing import Floats
 
 
@@ -46,6 +50,8 @@ class ContextTableModel(Model):
     context: str | Sequence[str] | None
     #: dtype of tables with context columns. None keeps float32 and converts the rest to float64.
     _dtype: Any = None
+    #: the categories that are not made missing, for columns with too many for the regressor
+    _frequent: dict[Any, list[Any]] | None = None
 
     @property
     def needs_queries(self) -> bool:  # type: ignore[override]
@@ -109,10 +115,19 @@ class ContextTableModel(Model):
             if kept or not (self._auto or possible[kind]):
                 self.context_[kind] = kept
                 self._columns = self._columns if kind == SHARE else kept
+        self._frequent = self._categories_to_keep(X)
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
         #: kind of each context column, and place of its column of X
         self._added = [(kind, place[name]) for kind, own in self.context_.items() for name in own]
+
+    def _categories_to_keep(self, X: Any) -> dict[Any, list[Any]]:
+        """Return the most frequent categories of columns with more than histograms have bins."""
+        regressor = HistGradientBoostingRegressor() if self.regressor is None else self.regressor
+        if not is_dataframe(X) or not isinstance(regressor, HISTOGRAMS):
+            return {}
+        # for scikit-learn, a missing text is a category of its own
+        return frequent_categories(X, regressor.max_bins - 1)
 
     def match_parameters(self, regressor: Any, X: Any) -> None:
         """Extend parameters of columns, such as monotone constraints, to context columns."""
@@ -123,7 +138,11 @@ class ContextTableModel(Model):
         slopes = None
         if self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
-        return readable_table(self.regressor, X), slopes
+        return readable_table(self.regressor, self._with_frequent(X)), slopes
+
+    def _with_frequent(self, X: Any) -> Any:
+        """Return a table without the categories that are too rare for the regressor."""
+        return keep_categories(X, self._frequent) if self._frequent else X
 
     def _fit_to_table(
         self,

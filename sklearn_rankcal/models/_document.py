@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal.models._classes import ClassReader, last_step, make_task, takes_weights
@@ -30,12 +30,11 @@ from sklearn_rankcal.utils._features import (
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._parameters import check_flag, check_methods
 from sklearn_rankcal.utils._scales import check_weight_range, mean_one, target_unit
-from sklearn_rankcal.utils._sklearn_compat import FlatTrees, tags_of
+from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees, tags_of
 from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads, threads_for
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 _POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
-_BOOSTING = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 # Bytes of a block of rows for the `predict` of histogram boosting. It reads the block once per
 # tree, faster if the block fits in the processor's cache. Several threads get larger blocks: they
 # wait for each other after each tree and block, which is slow on a busy machine.
@@ -244,11 +243,11 @@ class DocumentModel(ContextTableModel):
         rows, fitted, weight = self._encode(regressor, training)
         weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         # a float64 table saves the conversion by histogram boosting
-        self._dtype = np.float64 if isinstance(regressor, _BOOSTING) else None
+        self._dtype = np.float64 if isinstance(regressor, HISTOGRAMS) else None
         table, slopes = self._table(X, queries)
         if rows is not None:
             table = take_rows(table, rows)
-        if isinstance(regressor, _BOOSTING):
+        if isinstance(regressor, HISTOGRAMS):
             table = fill_empty_columns(table)
         as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
         with threads_for(len(fitted)):
@@ -330,7 +329,7 @@ class DocumentModel(ContextTableModel):
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document."""
         n_bytes = PREDICTION_BYTES
-        if isinstance(self.regressor_, _BOOSTING):
+        if isinstance(self.regressor_, HISTOGRAMS):
             alone = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1
             n_bytes = _BOOSTING_BYTES if alone else _BOOSTING_BYTES_OF_THREADS
         with threads_for(queries.n_rows):

@@ -27,6 +27,7 @@ from sklearn_rankcal.rankers._validation import (
     read_validation,
 )
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
+from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import counted, print_progress
 
 
@@ -45,6 +46,7 @@ def read_training(
     defined loss, and the validation queries or None.
     """
     loss = get_loss(ranker.loss)
+    warn_of_other_order(X=X, sample_weight=sample_weight)
     X, labels, queries = read_labelled(ranker, X, y, groups, reset=True)
     data = Training(X, None, queries, check_weight(sample_weight, queries.n_rows), labels)
     held_out = None

@@ -23,6 +23,7 @@ from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_rul
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
+from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_count, check_nested
@@ -255,6 +256,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             Larger is better. NaN if the measure is undefined for all queries.
         """
         check_is_fitted(self)
+        warn_of_other_order(X=X, sample_weight=sample_weight)
         X, labels, queries = read_labelled(self, X, y, groups)
         weight = check_weight(sample_weight, queries.n_rows)
         values = self.loss_.metric(labels, self._decode(X, queries), queries)

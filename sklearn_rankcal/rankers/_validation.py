@@ -23,6 +23,7 @@ from sklearn_rankcal.models._training import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.targets import SCORES
+from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import all_of, print_progress
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._row_hashes import hash_rows
@@ -59,6 +60,7 @@ def read_validation(
             f"X_val was passed, but validation_queries={ranker.validation_queries!r} holds out "
             "queries of X. Use only one of the two."
         )
+    warn_of_other_order(X_val=X, y_val=y, sample_weight_val=sample_weight)
     with _naming_validation_data():
         X, given = read_table(ranker, X, groups)
         labels, of_labels = get_loss(ranker.loss).read(y, X.shape[0])

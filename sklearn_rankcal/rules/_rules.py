@@ -34,7 +34,7 @@ from sklearn_rankcal.rules._query_rules import (
 )
 from sklearn_rankcal.rules._quotas import Quota, shorten
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._features import take_columns
+from sklearn_rankcal.utils._features import take_columns, warn_of_other_order
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -135,6 +135,9 @@ class Rules:
 
         Columns in `fitted`, the features of the ranker, stay in X.
         """
+        warn_of_other_order(X=X, **{name: getattr(self, name) for name in PER_ROW})
+        for quota in self.quotas:
+            warn_of_other_order(X=X, quota=quota.of)
         if not self.columns:
             return X, self
         X, columns = take_columns(X, self.columns, fitted)

@@ -190,6 +190,41 @@ def used_categories(X: Any) -> dict[Any, set[Any]]:
     return {name: set(getattr(values, known)().unique()) for name, values in columns.items()}
 
 
+def frequent_categories(X: Any, most: int) -> dict[Any, list[Any]]:
+    """Return the `most` frequent categories of each column of a data frame that has more.
+
+    Equally frequent ones are kept in the order of their texts.
+    """
+    found = {}
+    for name in category_columns(X):
+        column = X[name]
+        if _is_polars(X):
+            counts = column.drop_nulls().cast(str).value_counts().rows()
+        else:
+            counts = list(column.value_counts().items())
+        counts = [(value, number) for value, number in counts if number]
+        if len(counts) > most:
+            order = sorted(counts, key=lambda pair: (-pair[1], str(pair[0])))
+            found[name] = [value for value, _ in order[:most]]
+    return found
+
+
+def keep_categories(X: Any, kept: dict[Any, list[Any]]) -> Any:
+    """Make all but these categories missing, in these columns of a data frame."""
+    if not kept:
+        return X
+    if _is_polars(X):
+        import polars as pl
+
+        return X.with_columns(
+            pl.col(name).cast(pl.String).cast(pl.Enum(categories), strict=False)
+            for name, categories in kept.items()
+        )
+    return X.assign(
+        **{name: X[name].cat.set_categories(categories) for name, categories in kept.items()}
+    )
+
+
 def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
     """Convert columns of text in a data frame to these categorical dtypes.
 

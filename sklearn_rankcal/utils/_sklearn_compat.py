@@ -24,6 +24,7 @@ from sklearn_rankcal.utils._features import column_values, is_dataframe
 from sklearn_rankcal.utils._typing import Floats
 
 __all__ = [
+    "HISTOGRAMS",
     "FlatTrees",
     "HasMethods",
     "Interval",
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_HISTOGRAMS = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
+HISTOGRAMS = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
 
 def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Function], _Function]:
@@ -69,7 +70,7 @@ def tags_of(estimator: Any) -> Any:
 
 def cut_iterations(regressor: Any, n_iter: int) -> bool:
     """Keep only the first iterations of histogram boosting. Return False for other regressors."""
-    if not isinstance(regressor, _HISTOGRAMS):
+    if not isinstance(regressor, HISTOGRAMS):
         return False
     regressor._predictors = regressor._predictors[:n_iter]
     return True
@@ -82,7 +83,7 @@ def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
     Otherwise each step of a warm start computes the same bins again, which takes as long as dozens
     of trees. Regressors with the same `max_bins` can share the bins of a table in a list `kept`.
     """
-    if not isinstance(regressor, _HISTOGRAMS):
+    if not isinstance(regressor, HISTOGRAMS):
         yield
         return
     bin_data = regressor._bin_data

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -216,12 +217,55 @@ def test_text_of_polars_becomes_the_categories_of_fit():
     np.testing.assert_array_equal(ranker.predict(frame), ranker.predict(fitted))
 
 
-def test_many_categories_say_what_to_do():
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rare_categories_are_missing_where_there_are_too_many(library):
+    """Histograms have at most 255 bins; the most frequent categories keep theirs."""
+    rng = np.random.default_rng(0)
+    n, n_kinds = 3000, 400
+    code = np.where(rng.random(n) < 0.5, rng.integers(5, size=n), rng.integers(n_kinds, size=n))
+    kinds = np.array([f"k{k}" for k in code])
+    groups = np.repeat(np.arange(n // 10), 10)
+    x = rng.normal(size=n)
+    y = ((code == 3) + 0.3 * x + 0.3 * rng.normal(size=n) > 0.5).astype(int)
+    y[np.unique(groups, return_index=True)[1]] = 1  # NDCG is defined on all queries
+    if library == "pandas":
+        frame = pd.DataFrame({"x": x, "kind": pd.Categorical(kinds)})
+    else:
+        frame = pl.DataFrame({"x": x, "kind": kinds}).with_columns(
+            pl.col("kind").cast(pl.Categorical)
+        )
+    for regressor in ("boosting", HistGradientBoostingRegressor(max_bins=100, max_iter=20)):
+        ranker = CalibratedRanker(regressor).fit(frame, y, groups=groups)
+        assert ranker.score(frame, y, groups=groups) > 0.75
+        kept = ranker.model_._frequent["kind"]
+        assert len(kept) == (254 if regressor == "boosting" else 99)
+        assert kept[:5] == sorted(["k0", "k1", "k2", "k3", "k4"], key=lambda k: -(kinds == k).sum())
+        assert min((kinds == k).sum() for k in kept) >= max(
+            (kinds == k).sum() for k in {*kinds} - {*kept}
+        )
+        order = rng.permutation(n)
+        again = clone(ranker).fit(
+            frame[order] if library == "polars" else frame.iloc[order],
+            y[order],
+            groups=groups[order],
+        )
+        assert again.model_._frequent == ranker.model_._frequent
+    if library == "pandas":  # a rare category has the score of a missing one
+        unseen = ~np.isin(kinds, kept)
+        one = CalibratedRanker(regressor, context=None).fit(frame, y, groups=groups)
+        missing = frame.assign(kind=frame["kind"].where(~pd.Series(unseen)))
+        np.testing.assert_array_equal(
+            one.decision_function(frame, groups=groups),
+            one.decision_function(missing, groups=groups),
+        )
+
+
+def test_many_categories_inside_a_pipeline_say_what_to_do():
     kinds = pd.Categorical([f"k{i % 300}" for i in range(len(Y))])
     frame = FRAME.assign(kind=kinds)
-    one = CalibratedRanker(HistGradientBoostingRegressor(max_bins=100))
+    steps = make_pipeline("passthrough", HistGradientBoostingRegressor(max_bins=100))
     with pytest.raises(ValueError, match="cardinality") as caught:
-        one.fit(frame, Y, groups=G)
+        CalibratedRanker(steps, context=None).fit(frame, Y, groups=G)
     assert "TargetEncoder" in caught.value.__notes__[0]
 
 
