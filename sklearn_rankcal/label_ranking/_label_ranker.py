@@ -34,7 +34,7 @@ from sklearn_rankcal.label_ranking._outputs import (
     prepare_regressor,
 )
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
-from sklearn_rankcal.labels._label_names import container_of, make_frame, read_names
+from sklearn_rankcal.labels._label_names import make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
     place_unlisted,
     read_as_in_fit,
@@ -50,6 +50,7 @@ from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import (
     check_columns,
     check_features,
+    container_of,
     note_columns,
     take_rows,
     warn_of_other_order,

@@ -61,13 +61,6 @@ def read_names(
     return (y.iloc[:, order] if hasattr(y, "iloc") else y[:, order]), known
 
 
-def container_of(y: Any) -> str | None:
-    """Return "pandas" or "polars" if `y` is a data frame or a column of one, else None."""
-    if hasattr(y, "iloc"):
-        return "pandas"
-    return "polars" if type(y).__module__.partition(".")[0] == "polars" else None
-
-
 def make_frame(values: NDArray[Any], names: NDArray[Any], container: str, X: Any) -> Any:
     """Return a data frame of numbers with column names, and with the row index of X if it has one.
 

@@ -19,14 +19,21 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._fitted_queries import FittedQueries
 from sklearn_rankcal.utils._features import (
     cast_texts,
+    category_columns,
     check_columns,
     check_features,
+    column_values,
+    container_of,
+    in_container,
     is_dataframe,
     split_column,
     used_categories,
     warn_of_other_order,
 )
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._numbers import is_missing
+
+_SEVERAL = 5  # unknown categories; a single query may have a few new ones
 
 
 def read_table(
@@ -38,11 +45,13 @@ def read_table(
     name = ranker.group_column
     if name is not None and groups is not None and not reset and name not in _columns(table):
         check_columns(_without_group_column(ranker), table)
+        table = _as_in_fit(ranker, table)
         return ranker._check_table(table), Queries.from_groups(groups, table.shape[0])
     if reset:
         validate_data(ranker, X=table, skip_check_array=True)
     elif not _needs_no_check(ranker, table):
         check_columns(ranker, table)
+        table = _as_in_fit(ranker, table)
     queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
     if name is not None:
         whole = table
@@ -56,9 +65,47 @@ def read_table(
     if reset:
         ranker._categories = used_categories(table)
         ranker._dtypes = {name: table[name].dtype for name in ranker._categories}
-    elif is_dataframe(table):
-        table = cast_texts(table, getattr(ranker, "_dtypes", {}))
+        ranker._container = container_of(table)
     return ranker._check_table(table), queries
+
+
+def _as_in_fit(ranker: Any, table: Any) -> Any:
+    """Return a table with the container of `fit`, and with its categories."""
+    container, dtypes = ranker._container, ranker._dtypes
+    if container is None and is_dataframe(table):  # scikit-learn warns
+        return column_values(table, list(table.columns))
+    if not dtypes:
+        return table
+    names = list(dtypes)
+    if not is_dataframe(table):
+        raise TypeError(
+            f"X must be a data frame, as in fit, because {names} have categories; got "
+            f"{type(table).__name__}."
+        )
+    if container_of(table) != container:
+        table = in_container(table, container)
+    for name, dtype in dtypes.items():
+        if table[name].dtype != dtype:
+            _warn_if_all_unknown(name, table[name], ranker._categories[name])
+    table = cast_texts(table, dtypes)
+    if lacking := [name for name in names if name not in category_columns(table)]:
+        raise TypeError(
+            f"{lacking} had categories in fit, but now {table[lacking[0]].dtype}. Convert to the "
+            f"categories of fit, such as X[{lacking[0]!r}].astype(past[{lacking[0]!r}].dtype)."
+        )
+    return table
+
+
+def _warn_if_all_unknown(name: Any, column: Any, known: set[Any]) -> None:
+    """Warn about several values of which `fit` saw none. They count as missing."""
+    values = set(column.unique().to_list() if hasattr(column, "to_physical") else column.unique())
+    values = {value for value in values if not is_missing(value)}
+    if len(values) >= _SEVERAL and not values & known:
+        warn(
+            f"fit saw none of the {len(values)} categories of {name!r}, such as "
+            f"{min(values, key=str)!r}, and they count as missing. Those of fit are written like "
+            f"{min(known, key=str, default=None)!r}."
+        )
 
 
 def _columns(table: Any) -> Any:

@@ -30,6 +30,32 @@ def _is_polars(X: Any) -> bool:
     return hasattr(X, "with_columns")
 
 
+def container_of(y: Any) -> str | None:
+    """Return "pandas" or "polars" if `y` is a data frame or a column of one, else None."""
+    if hasattr(y, "iloc"):
+        return "pandas"
+    return "polars" if type(y).__module__.partition(".")[0] == "polars" else None
+
+
+def in_container(X: Any, container: str) -> Any:
+    """Convert a data frame to one of pandas or polars, with text in the place of categories."""
+    texts = set(category_columns(X))
+    if container == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(
+            {name: X[name].cast(str).to_list() if name in texts else X[name] for name in X.columns}
+        )
+    import polars as pl
+
+    def values(column: Any) -> Any:
+        return column.astype(object).where(column.notna(), None).tolist()
+
+    return pl.DataFrame(
+        {name: values(X[name]) if name in texts else X[name].to_numpy() for name in X.columns}
+    )
+
+
 def check_features(X: Any) -> Any:
     """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
 
@@ -62,14 +88,16 @@ def _infer_numbers(X: Any) -> Any:
     from pandas.api.types import infer_dtype
 
     objects = [name for name, dtype in X.dtypes.items() if str(dtype) == "object"]
-    kinds = ("integer", "floating", "mixed-integer-float", "decimal")
-    inferred = {name: infer_dtype(X[name]) for name in objects}
-    dtypes = {
-        name: float if kind == "decimal" else X[name].infer_objects().dtype
-        for name, kind in inferred.items()
-        if kind in kinds
-    }
-    return X.astype(dtypes)
+    kinds = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
+    numbers = {}
+    for name in objects:
+        column = X[name]
+        if infer_dtype(column) in kinds:
+            column = column.infer_objects()
+            if column.dtype == object:  # pandas.NA, or decimal numbers
+                column = column.where(column.notna(), np.nan).astype(float)
+            numbers[name] = column
+    return X.assign(**numbers) if numbers else X
 
 
 def check_columns(estimator: Any, X: Any) -> None:

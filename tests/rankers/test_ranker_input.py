@@ -1,5 +1,7 @@
 """Input of CalibratedRanker: the tables that it takes, and what it refuses."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -418,3 +420,98 @@ def test_a_text_that_is_no_category_is_missing(library):
     ranker = CalibratedRanker("boosting").fit(frame, y, groups=groups)
     new, missing = (ranker.predict(table, groups=[0, 0, 0, 0]).tolist() for table in (new, missing))
     assert new == missing
+
+
+# -------------------------------------------------------------------- containers
+
+
+def tables():
+    rng = np.random.default_rng(0)
+    shift = np.repeat(rng.normal(scale=3, size=12), 5)
+    numbers = pd.DataFrame(rng.normal(size=(60, 3)) + shift[:, None], columns=list("abc"))
+    numbers["kind"] = pd.Categorical(rng.choice(["u", "v", "w", "x", "y", "z"], 60))
+    y = rng.integers(0, 2, 60) + (numbers["kind"] == "v")
+    y[::5] = 2
+    return numbers, y.to_numpy(), np.repeat(np.arange(12), 5)
+
+
+def as_polars(table):
+    return pl.DataFrame(
+        {
+            name: pl.Series(list(table[name])).cast(pl.Categorical)
+            if name == "kind"
+            else table[name].to_numpy()
+            for name in table
+        }
+    )
+
+
+@pytest.mark.parametrize("regressor", [Ridge(), HistGradientBoostingRegressor(max_iter=9)])
+def test_numbers_may_come_in_another_container_than_in_fit(regressor):
+    """With context columns, which are found by their names in a frame and by place in an array."""
+    table, y, groups = tables()
+    table = table.drop(columns="kind")
+    forms = {"pandas": table, "polars": as_polars(table), "array": table.to_numpy()}
+    wanted = CalibratedRanker(regressor).fit(table, y, groups=groups).predict(table, groups=groups)
+    for fitted, one in forms.items():
+        ranker = CalibratedRanker(regressor, context="zscore").fit(one, y, groups=groups)
+        for given, other in forms.items():
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X (does not have|has).* feature names")
+                found = ranker.predict(other, groups=groups)
+            np.testing.assert_array_equal(found, wanted, f"{fitted} -> {given}")
+
+
+def test_categories_may_come_in_another_container_than_in_fit():
+    table, y, groups = tables()
+    frames = [table, as_polars(table)]
+    for one, other in (frames, frames[::-1]):
+        ranker = CalibratedRanker(HistGradientBoostingRegressor(max_iter=9)).fit(
+            one, y, groups=groups
+        )
+        assert "share" in ranker.model_.context_
+        np.testing.assert_array_equal(
+            ranker.decision_function(one, groups=groups),
+            ranker.decision_function(other, groups=groups),
+        )
+    with (
+        pytest.warns(UserWarning, match="X does not have valid feature names"),
+        pytest.raises(TypeError, match=r"must be a data frame, as in fit, because \['kind'\]"),
+    ):
+        ranker.predict(np.zeros((60, 4)), groups=groups)
+    ranker = clone(ranker).fit(table, y, groups=groups)
+    with pytest.raises(TypeError, match=r"\['kind'\] had categories in fit, but now int64"):
+        ranker.predict(table.assign(kind=1), groups=groups)
+
+
+def test_categories_that_are_all_unknown_warn():
+    table, y, groups = tables()
+    ranker = CalibratedRanker(HistGradientBoostingRegressor(max_iter=9)).fit(
+        table, y, groups=groups
+    )
+    upper = table["kind"].astype(str).str.upper()
+    for unknown in (upper, upper.astype("category")):
+        with pytest.warns(
+            UserWarning, match=r"none of the 6 categories of 'kind', such as 'U'.*'u'"
+        ):
+            ranker.predict(table.assign(kind=unknown), groups=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        few = pd.Series(["new", "newer"] * 30).astype("category")
+        ranker.predict(table.assign(kind=few), groups=groups)
+        ranker.predict(table.assign(kind=upper.where(groups > 0, "u")), groups=groups)
+
+
+@pytest.mark.parametrize("values", [[1, 2, None], [0.5, 1, 2.5], [True, False, None]])
+def test_missing_entries_of_pandas_among_objects_are_numbers(values):
+    table, y, groups = tables()
+    column = pd.Series(values * 20)
+    wanted = table.assign(more=column.astype(float))
+    mixed = table.assign(more=column.astype(object).where(column.notna(), pd.NA))
+    one, other = (
+        CalibratedRanker(HistGradientBoostingRegressor(max_iter=9))
+        .fit(each, y, groups=groups)
+        .decision_function(each, groups=groups)
+        for each in (wanted, mixed)
+    )
+    np.testing.assert_array_equal(one, other)
