@@ -104,7 +104,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
 
         - ``"last"``: it is below all labels with a rank, as in a list of favourites.
         - ``"ignore"``: its place is unknown.
-        - ``"auto"``: as ``"ignore"``, with a warning if rows list only their first places.
+        - ``"auto"``: as ``"ignore"``, with a warning if rows may list only their first places.
     missing : {"impute", "pairwise"}, default="impute"
         How to treat rows that do not judge every pair of labels. ``"pairwise"`` fits one regressor
         per pair, to the rows that judge it. ``"impute"`` replaces missing targets with predictions

@@ -824,7 +824,7 @@ def test_unlisted_labels_are_last(data):
     assert last.score(data.X, top) == by_hand.score(data.X, tied)
     tau = get_ranking_scorer("kendall_tau")
     assert tau(last, data.X, top) == tau(by_hand, data.X, tied)
-    with pytest.warns(UserWarning, match="200 of 200 rows of y list only the first places"):
+    with pytest.warns(UserWarning, match="200 of 200 rows of y leave out labels"):
         auto = CalibratedLabelRanker(Ridge()).fit(data.X[train], top[train])
     ignore = CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(data.X[train], top[train])
     np.testing.assert_array_equal(auto.predict(data.X), ignore.predict(data.X))
@@ -851,10 +851,10 @@ def test_a_misspelt_label_gives_one_warning():
     assert [str(one.message)[:18] for one in caught] == ["The label 'cofee' "]
     # a label that few rows list among their first is no reason to be silent
     orders[7] = ["water", "tea"]
-    with pytest.warns(UserWarning, match="1 of 50 rows of y list only the first places"):
+    with pytest.warns(UserWarning, match="1 of 50 rows of y leave out labels"):
         CalibratedLabelRanker(Ridge()).fit(rng.normal(size=(50, 2)), orders)
     favourites = [order[:1] for order in orders] + [["milk"]]
-    with pytest.warns(UserWarning, match="51 of 51 rows of y list only the first places"):
+    with pytest.warns(UserWarning, match="51 of 51 rows of y leave out labels"):
         CalibratedLabelRanker(Ridge(), unlisted="auto").fit(
             rng.normal(size=(51, 2)), [[*one, "juice"] for one in favourites]
         )
@@ -870,7 +870,7 @@ def test_when_the_tail_is_said_to_be_missing(data):
     few[:2, :] = np.where(few[:2] <= 2, few[:2], np.nan)
     for y in (gaps, anew, few, data.Y):
         CalibratedLabelRanker(Ridge()).fit(data.X, y)
-    with pytest.warns(UserWarning, match="first places"):
+    with pytest.warns(UserWarning, match="1 of 6 rows of y leave out labels"):
         CalibratedLabelRanker(Ridge()).fit(data.X[:6], ["a > b > c"] * 5 + ["b > a"])
 
 
