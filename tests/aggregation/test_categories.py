@@ -430,7 +430,7 @@ def test_votes_without_an_answer_have_no_category(word):
     said = "category[winner.notna()]" if word is None else "category[~winner.isin("
     assert said in str(caught.value)
     assert aggregate_categories(votes, frame["category"][kept]).judgements.n_judgements == 105
-    with pytest.raises(ValueError, match="category has 100 entries, but judgements has 105.$"):
+    with pytest.raises(ValueError, match=r"category has 100 entries, but judgements has 105.$"):
         aggregate_categories(votes, data.category[:100])
 
 
