@@ -17,11 +17,20 @@ from sklearn_rankcal import (
     LinearRanker,
     RelevanceRegressor,
     ScoreRegressor,
+    distill,
+    predict_order,
+    predict_scores,
+    preference_labels,
+    relevance_labels,
     sizes_to_groups,
 )
-from sklearn_rankcal.aggregation import aggregate_categories
+from sklearn_rankcal.aggregation import aggregate_categories, estimate_relevance
+from sklearn_rankcal.clicks import click_labels, estimate_propensities
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.decoders import Quota, Rules
+from sklearn_rankcal.decoders import Quota, Rules, exposure_policy
+from sklearn_rankcal.inspection import permutation_importance
+from sklearn_rankcal.labels import ranking_labels
+from sklearn_rankcal.model_selection import query_cross_val_predict
 from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.utils import _names
 
@@ -81,6 +90,30 @@ def test_other_methods_do_not_speak_of_validation():
     ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=GROUPS)
     with pytest.raises(TypeError, match="Its parameters: X, groups"):
         ranker.predict(X, groups=GROUPS, eval_set=[(X, Y)])
+
+
+@pytest.mark.parametrize(
+    ("function", "keyword", "message"),
+    [
+        (click_labels, "position", r"click_labels\(\) has no .* Did you mean 'positions'\?"),
+        (estimate_propensities, "features", "Its parameters: clicks, X, "),
+        (estimate_relevance, "noise", r"Did you mean 'click_noise'\?"),
+        (preference_labels, "weights", r"Did you mean 'weight'\?"),
+        (preference_labels, "qid", GROUPS_SAID),
+        (ranking_labels, "group", GROUPS_SAID),
+        (relevance_labels, "query_id", GROUPS_SAID),
+        (predict_order, "qid", GROUPS_SAID),
+        (predict_scores, "group", GROUPS_SAID),
+        (permutation_importance, "n_repeat", r"Did you mean 'n_repeats'\?"),
+        (query_cross_val_predict, "folds", "Its parameters: estimator, X, "),
+        (distill, "group", GROUPS_SAID),
+        (exposure_policy, "query", GROUPS_SAID),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_functions_say_which_keyword_is_meant(function, keyword, message):
+    with pytest.raises(TypeError, match=message):
+        function(**{keyword: 1})
 
 
 def test_what_the_errors_name_exists():
