@@ -41,6 +41,7 @@ from sklearn_rankcal.labels._label_rankings import (
     read_label_rankings,
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
+from sklearn_rankcal.losses._registry import refuse_loss
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._predict import predicts_pairs
@@ -220,6 +221,10 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _validate_params(self) -> None:
+        refuse_loss(self.regressor)
+        super()._validate_params()
 
     # ---------------------------------------------------------------- fit
 

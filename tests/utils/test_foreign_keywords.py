@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import (
     BoostedRanker,
+    CalibratedLabelRanker,
     CalibratedRanker,
     Judgements,
     LinearRanker,
@@ -84,6 +85,17 @@ def test_partial_fit_and_pipelines_say_it_too():
     pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge()))
     with pytest.raises(TypeError, match=VALIDATION):
         pipe.fit(X, Y, calibratedranker__groups=GROUPS, calibratedranker__eval_set=[(X, Y)])
+
+
+@pytest.mark.parametrize("name", ["ndcg@10", "NDCG@10", "pd", "wta"])
+def test_a_loss_in_the_place_of_the_regressor(name):
+    match = rf"regressor='{name}' is the name of a loss\. Pass it as loss='{name.lower()}'"
+    with pytest.raises(ValueError, match=match):
+        CalibratedRanker(name).fit(X, Y, groups=GROUPS)
+    with pytest.raises(ValueError, match=match):
+        CalibratedLabelRanker(name).fit(X, np.tile([1, 2, 3], (len(X), 1)))
+    with pytest.raises(ValueError, match="must be None, a str among"):
+        CalibratedRanker("nearest").fit(X, Y, groups=GROUPS)
 
 
 def test_other_methods_do_not_speak_of_validation():
