@@ -20,6 +20,7 @@ from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrapped_predictions import refuse_without_scores
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice, check_count
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
@@ -137,6 +138,7 @@ class QueryKFold(BaseCrossValidator):
             yield np.flatnonzero(~test), np.flatnonzero(test)
 
 
+@checks_keywords
 def query_cross_val_predict(
     estimator: Any,
     X: Any,

@@ -191,7 +191,6 @@ def test_heads_of_tables_have_the_delimiter_of_their_rows():
     assert heads and all(in_head >= in_row > 0 for in_head, in_row in heads)
 
 
-@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 def test_the_comparison_with_lightgbm(capsys):
     """Its code is not run with the page, which is tested without LightGBM."""
     pytest.importorskip("lightgbm")

@@ -48,6 +48,7 @@ from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import other_order
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -157,7 +158,7 @@ def aggregate_categories(
             "votes are paired by position. Take both from the same data frame."
         )
     codes, names = number_ids(read_ids(category, "category"), "category")
-    check_length(codes, judgements.n_judgements, "category", "judgements")
+    _check_length(codes, judgements)
     if len(names) < 2:
         raise ValueError(f"There is only one category, {show_id(names[0])}. Use aggregate.")
     check_choice(intervals, "intervals", ("information", "robust"))
@@ -168,6 +169,20 @@ def aggregate_categories(
     if spread is None:
         covariance = model.integrate(best, weights)
     return _make_board(model, fit, weights, covariance, best, level, spread is None)
+
+
+def _check_length(codes: Ints, judgements: Judgements) -> None:
+    """Check that there is one category per vote; say where votes without an answer are."""
+    n_refused = 0 if judgements.refused is None else int(judgements.refused.sum())
+    if n_refused and len(codes) == judgements.n_judgements + n_refused:
+        raise ValueError(
+            f"category has {len(codes):,} entries, but judgements has "
+            f"{judgements.n_judgements:,}: from_votes dropped {counted(n_refused, 'vote')} without "
+            "an answer (refused=). Drop their categories as well: "
+            "category[~winner.isin(<words of refused>)], or category[winner.notna()] for missing "
+            "winners."
+        )
+    check_length(codes, judgements.n_judgements, "category", "judgements")
 
 
 class _Model:

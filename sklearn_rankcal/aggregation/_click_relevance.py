@@ -17,12 +17,14 @@ from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.clicks._click_log import check_propensities
 from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import check_features, take_rows
+from sklearn_rankcal.utils._features import check_features, check_no_text, take_rows
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats
 
 
+@checks_keywords
 def estimate_relevance(
     clicks: Clicks | NDArray[Any],
     X: Any,
@@ -118,6 +120,10 @@ def estimate_relevance(
         raise ValueError(
             f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
             f"{table.shape}."
+        )
+    if regressor is None:
+        check_no_text(
+            table, "the default regressor", takes_categories=True, has_ids=True, to_ranker=False
         )
     check_count(n_folds, "n_folds", least=2)  # a regressor predicts only held-out queries
     check_number(min_exposure, "min_exposure", "[0, inf)")

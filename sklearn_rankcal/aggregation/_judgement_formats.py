@@ -24,7 +24,7 @@ from sklearn_rankcal.labels._item_ids import (
     read_judges,
     show_id,
 )
-from sklearn_rankcal.labels._label_names import text_tiers
+from sklearn_rankcal.labels._label_names import check_names, text_tiers
 from sklearn_rankcal.labels._preferences import read_wins
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
@@ -57,10 +57,12 @@ def from_orders(orders: Any, **options: Any) -> Arguments:
     if not isinstance(listed, (str, bytes, Mapping)) and isinstance(listed, Iterable):
         listed = listed.tolist() if isinstance(listed, np.ndarray) else list(listed)
         if any(isinstance(order, str) and ">" in order for order in listed):
-            listed = [
+            read = [
                 text_tiers(order, f"Entry {m} of orders") if isinstance(order, str) else order
                 for m, order in enumerate(listed)
             ]
+            check_names(listed, read, "Entry {} of orders")
+            listed = read
     return _of_lists(_sequences(listed, "orders"), "orders", **options)
 
 

@@ -13,12 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.clicks._click_log import Clicks
-from sklearn_rankcal.labels._item_ids import check_rows, check_weight, read_marks, show_id
+from sklearn_rankcal.labels._item_ids import (
+    check_rows,
+    check_weight,
+    read_marks,
+    reading_rows,
+    show_id,
+)
 from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._groups import stable_order
 from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers, read_whole
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -39,6 +46,7 @@ CLICK_DTYPE = np.dtype(
 _MANY_IMPRESSIONS = 50  # with fewer, all can be clicked, or in order, by chance
 
 
+@checks_keywords
 def click_labels(
     shown: Any,
     clicked: Any,
@@ -215,7 +223,9 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
     Session s has the impressions ``offsets[s]`` to ``offsets[s + 1] - 1``, in the order shown.
     """
     if sessions is not None:
-        rows, marks = read_whole(shown, "shown"), read_marks(clicked, "clicked")
+        with reading_rows("shown"):
+            rows = read_whole(shown, "shown")
+        marks = read_marks(clicked, "clicked")
         if rows.size == 0:
             raise ValueError("shown is empty: at least one session is needed.")
         try:
@@ -229,8 +239,9 @@ def _read_log(shown: Any, clicked: Any, sessions: ArrayLike | None) -> tuple[Int
                 f"({parts.n_rows},)."
             )
         return parts.gather(rows), parts.gather(marks), parts.offsets
-    numbers, lengths = _flat(shown, "shown", "row numbers")
-    rows = read_whole(numbers, "shown")
+    with reading_rows("shown"):
+        numbers, lengths = _flat(shown, "shown", "row numbers")
+        rows = read_whole(numbers, "shown")
     if len(lengths) == 0:
         raise ValueError("shown is empty: at least one session is needed.")
     if (lengths == 0).any():

@@ -18,7 +18,9 @@ from sklearn.utils import check_array
 
 from sklearn_rankcal.clicks._click_labels import read_clicks
 from sklearn_rankcal.clicks._click_log import Clicks
+from sklearn_rankcal.utils._features import check_features, check_no_text, note_columns
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -53,6 +55,7 @@ class PropensityEstimate:
     converged: bool
 
 
+@checks_keywords
 def estimate_propensities(
     clicks: Clicks | NDArray[Any],
     X: Any = None,
@@ -127,7 +130,9 @@ def estimate_propensities(
     check_number(tol, "tol", "(0, 1)")
     table = None
     if X is not None:
-        table = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+        given = check_features(X)
+        check_no_text(given, "estimate_propensities", has_ids=True, to_ranker=False)
+        table = check_array(given, accept_sparse="csr", ensure_all_finite="allow-nan")
         if table.shape[0] != clicks.n_rows:
             raise ValueError(
                 f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
@@ -137,7 +142,12 @@ def estimate_propensities(
         raise ValueError("A classifier needs the features of the documents: pass X.")
     if classifier is not None and (isinstance(classifier, type) or not is_classifier(classifier)):
         raise TypeError(f"classifier must be a scikit-learn classifier; got {classifier!r}.")
-    estimate = fit_propensities(clicks, table, classifier, max_iter, tol)
+    try:
+        estimate = fit_propensities(clicks, table, classifier, max_iter, tol)
+    except ValueError as error:
+        if X is not None:
+            note_columns(error, given)
+        raise
     never = np.flatnonzero(estimate.propensities == 0) + 1
     if len(never):
         raise ValueError(

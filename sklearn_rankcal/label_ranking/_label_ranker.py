@@ -41,6 +41,7 @@ from sklearn_rankcal.labels._label_rankings import (
     read_label_rankings,
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
+from sklearn_rankcal.losses._registry import refuse_loss
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._predict import predicts_pairs
@@ -111,7 +112,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
 
         - ``"last"``: it is below all labels with a rank, as in a list of favourites.
         - ``"ignore"``: its place is unknown.
-        - ``"auto"``: as ``"ignore"``, with a warning if rows list only their first places.
+        - ``"auto"``: as ``"ignore"``, with a warning if rows may list only their first places.
     missing : {"impute", "pairwise"}, default="impute"
         How to treat rows that do not judge every pair of labels. ``"pairwise"`` fits one regressor
         per pair, to the rows that judge it. ``"impute"`` replaces missing targets with predictions
@@ -227,6 +228,10 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _validate_params(self) -> None:
+        refuse_loss(self.regressor)
+        super()._validate_params()
 
     # ---------------------------------------------------------------- fit
 

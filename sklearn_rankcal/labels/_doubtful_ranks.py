@@ -93,7 +93,7 @@ def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
         if len(sizes) > 1 or not gapless.all() or comb(r, sizes[0]) ** float(cut.sum()) < 100:
             return
     warn(
-        f"{cut.sum()} of {counted(len(ranks), 'row')} of y list only the first places. If missing "
-        "labels are worse than listed labels, as in a list of favourites, pass unlisted='last'. If "
-        "labels are missing for any other reason, pass unlisted='ignore', as is done now."
+        f"{cut.sum()} of {counted(len(ranks), 'row')} of y leave out labels. If missing labels are "
+        "worse than listed labels, as in a list of favourites, pass unlisted='last'. If labels are "
+        "missing for any other reason, pass unlisted='ignore', as is done now."
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -260,6 +261,22 @@ def check_weight(weight: ArrayLike, n: int, name: str, other: str) -> Floats:
         raise ValueError(f"{name} must be finite and >= 0; entry {k} is {weights[k]}.")
     check_range(weights, name)
     return weights
+
+
+@contextmanager
+def reading_rows(name: str) -> Iterator[None]:
+    """Say in errors about text that row numbers are expected."""
+    try:
+        yield
+    except ValueError as error:
+        if "not text" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} must be row numbers of X, counted from 0, but has text. If these are ids of "
+            "documents, look up their rows: pandas.MultiIndex.from_arrays([groups, ids])"
+            f".get_indexer([queries, {name}]), where groups and ids have the query and the "
+            f"document of each row of X, and queries has the query of each entry of {name}."
+        ) from None
 
 
 def check_rows(rows: Ints, owner: Ints, first: Ints, queries: Queries, unit: str) -> None:

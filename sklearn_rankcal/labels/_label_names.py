@@ -7,9 +7,12 @@ column is treated like the column.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,11 @@ from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Floats
 
 Tiers = list[list[str]]
+
+#: Characters that users write for '>', and that are hardly ever a part of a name in an order.
+_SEPARATORS = ",;|<≻≺＞＜"  # noqa: RUF001
+#: These are, but not if all parts are names of their own.
+_OTHER_SEPARATORS = re.compile(f"[{re.escape(_SEPARATORS)}→≽≥/\\t]")
 
 
 def read_names(
@@ -125,6 +133,7 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
     orders = [text_tiers(row, f"Row {number} of y") for number, row in enumerate(rows)]
     if known is None:
         _check_separators(rows)
+        check_names(rows, orders, "Row {} of y")
     found = {name for tiers in orders for tier in tiers for name in tier}
     names = _name_array(sorted(found)) if known is None else known
     if known is None:
@@ -148,19 +157,31 @@ def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Float
 
 
 def _warn_of_misspelt(orders: list[Tiers]) -> None:
-    """Warn of a rare name that is one letter away from a frequent one and in none of its rows."""
+    """Warn of two spellings of a label that no row has both: they differ in case only, or a rare
+    name is one letter away from a frequent one.
+    """
     rows = [{name for tier in tiers for name in tier} for tiers in orders]
     n_rows = Counter(name for row in rows for name in row)
+    spellings: dict[str, list[str]] = {}
+    for name in sorted(n_rows, key=lambda name: (n_rows[name], name)):
+        spellings.setdefault(_plain_name(name), []).append(name)
+    pairs = [pair for alike in spellings.values() for pair in combinations(alike, 2)]
     for name in sorted(name for name, n in n_rows.items() if n <= RARE):
         alike = [k for k, n in n_rows.items() if n >= OFTEN * n_rows[name] and one_edit(name, k)]
-        for other in alike:
-            if not any(name in row and other in row for row in rows):
-                warn(
-                    f"The label {name!r} is in {counted(n_rows[name], 'row')} of y, never in the "
-                    f"same row as {other!r}, which is in {counted(n_rows[other], 'row')}. If it is "
-                    "misspelt, correct it: each spelling is a separate label."
-                )
-                return
+        pairs += [(name, other) for other in alike]
+    for name, other in pairs:
+        if not any(name in row and other in row for row in rows):
+            warn(
+                f"The label {name!r} is in {counted(n_rows[name], 'row')} of y, never in the "
+                f"same row as {other!r}, which is in {counted(n_rows[other], 'row')}. If it is "
+                "misspelt, correct it: each spelling is a separate label."
+            )
+            return
+
+
+def _plain_name(name: str) -> str:
+    """Return a name without differences of case, blanks and coding."""
+    return "".join(normalize("NFKC", name).casefold().split())
 
 
 def _check_separators(rows: list[Any]) -> None:
@@ -169,16 +190,45 @@ def _check_separators(rows: list[Any]) -> None:
     if any(">" in text or "=" in text for text in texts):
         return
     for text in texts:
-        if any(separator in text for separator in ",;|<"):
+        if any(separator in text for separator in _SEPARATORS):
             raise ValueError(
                 f"y has the text {text!r} without '>'. Write orders as 'b > a = c', best first. If "
                 "names contain other separators, pass lists: [['Salt, pepper'], ...]."
             )
 
 
+def check_names(rows: list[Any], orders: list[Tiers], where: str) -> None:
+    """Raise an error for a rare name in a text that consists of names of other rows.
+
+    It is then likely that a few rows have another separator. A name with a comma that many rows
+    have is one name.
+    """
+    places: dict[str, list[int]] = {}
+    for number, (row, tiers) in enumerate(zip(rows, orders, strict=True)):
+        if isinstance(row, str):
+            for tier in tiers:
+                for name in tier:
+                    places.setdefault(name, []).append(number)
+    for name, own in places.items():
+        parts = [part.strip() for part in _OTHER_SEPARATORS.split(name)]
+        if len(parts) == 1 or len(own) > RARE:
+            continue
+        if all(set(places.get(part, own)) - set(own) for part in parts):
+            raise ValueError(
+                f"{where.format(own[0])} has the name {name!r}, but its parts are names in other "
+                "rows. Write orders as 'b > a = c', best first. If it is one name, pass all orders "
+                "as lists: [['b', 'a'], ...]."
+            )
+
+
 def text_tiers(row: Any, where: str) -> Tiers:
     """Return the tiers of an order, best first. Each tier is a list of tied names."""
     if isinstance(row, str):
+        if "->" in row:
+            raise ValueError(
+                f"{where}, {row!r}, has '->'. Write orders as 'b > a = c', best first. If a name "
+                "ends with '-', write a blank behind it."
+            )
         tiers = [[name.strip() for name in tier.split("=")] for tier in row.split(">")]
         if tiers == [[""]]:
             return []

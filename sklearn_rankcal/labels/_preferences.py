@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_weight
+from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_weight, reading_rows
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array, read_whole
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -28,6 +29,7 @@ PREFERENCE_DTYPE = np.dtype(
 _TABLE_ENTRIES_PER_PAIR = 4
 
 
+@checks_keywords
 def preference_labels(
     pairs: ArrayLike,
     groups: ArrayLike,
@@ -116,7 +118,8 @@ def preference_labels(
 
 def _check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
     """Check that every pair holds two different rows of the same query, and return int64."""
-    values = read_array(pairs, "pairs")
+    with reading_rows("pairs"):
+        values = read_array(pairs, "pairs")
     if values.size == 0:
         raise ValueError("pairs is empty: at least one preference is needed.")
     if values.ndim != 2 or values.shape[1] != 2:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -162,6 +163,7 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     return queries.sum(weights)
 
 
+@checks_keywords
 def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     """Make preference labels from (partial) rankings of the documents of each query.
 

@@ -142,6 +142,17 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     return kind(**parameters)
 
 
+def refuse_loss(regressor: Any) -> None:
+    """Raise an error if a user passed the name of a loss as the regressor."""
+    if isinstance(regressor, str):
+        name = regressor.strip().lower()
+        if name.partition("@")[0] in [*LOSSES, "wta"]:
+            raise ValueError(
+                f"regressor={regressor!r} is the name of a loss. Pass it as loss={name!r}: the "
+                "first parameter is the regressor."
+            )
+
+
 def split_cutoff(name: str) -> tuple[str, int | None]:
     """Split ``"ndcg@10"`` into ``("ndcg", 10)``. Without ``@``, the cutoff is None."""
     base, at, cutoff = name.partition("@")

@@ -35,11 +35,27 @@ class RankingData:
     relevance: NDArray[np.float64]
     ranking: Ranking
     weight: NDArray[np.float64] | None
+    scores: NDArray[np.float64] | None = None
 
     def values(self, measure: Measure) -> NDArray[np.float64]:
         """The measure of each query, NaN where it is undefined."""
-        measure.check(self.relevance)
+        try:
+            measure.check(self.relevance)
+        except ValueError as error:
+            if not self._look_swapped():
+                raise
+            raise ValueError(
+                f"The labels have fractions, but the scores are whole numbers: are they swapped? "
+                f"The labels, y_true, come first, then the scores. If they are right: {error}"
+            ) from None
         return measure.per_query(self.ranking, self.relevance)
+
+    def _look_swapped(self) -> bool:
+        """Whether the labels have fractions, and the scores could be labels: 0, 1, ..."""
+        if self.scores is None or self.scores.min() < 0:
+            return False
+        whole = [bool((each == np.floor(each)).all()) for each in (self.relevance, self.scores)]
+        return whole == [False, True]
 
     def query_weight(self) -> NDArray[np.float64] | None:
         """The weight of each query: the mean weight of its rows."""
@@ -77,6 +93,7 @@ def read_ranking(
     known = agreed_queries(queries, of_labels)
     queries = known or Queries.single(len(relevance))
     weight = check_weight(sample_weight, len(relevance))
+    scores = None
     if ranks is not None:
         ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
     else:
@@ -94,7 +111,7 @@ def read_ranking(
             "(1, n_documents).",
             MissingGroupsWarning,
         )
-    return RankingData(relevance, ranking, weight)
+    return RankingData(relevance, ranking, weight, scores)
 
 
 @contextmanager

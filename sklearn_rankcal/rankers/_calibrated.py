@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
 
 from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.losses._registry import refuse_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.rankers._choose_model import (
     NAMES,
@@ -172,6 +173,10 @@ class CalibratedRanker(QueryRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _validate_params(self) -> None:
+        refuse_loss(self.regressor)
+        super()._validate_params()
 
     # ---------------------------------------------------------------- fit
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.rankers._order import QueryOrder
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
@@ -20,6 +21,7 @@ from sklearn_rankcal.utils._wrapped import (
 )
 
 
+@checks_keywords
 def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
     """Compute the scores of a ranker, or of a pipeline or search that ends in a ranker.
 
@@ -73,6 +75,7 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
     return np.asarray(estimator.predict(X))
 
 
+@checks_keywords
 def predict_order(
     estimator: Any, X: Any, groups: ArrayLike | None = None, k: int | None = None
 ) -> QueryOrder:

@@ -22,6 +22,7 @@ from sklearn_rankcal.decoders._decode_scores import check_discounts
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.rules._query_rules import group_codes
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import is_missing, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -138,6 +139,7 @@ class ExposurePolicy:
         return matrix
 
 
+@checks_keywords
 def exposure_policy(
     scores: ArrayLike,
     groups: ArrayLike | None = None,

@@ -17,11 +17,13 @@ from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
 from sklearn_rankcal.stacking._distilled import DistilledModel
 from sklearn_rankcal.utils._features import insert_column, used_categories
+from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 _UNKNOWN = "no distributions: the teacher does not say what it was fitted to"
 
 
+@checks_keywords
 def distill(
     ranker: Any,
     X: Any,

@@ -454,10 +454,11 @@ def check_no_text(
     *,
     takes_categories: bool = False,
     has_ids: bool = False,
+    to_ranker: bool = True,
 ) -> None:
     """Raise an error if columns contain text or times, with their names and remedies.
 
-    `has_ids` says whether the query ids are known.
+    `has_ids` says whether the query ids are known, and `to_ranker` whether a ranker got X.
     """
     if not (found := text_columns(X)):
         return
@@ -469,16 +470,18 @@ def check_no_text(
         f"text or times (such as {found[0][1]!r}), but {who} needs "
         f"numbers{' or categories' if takes_categories else ''}. "
     )
+    advice = ""
     if frame and not has_ids:
         which = "one of them" if several else "it"
-        text += f"If {which} contains query ids, pass group_column={found[0][0]!r}. "
+        advice += f"If {which} contains query ids, pass group_column={found[0][0]!r}. "
     if takes_categories and (category := _as_category(X, found)):
-        text += f"Make text a category: {category}. "
+        advice += f"Make text a category: {category}. "
     if not any(isinstance(example, str) for _, example in found):
-        text += "Convert times to numbers, for example to days since a date. "
+        advice += "Convert times to numbers, for example to days since a date. "
     raise ValueError(
-        f"{text}Otherwise drop {them}, or encode {them}, for example with sklearn's OrdinalEncoder "
-        "or TargetEncoder, in a pipeline before the ranker."
+        f"{text}{advice}{'Otherwise drop' if advice else 'Drop'} {them}, or encode {them}, for "
+        "example with sklearn's OrdinalEncoder or TargetEncoder"
+        f"{', in a pipeline before the ranker' if to_ranker else ''}."
     )
 
 

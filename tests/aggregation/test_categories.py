@@ -415,6 +415,25 @@ def test_categories_in_another_order_than_the_votes_are_refused():
         aggregate_categories(votes, kept["category"].sort_index())
 
 
+@pytest.mark.parametrize("word", ["refused", None])
+def test_votes_without_an_answer_have_no_category(word):
+    """The error says how to drop their categories, and what it says works."""
+    data = make_arena(120, n_models=3, random_state=0)
+    frame = pd.DataFrame({"a": data.model_a, "b": data.model_b, "winner": data.winner})
+    frame["category"] = data.category
+    frame.loc[::8, "winner"] = word
+    votes = Judgements.from_votes(frame["a"], frame["b"], frame["winner"], refused=word)
+    match = r"category has 120 entries, but judgements has 105: from_votes dropped 15 votes without"
+    with pytest.raises(ValueError, match=match) as caught:
+        aggregate_categories(votes, frame["category"])
+    kept = frame["winner"].notna() if word is None else ~frame["winner"].isin([word])
+    said = "category[winner.notna()]" if word is None else "category[~winner.isin("
+    assert said in str(caught.value)
+    assert aggregate_categories(votes, frame["category"][kept]).judgements.n_judgements == 105
+    with pytest.raises(ValueError, match=r"category has 100 entries, but judgements has 105.$"):
+        aggregate_categories(votes, data.category[:100])
+
+
 def test_all_categories_are_in_one_picture():
     data = make_arena(1200, n_models=5, n_categories=3, category_spread=0.6, random_state=0)
     board = aggregate_categories(read(data), data.category)

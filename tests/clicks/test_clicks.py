@@ -202,6 +202,11 @@ BAD = {
     "other queries": (
         ([[0, 1]], [1], G), {}, "different queries: row 0 of query a and row 1 of query b"
     ),
+    "ids": (([["h1", "h2"]], [1], G), {}, "shown must be row numbers of X, counted from 0, but"),
+    "ids in columns": (
+        (["h1", "h2"], [1, 0], G), {"sessions": [0, 0]}, "shown must be row numbers of X, counted"
+    ),
+    "text clicked": (([0, 2], ["1", "0"], G), {"sessions": [0, 0]}, "clicked must be True or"),
     "unknown row": (([[0, 7]], [1], G), {}, "row 7, but the rows of groups are numbered 0 to 6"),
     "negative row": (([[0, -1]], [1], G), {}, "row -1, but"),
     "half a row": (([[0, 0.5]], [1], G), {}, "shown must be whole numbers; it has 0.5"),
@@ -249,6 +254,18 @@ def test_bad_logs_are_refused(case):
     args, options, message = BAD[case]
     with pytest.raises(ValueError, match=re.escape(message)):
         click_labels(*args, **options)
+
+
+def test_rows_of_documents_as_the_error_says():
+    """What it says works if a document is in several queries."""
+    groups, ids = np.array(["a", "a", "b", "b"]), np.array(["h1", "h2", "h2", "h1"])
+    queries, shown = ["b", "b", "a"], ["h1", "h2", "h2"]
+    with pytest.raises(ValueError, match="must be row numbers") as caught:
+        click_labels(shown, [1, 0, 1], groups, sessions=[0, 0, 1])
+    code = re.search(r"pandas(\.MultiIndex.*?queries, shown\]\))", str(caught.value))[1]
+    rows = eval("pd" + code, {"pd": pd, **locals()})
+    assert rows.tolist() == [3, 2, 1]
+    click_labels(rows, [1, 0, 1], groups, sessions=[0, 0, 1])
 
 
 def test_documents_shown_twice_in_queries_of_more_than_64():
@@ -677,6 +694,16 @@ def test_sparse_cells_are_counted_like_dense_ones():
         InversePropensity().scores(read_clicks(labels))[:2],
         InversePropensity([*few.propensities, *[1] * 3996]).scores(read_clicks(labels))[:2],
     )
+
+
+def test_columns_of_text_are_named():
+    y = click_labels([[0, 1], [1, 0]], [1, 2], [0, 0])
+    X = pd.DataFrame({"price": [1.0, 2.0], "id": ["s-1", "s-2"]})
+    with pytest.raises(ValueError, match=r"Column 'id' of X .*'s-1'.* needs numbers\. Drop it, or"):
+        estimate_propensities(y, X)
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        estimate_propensities(y, X.astype({"id": "category"}))
+    assert "Columns of X with categories: ['id']" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_rankcal import CalibratedLabelRanker
+from sklearn_rankcal import CalibratedLabelRanker, Judgements
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.label_ranking._blend import TableEncoder
@@ -785,6 +785,8 @@ def test_orders_with_ties_and_gaps():
         (["1", "2"] * 3, "must be real numbers, not text"),
         (["a, b", "b"] * 3, "y has the text 'a, b' without '>'"),
         (["b", "a < b"] * 3, "y has the text 'a < b' without '>'"),
+        (["b ≻ a", "a ≻ b"] * 3, "y has the text 'b ≻ a' without '>'"),
+        (["a > b", "b -> a"] * 3, "Row 1 of y, 'b -> a', has '->'. Write orders as"),
         ([1, 2] * 3, r"y must have shape \(n_samples, r\), or .*; it has \(6,\)"),
         (pd.DataFrame({"a": [1, 2] * 3, "b": [2, "-"] * 3}), "Column 'b' of y contains text .*'-'"),
     ],
@@ -800,6 +802,37 @@ def test_orders_are_ranks_of_known_labels():
     ranker = CalibratedLabelRanker(Ridge()).fit(X4, ["a > b", "b > a"] * 3)
     with pytest.raises(ValueError, match=r"label 'c', which fit did not see. The labels are \['a'"):
         ranker.score(X4, ["a > b", "a > c"] * 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["tea , coffee", "tea < coffee", "tea ≻ coffee", "tea/coffee", "milk > tea, coffee"]
+)
+def test_another_separator_in_one_row_is_an_error(text):
+    """Without the error, the row would have a label of its own."""
+    y = ["tea > coffee", "milk > coffee > tea", text, *["coffee > tea = milk"] * 3]
+    with pytest.raises(ValueError, match=r"Row 2 of y has the name .*, but its parts are names"):
+        CalibratedLabelRanker(Ridge()).fit(X4, y)
+    with pytest.raises(ValueError, match=r"Entry 2 of orders has the name .*, but its parts are"):
+        Judgements.from_orders(y)
+
+
+def test_names_with_commas():
+    """They are one name if many rows have it, if the parts are no names, or in lists."""
+    for name, n in (("tea, milk", 3), ("tea, green", 1)):
+        read_names(["tea > milk", "milk > tea"] * 9 + [f"{name} > tea > milk"] * n)
+    read_names([["tea", "milk"], ["tea, milk", "tea"]] * 2)
+    # not even then, if the parts are in no other row
+    read_names(["salt, pepper > salt > pepper", "sugar > salt, pepper"])
+
+
+@pytest.mark.parametrize("name", ["Tea", "TEA", "ｔｅａ"])  # noqa: RUF001
+@pytest.mark.parametrize("share", [1, 10])
+def test_two_spellings_that_differ_in_case_give_a_warning(name, share):
+    y = [f"{name} > coffee > milk"] * share + ["coffee > tea > milk"] * 11
+    match = f"The label '{name}' is in {share} row.* as 'tea', which is in 11 rows"
+    with pytest.warns(UserWarning, match=match):
+        read_names(y)
+    read_names([*y, f"{name} > tea"])  # together in a row, they are two labels
 
 
 def test_favourites_whose_names_have_commas_can_be_lists():
@@ -824,7 +857,7 @@ def test_unlisted_labels_are_last(data):
     assert last.score(data.X, top) == by_hand.score(data.X, tied)
     tau = get_ranking_scorer("kendall_tau")
     assert tau(last, data.X, top) == tau(by_hand, data.X, tied)
-    with pytest.warns(UserWarning, match="200 of 200 rows of y list only the first places"):
+    with pytest.warns(UserWarning, match="200 of 200 rows of y leave out labels"):
         auto = CalibratedLabelRanker(Ridge()).fit(data.X[train], top[train])
     ignore = CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(data.X[train], top[train])
     np.testing.assert_array_equal(auto.predict(data.X), ignore.predict(data.X))
@@ -851,10 +884,10 @@ def test_a_misspelt_label_gives_one_warning():
     assert [str(one.message)[:18] for one in caught] == ["The label 'cofee' "]
     # a label that few rows list among their first is no reason to be silent
     orders[7] = ["water", "tea"]
-    with pytest.warns(UserWarning, match="1 of 50 rows of y list only the first places"):
+    with pytest.warns(UserWarning, match="1 of 50 rows of y leave out labels"):
         CalibratedLabelRanker(Ridge()).fit(rng.normal(size=(50, 2)), orders)
     favourites = [order[:1] for order in orders] + [["milk"]]
-    with pytest.warns(UserWarning, match="51 of 51 rows of y list only the first places"):
+    with pytest.warns(UserWarning, match="51 of 51 rows of y leave out labels"):
         CalibratedLabelRanker(Ridge(), unlisted="auto").fit(
             rng.normal(size=(51, 2)), [[*one, "juice"] for one in favourites]
         )
@@ -870,7 +903,7 @@ def test_when_the_tail_is_said_to_be_missing(data):
     few[:2, :] = np.where(few[:2] <= 2, few[:2], np.nan)
     for y in (gaps, anew, few, data.Y):
         CalibratedLabelRanker(Ridge()).fit(data.X, y)
-    with pytest.warns(UserWarning, match="first places"):
+    with pytest.warns(UserWarning, match="1 of 6 rows of y leave out labels"):
         CalibratedLabelRanker(Ridge()).fit(data.X[:6], ["a > b > c"] * 5 + ["b > a"])
 
 

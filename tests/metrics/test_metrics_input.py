@@ -204,6 +204,17 @@ def test_errors_name_parameters_that_do_not_exist(call, message):
         call(groups=QUERIES.groups)
 
 
+@pytest.mark.parametrize("metric", ["ndcg", "dcg@5", "err", "map", "mrr"])
+def test_labels_and_scores_that_are_swapped(metric):
+    """Only labels that are an error may be called swapped."""
+    scores = np.random.default_rng(0).normal(size=len(QUERIES.y))
+    with pytest.raises(ValueError, match=r"are they swapped\? The labels, y_true, come first.*: "):
+        m.evaluate_rankings(scores, QUERIES.y, groups=QUERIES.groups, metrics=metric)
+    for y, given in ((scores, scores), (QUERIES.y - 9, QUERIES.y)):  # whole labels, or no labels
+        with pytest.raises(ValueError, match=r"^(Negative values|This measure needs binary)"):
+            m.evaluate_rankings(y, given, groups=QUERIES.groups, metrics=metric)
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

@@ -12,16 +12,26 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankcal import (
     BoostedRanker,
+    CalibratedLabelRanker,
     CalibratedRanker,
     Judgements,
     LinearRanker,
     RelevanceRegressor,
     ScoreRegressor,
+    distill,
+    predict_order,
+    predict_scores,
+    preference_labels,
+    relevance_labels,
     sizes_to_groups,
 )
-from sklearn_rankcal.aggregation import aggregate_categories
+from sklearn_rankcal.aggregation import aggregate_categories, estimate_relevance
+from sklearn_rankcal.clicks import click_labels, estimate_propensities
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.decoders import Quota, Rules
+from sklearn_rankcal.decoders import Quota, Rules, exposure_policy
+from sklearn_rankcal.inspection import permutation_importance
+from sklearn_rankcal.labels import ranking_labels
+from sklearn_rankcal.model_selection import query_cross_val_predict
 from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.utils import _names
 
@@ -77,10 +87,45 @@ def test_partial_fit_and_pipelines_say_it_too():
         pipe.fit(X, Y, calibratedranker__groups=GROUPS, calibratedranker__eval_set=[(X, Y)])
 
 
+@pytest.mark.parametrize("name", ["ndcg@10", "NDCG@10", "pd", "wta"])
+def test_a_loss_in_the_place_of_the_regressor(name):
+    match = rf"regressor='{name}' is the name of a loss\. Pass it as loss='{name.lower()}'"
+    with pytest.raises(ValueError, match=match):
+        CalibratedRanker(name).fit(X, Y, groups=GROUPS)
+    with pytest.raises(ValueError, match=match):
+        CalibratedLabelRanker(name).fit(X, np.tile([1, 2, 3], (len(X), 1)))
+    with pytest.raises(ValueError, match="must be None, a str among"):
+        CalibratedRanker("nearest").fit(X, Y, groups=GROUPS)
+
+
 def test_other_methods_do_not_speak_of_validation():
     ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=GROUPS)
     with pytest.raises(TypeError, match="Its parameters: X, groups"):
         ranker.predict(X, groups=GROUPS, eval_set=[(X, Y)])
+
+
+@pytest.mark.parametrize(
+    ("function", "keyword", "message"),
+    [
+        (click_labels, "position", r"click_labels\(\) has no .* Did you mean 'positions'\?"),
+        (estimate_propensities, "features", "Its parameters: clicks, X, "),
+        (estimate_relevance, "noise", r"Did you mean 'click_noise'\?"),
+        (preference_labels, "weights", r"Did you mean 'weight'\?"),
+        (preference_labels, "qid", GROUPS_SAID),
+        (ranking_labels, "group", GROUPS_SAID),
+        (relevance_labels, "query_id", GROUPS_SAID),
+        (predict_order, "qid", GROUPS_SAID),
+        (predict_scores, "group", GROUPS_SAID),
+        (permutation_importance, "n_repeat", r"Did you mean 'n_repeats'\?"),
+        (query_cross_val_predict, "folds", "Its parameters: estimator, X, "),
+        (distill, "group", GROUPS_SAID),
+        (exposure_policy, "query", GROUPS_SAID),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_functions_say_which_keyword_is_meant(function, keyword, message):
+    with pytest.raises(TypeError, match=message):
+        function(**{keyword: 1})
 
 
 def test_what_the_errors_name_exists():
