@@ -131,7 +131,9 @@ class DocumentModel(ContextTableModel):
     ``context="auto"`` gives no z-scores to a column if queries explain less than 2 % of its
     variance, by more than two standard errors, and queries have ten documents or more on average.
     Its z-scores would be nearly the same as the column. A category column gets shares unless it is
-    constant within each query. Missing values are a category of their own.
+    constant within each query. Missing values are a category of their own. If a column has more
+    categories than histogram gradient boosting has bins (255 by default, one of them for missing
+    text), the rarest count as missing for the regressor.
 
     A classifier learns each distinct target as a class, if targets depend only on the label of the
     document and at most 100 are distinct. Otherwise, each document has class 1 with the weight

@@ -84,9 +84,11 @@ def _as_in_fit(ranker: Any, table: Any) -> Any:
         )
     if container_of(table) != container:
         table = in_container(table, container)
-    for name, dtype in dtypes.items():
-        if table[name].dtype != dtype:
-            _warn_if_all_unknown(name, table[name], ranker._categories[name])
+    other = [name for name, dtype in dtypes.items() if table[name].dtype != dtype]
+    if not other:
+        return table
+    for name in other:
+        _warn_if_all_unknown(name, table[name], ranker._categories[name])
     table = cast_texts(table, dtypes)
     if lacking := [name for name in names if name not in category_columns(table)]:
         raise TypeError(
