@@ -83,7 +83,10 @@ def judges_probes(data: AuditData) -> list[Probe]:
         elif not tested.any():
             found.append(Probe(name, None, f"Unknown: no judge gave {_VOTES} votes."))
         else:
-            found.append(Probe(name, False, f"None of the {n:,} judges votes {quiet}.", least))
+            of_judges = f"the {n:,} judges"
+            if not tested.all():
+                of_judges = f"{counted(tested.sum(), 'judge')} with {_VOTES} votes or more"
+            found.append(Probe(name, False, f"None of {of_judges} votes {quiet}.", least))
     partial = [k for k in range(len(strange.judge)) if not suspects[strange.judge[k]]]
     if partial:
         shown = [

@@ -34,8 +34,9 @@ def pooled_probes(board: Any, level: float) -> tuple[list[Probe], float]:
         Probe("position", *_position(read, contests, level)),
         Probe("ties", False, f"{percent(share)} of the votes are ties."),
         Probe("cycles", *_cycles(read)),
-        Probe("no answer", *share_without_answer(read)),
     ]
+    if board.category_spread is None:  # of votes without an answer, the category is not known
+        probes.append(Probe("no answer", *share_without_answer(read)))
     return probes, float(contests.weight.sum())
 
 

@@ -146,7 +146,7 @@ def position_probe(data: AuditData) -> Found:
         )
         return (True if known else None), text
     if len(decided) < _FEWEST_TESTED:
-        return None, f"Unknown: there are only {counted(len(decided), 'decided vote')}."
+        return None, f"Unknown: {counted(len(decided), 'decided vote')} only."
     try:
         board = data.board if known else data.refit(position=np.ones(len(data.contests.first)))
     except ValueError:  # the same item of each pair is always first

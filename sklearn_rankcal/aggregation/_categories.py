@@ -340,6 +340,8 @@ def _make_board(
     """Make the result of all categories."""
     given, names, n, k = model.judgements, model.names, model.n, model.k
     read = given.resample(np.arange(given.n_judgements), model.codes, np.zeros(k, dtype=np.int64))
+    # the categories of votes without an answer are not known
+    read = read._with(refused=None)
     queries = read.queries = Queries(read.queries.offsets, None, names)
     boards = []
     for c in range(k):

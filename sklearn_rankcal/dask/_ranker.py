@@ -363,6 +363,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         )
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         ranker.__dict__.update(fitted, grouped_=True)
+        # partitions are data frames, and regressors of the libraries read their own categories
+        ranker._container, ranker._categories, ranker._dtypes = "pandas", {}, {}
         if self.group_column is not None:
             ranker._group_place = list(data.table.meta.columns).index(self.group_column)
         return ranker

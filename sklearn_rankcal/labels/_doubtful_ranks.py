@@ -85,7 +85,9 @@ def warn_of_tails(ranks: Floats, are_orders: bool) -> None:
     n_rows, r, size = listed.sum(axis=0), ranks.shape[1], listed.sum(axis=1)
     rare = (n_rows <= RARE) & (OFTEN * n_rows <= n_rows.max(initial=0))
     cut = (size < r) & (size > 0)
-    if not (cut & ~listed[:, rare].any(axis=1) & (size < r - rare.sum())).any():
+    lists_rare = listed[:, rare].any(axis=1)
+    counts = ~lists_rare if lists_rare.sum() <= RARE else np.ones(len(ranks), dtype=bool)
+    if not (cut & counts & (listed[:, ~rare].sum(axis=1) < (~rare).sum())).any():
         return
     if not are_orders:
         sizes = np.unique(size[cut])

@@ -204,15 +204,17 @@ def check_names(rows: list[Any], orders: list[Tiers], where: str) -> None:
     have is one name.
     """
     places: dict[str, list[int]] = {}
-    for number, (row, tiers) in enumerate(zip(rows, orders, strict=True)):
+    listed = [{name for tier in tiers for name in tier} for tiers in orders]
+    for number, row in enumerate(rows):
         if isinstance(row, str):
-            for tier in tiers:
-                for name in tier:
-                    places.setdefault(name, []).append(number)
+            for name in sorted(listed[number]):
+                places.setdefault(name, []).append(number)
     for name, own in places.items():
         parts = [part.strip() for part in _OTHER_SEPARATORS.split(name)]
         if len(parts) == 1 or len(own) > RARE:
             continue
+        if any(part in listed[number] for part in parts for number in own):
+            continue  # a name and its part are two names
         if all(set(places.get(part, own)) - set(own) for part in parts):
             raise ValueError(
                 f"{where.format(own[0])} has the name {name!r}, but its parts are names in other "

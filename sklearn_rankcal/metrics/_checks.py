@@ -52,7 +52,7 @@ class RankingData:
 
     def _look_swapped(self) -> bool:
         """Whether the labels have fractions, and the scores could be labels: 0, 1, ..."""
-        if self.scores is None or self.scores.min() < 0:
+        if self.scores is None or not 0 <= self.scores.min() < self.scores.max():
             return False
         whole = [bool((each == np.floor(each)).all()) for each in (self.relevance, self.scores)]
         return whole == [False, True]

@@ -20,8 +20,6 @@ from sklearn_rankcal.utils._row_hashes import hash_rows
 #: Larger labels are probably amounts. The largest grade of LightGBM is 30, of XGBoost 31.
 LARGEST_GRADE = 31
 _ROWS_TO_TRY = 2000
-#: Query ids have at least this many values, and grades at most that many.
-_MANY_BLOCKS, _MOST_GRADES = 20, 10
 
 
 def warn_if_rows_are_queries(queries: Queries) -> None:
@@ -31,27 +29,6 @@ def warn_if_rows_are_queries(queries: Queries) -> None:
             f"Each of the {counted(queries.n_queries, 'row')} is a query of its own, so there is "
             "nothing to rank. The parameter groups has the query id of each row, not the row "
             "number."
-        )
-
-
-def warn_if_swapped(labels: Any, queries: Queries) -> None:
-    """Warn if `y` looks like query ids and `groups` like grades.
-
-    There are then few queries, in mixed rows, and each of many labels is a block of rows. Blocks
-    that have each query once can be the items of a table of users and items.
-    """
-    few = isinstance(labels, np.ndarray) and queries.n_queries <= _MOST_GRADES
-    if not few or queries.order is None or queries.ids.dtype.kind not in "biuf":
-        return  # the rows of a query are contiguous, or there are many queries
-    of_blocks = labels[np.append(True, labels[1:] != labels[:-1])]
-    n_blocks, whole = len(of_blocks), (of_blocks == np.floor(of_blocks)).all()
-    if n_blocks < _MANY_BLOCKS or not whole or len(np.unique(of_blocks)) < n_blocks:
-        return
-    if len(np.unique(labels * queries.n_queries + queries.codes)) < len(labels):
-        warn(
-            f"y has {counted(n_blocks, 'value')}, each in a block of rows, and groups has only "
-            f"{counted(queries.n_queries, 'query')}: are they swapped? Call fit(X, y, groups) with "
-            "labels as y and the query id of each row as groups."
         )
 
 

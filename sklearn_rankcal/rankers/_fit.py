@@ -17,7 +17,6 @@ from sklearn_rankcal.rankers._data_warnings import (
     warn_if_nothing_was_learned,
     warn_if_rows_are_queries,
     warn_if_split_cuts_queries,
-    warn_if_swapped,
 )
 from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
 from sklearn_rankcal.rankers._input import read_labelled
@@ -57,7 +56,6 @@ def read_training(
     ranker.decoder_ = get_decoder(ranker.decoder, loss.space)
     ranker.n_queries_ = queries.n_queries
     warn_if_rows_are_queries(queries)
-    warn_if_swapped(labels, queries)
     warn_of_ids(X, queries, ranker.group_column)
     warn_of_label(X, labels)
     warn_if_split_cuts_queries(ranker.regressor, queries)

@@ -22,6 +22,7 @@ from sklearn_rankcal.utils._features import (
     category_columns,
     check_columns,
     check_features,
+    check_no_text,
     column_values,
     container_of,
     in_container,
@@ -73,6 +74,7 @@ def _as_in_fit(ranker: Any, table: Any) -> Any:
     """Return a table with the container of `fit`, and with its categories."""
     container, dtypes = ranker._container, ranker._dtypes
     if container is None and is_dataframe(table):  # scikit-learn warns
+        check_no_text(table, type(ranker).__name__, has_ids=True)
         return column_values(table, list(table.columns))
     if not dtypes:
         return table
@@ -93,16 +95,22 @@ def _as_in_fit(ranker: Any, table: Any) -> Any:
     if lacking := [name for name in names if name not in category_columns(table)]:
         raise TypeError(
             f"{lacking} had categories in fit, but now {table[lacking[0]].dtype}. Convert to the "
-            f"categories of fit, such as X[{lacking[0]!r}].astype(past[{lacking[0]!r}].dtype)."
+            "dtype that the column had in fit."
         )
     return table
 
 
 def _warn_if_all_unknown(name: Any, column: Any, known: set[Any]) -> None:
-    """Warn about several values of which `fit` saw none. They count as missing."""
+    """Warn about several values that `fit` saw only in other types or other cases, if at all."""
     values = set(column.unique().to_list() if hasattr(column, "to_physical") else column.unique())
     values = {value for value in values if not is_missing(value)}
-    if len(values) >= _SEVERAL and not values & known:
+    if len(values) < _SEVERAL or values & known:
+        return
+    plain, plain_known = (
+        {"".join(str(value).casefold().split()) for value in each} for each in (values, known)
+    )
+    text, text_known = (any(isinstance(v, str) for v in each) for each in (values, known))
+    if plain & plain_known or text != text_known:
         warn(
             f"fit saw none of the {len(values)} categories of {name!r}, such as "
             f"{min(values, key=str)!r}, and they count as missing. Those of fit are written like "

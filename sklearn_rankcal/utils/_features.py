@@ -49,11 +49,12 @@ def in_container(X: Any, container: str) -> Any:
     import polars as pl
 
     def values(column: Any) -> Any:
+        if column.name not in texts and getattr(column.dtype, "kind", "O") in "biuf":
+            has_gaps = column.isna().any()
+            return column.to_numpy(float, na_value=np.nan) if has_gaps else column.to_numpy()
         return column.astype(object).where(column.notna(), None).tolist()
 
-    return pl.DataFrame(
-        {name: values(X[name]) if name in texts else X[name].to_numpy() for name in X.columns}
-    )
+    return pl.DataFrame({name: values(X[name]) for name in X.columns})
 
 
 def check_features(X: Any) -> Any:
@@ -97,7 +98,7 @@ def _infer_numbers(X: Any) -> Any:
             if column.dtype == object:  # pandas.NA, or decimal numbers
                 column = column.where(column.notna(), np.nan).astype(float)
             numbers[name] = column
-    return X.assign(**numbers) if numbers else X
+    return _replace(X, numbers) if numbers else X
 
 
 def check_columns(estimator: Any, X: Any) -> None:
@@ -248,26 +249,41 @@ def keep_categories(X: Any, kept: dict[Any, list[Any]]) -> Any:
             pl.col(name).cast(pl.String).cast(pl.Enum(categories), strict=False)
             for name, categories in kept.items()
         )
-    return X.assign(
-        **{name: X[name].cat.set_categories(categories) for name, categories in kept.items()}
-    )
+    return _replace(X, {name: X[name].cat.set_categories(kept[name]) for name in kept})
+
+
+def _replace(X: Any, columns: dict[Any, Any]) -> Any:
+    """Return a frame of pandas with other columns of these names, which need not be text."""
+    table = X.copy(deep=False)
+    for name, column in columns.items():
+        table[name] = column
+    return table
 
 
 def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
-    """Convert columns of text in a data frame to these categorical dtypes.
+    """Convert columns of a data frame to these categorical dtypes, if they are text or empty.
 
-    A text that is not a category becomes a missing value.
+    Numbers are converted if the categories are numbers. What is not a category becomes missing.
     """
-    texts = ("object", "str", "string", "String")
-    found = {name: dtype for name, dtype in dtypes.items() if str(X[name].dtype) in texts}
+    found = {name: dtype for name, dtype in dtypes.items() if _can_be(X[name], dtype)}
     if not found:
         return X
     if _is_polars(X):
         return X.with_columns(X[name].cast(dtype, strict=False) for name, dtype in found.items())
-    cast = X.copy(deep=False)
-    for name, dtype in found.items():
-        cast[name] = X[name].where(X[name].isin(dtype.categories)).astype(dtype)
-    return cast
+    known = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in found.items()}
+    return _replace(X, {name: known[name].astype(dtype) for name, dtype in found.items()})
+
+
+def _can_be(column: Any, dtype: Any) -> bool:
+    """Whether the values of a column can be these categories, which it does not have as dtype."""
+    if str(column.dtype).startswith(("object", "str", "String")):
+        return True
+    if hasattr(column, "to_physical"):
+        return column.null_count() == len(column)
+    if hasattr(column, "cat"):
+        return False
+    numbers = getattr(dtype.categories.dtype, "kind", "O") in "biuf"
+    return bool(numbers and column.dtype.kind in "biuf") or bool(column.isna().all())
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:

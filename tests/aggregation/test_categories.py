@@ -434,6 +434,18 @@ def test_votes_without_an_answer_have_no_category(word):
         aggregate_categories(votes, data.category[:100])
 
 
+def test_votes_without_an_answer_are_not_counted_for_each_category():
+    data = make_arena(600, n_models=4, random_state=0)
+    words = np.array(data.winner, dtype=object)
+    words[:60] = "no answer"
+    votes = Judgements.from_votes(data.model_a, data.model_b, words, refused="no answer")
+    board = aggregate_categories(votes, data.category[60:])
+    assert "without an answer" not in str(board)
+    for audit in (board.audit(), board.audit(group=data.category[100])):
+        assert "no answer" not in {probe.name for probe in audit.probes}
+    assert "540 judgements (60 without an answer left out)" in str(aggregate(votes))
+
+
 def test_all_categories_are_in_one_picture():
     data = make_arena(1200, n_models=5, n_categories=3, category_spread=0.6, random_state=0)
     board = aggregate_categories(read(data), data.category)

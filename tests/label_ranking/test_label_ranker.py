@@ -893,6 +893,34 @@ def test_a_misspelt_label_gives_one_warning():
         )
 
 
+@pytest.mark.parametrize(
+    "orders",
+    [
+        [
+            "red > blue > green",
+            "red/blue > red > green",
+            "blue > green > red",
+            "green > red > blue",
+        ],
+        ["pasta > rice", "pasta/rice > rice", "rice > pasta"],
+    ],
+)
+def test_a_name_beside_its_own_part_is_a_name(orders):
+    """A row with another separator never lists the part, too."""
+    X = np.arange(2.0 * len(orders)).reshape(-1, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows leave out labels
+        ranker = CalibratedLabelRanker(Ridge()).fit(X, orders)
+    assert any("/" in name for name in ranker.labels_)
+
+
+def test_favourites_with_a_rare_one_in_each_row_leave_out_labels():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    orders = [f"{'ABC'[k % 3]} > {'BCA'[k % 3]} > niche number {k}" for k in range(50)]
+    with pytest.warns(UserWarning, match="50 of 50 rows of y leave out labels"):
+        CalibratedLabelRanker(Ridge()).fit(X, orders)
+
+
 def test_when_the_tail_is_said_to_be_missing(data):
     """Not if gaps or the numbers of labels show otherwise, and not for a few rows."""
     rng = np.random.default_rng(0)

@@ -204,7 +204,7 @@ def test_each_reader_refuses_the_labels_of_the_other():
         (([[0, 2, 3]], G), r"must have shape \(n_pairs, 2\).*\(1, 3\)"),
         (([[0.5, 2]], G), "pairs must be whole numbers; it has 0.5"),
         (([[0, np.nan]], G), "pairs must be whole numbers; it has nan"),
-        (([["0", "2"]], G), "pairs must be real numbers, not text"),
+        (([["0", "2"]], G), "pairs must be row numbers of X"),
         (([[True, False]], G), "pairs must be whole numbers; the entries are booleans"),
         ((np.ma.array([[0, 2]], mask=[[0, 1]]), G), "masked entries"),
         (

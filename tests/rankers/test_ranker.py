@@ -1,6 +1,5 @@
 """CalibratedRanker: the line from labels to rankings, as users call it."""
 
-import contextlib
 import pickle
 from itertools import pairwise
 
@@ -395,39 +394,6 @@ def test_labels_above_31_warn_once_and_the_warning_says_what_to_write(fit):
     for text in ("above 31", "loss=NDCG(k=10, gain='linear')", "get_ranking_scorer("):
         assert text in str(warning.message)
     assert warning.filename == __file__
-
-
-def swapped_data(n_queries=40, n_documents=8):
-    rng = np.random.default_rng(0)
-    ids = np.repeat(np.arange(n_queries), n_documents)
-    return rng.normal(size=(len(ids), 2)), rng.integers(0, 4, len(ids)), ids
-
-
-@pytest.mark.filterwarnings("ignore:A label is above 31")
-@pytest.mark.parametrize("offset", [0, 1000])  # of ids whose gains overflow
-def test_query_ids_as_labels_are_recognised(offset):
-    X, y, ids = swapped_data()
-    match = r"y has 40 values, each in a block of rows, and groups has only 4 queries: are they sw"
-    for ranker in (CalibratedRanker(Ridge()), LinearRanker()):
-        with pytest.warns(UserWarning, match=match), contextlib.suppress(ValueError):
-            ranker.fit(X, ids + offset, y)
-
-
-@pytest.mark.parametrize("kind", ["right", "shuffled", "few ids", "items", "text", "fractions"])
-def test_other_labels_are_not_taken_for_query_ids(kind):
-    X, y, ids = swapped_data()
-    if kind == "few ids":  # such as grades of sorted documents
-        y, ids = np.minimum(ids, 12), y
-    elif kind == "items":  # each of 8 users has a row for each of 40 items
-        y, ids = ids, np.tile(np.arange(8), 40)
-    elif kind == "text":
-        y, ids = ids, np.array(list("abcd"))[y]
-    elif kind == "fractions":
-        y, ids = ids + 0.5, y
-    elif kind == "shuffled":
-        mixed = np.random.default_rng(1).permutation(len(y))
-        y, ids = ids[mixed], y[mixed]
-    CalibratedRanker(Ridge(), loss="spearman").fit(X, y, ids)
 
 
 def test_amounts_do_not_warn_where_no_gain_is_exponential():

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -425,6 +426,10 @@ def test_a_text_that_is_no_category_is_missing(library):
 # -------------------------------------------------------------------- containers
 
 
+def boosted():
+    return CalibratedRanker(HistGradientBoostingRegressor(max_iter=9))
+
+
 def tables():
     rng = np.random.default_rng(0)
     shift = np.repeat(rng.normal(scale=3, size=12), 5)
@@ -466,9 +471,7 @@ def test_categories_may_come_in_another_container_than_in_fit():
     table, y, groups = tables()
     frames = [table, as_polars(table)]
     for one, other in (frames, frames[::-1]):
-        ranker = CalibratedRanker(HistGradientBoostingRegressor(max_iter=9)).fit(
-            one, y, groups=groups
-        )
+        ranker = boosted().fit(one, y, groups=groups)
         assert "share" in ranker.model_.context_
         np.testing.assert_array_equal(
             ranker.decision_function(one, groups=groups),
@@ -486,9 +489,7 @@ def test_categories_may_come_in_another_container_than_in_fit():
 
 def test_categories_that_are_all_unknown_warn():
     table, y, groups = tables()
-    ranker = CalibratedRanker(HistGradientBoostingRegressor(max_iter=9)).fit(
-        table, y, groups=groups
-    )
+    ranker = boosted().fit(table, y, groups=groups)
     upper = table["kind"].astype(str).str.upper()
     for unknown in (upper, upper.astype("category")):
         with pytest.warns(
@@ -502,6 +503,85 @@ def test_categories_that_are_all_unknown_warn():
         ranker.predict(table.assign(kind=upper.where(groups > 0, "u")), groups=groups)
 
 
+def numbered():
+    """A frame with a category of numbers, of truth values and of text."""
+    table, y, groups = tables()
+    rng = np.random.default_rng(1)
+    table["number"] = pd.Categorical(rng.integers(0, 4, 60))
+    table["truth"] = pd.Categorical(rng.random(60) < 0.5)
+    return table, y, groups
+
+
+@pytest.mark.parametrize("names", [[*list("abcde"), "f"], list(range(6))])
+def test_numbers_of_another_dtype_become_the_categories_of_fit(names):
+    """As from a CSV file; also with numbers as names of columns, and objects."""
+    table, y, groups = numbered()
+    table.columns = names
+    ranker = boosted().fit(table, y, groups=groups)
+    wanted = ranker.decision_function(table, groups=groups)
+    number, truth = names[4:]
+    plain = table.astype({number: int, truth: bool})
+    objects = plain.astype(object)
+    strings = plain.astype({names[3]: pd.ArrowDtype(pa.string())})
+    for other in (plain, objects, strings, table.astype({number: float})):
+        np.testing.assert_array_equal(ranker.decision_function(other, groups=groups), wanted)
+    again = clone(ranker).fit(table.astype(dict.fromkeys(names[:3], object)), y, groups=groups)
+    np.testing.assert_array_equal(again.decision_function(table, groups=groups), wanted)
+
+
+def test_a_category_that_is_empty_in_a_query_is_missing():
+    table, y, groups = tables()
+    one = table.iloc[:5]
+    for library in ("pandas", "polars"):
+        given = table if library == "pandas" else as_polars(table)
+        ranker = boosted().fit(given, y, groups=groups)
+        wanted = None
+        for empty in ([None] * 5, np.full(5, np.nan)):
+            if library == "pandas":
+                query = one.assign(kind=empty)
+            else:
+                query = as_polars(one).with_columns(kind=pl.Series(list(empty), strict=False))
+                query = query.fill_nan(None) if isinstance(empty, np.ndarray) else query
+            found = ranker.decision_function(query, groups=np.zeros(5))
+            wanted = found if wanted is None else wanted
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_gaps_of_nullable_booleans_survive_another_container():
+    table, y, groups = tables()
+    table["flag"] = pd.Series([True, False, None] * 20).astype("boolean")
+    polars = as_polars(table.drop(columns="flag")).with_columns(
+        flag=pl.Series([True, False, None] * 20)
+    )
+    ranker = boosted().fit(polars, y, groups=groups)
+    np.testing.assert_array_equal(
+        ranker.decision_function(table, groups=groups),
+        ranker.decision_function(polars, groups=groups),
+    )
+
+
+def test_text_after_an_array_is_named():
+    table, y, groups = tables()
+    ranker = CalibratedRanker(Ridge()).fit(table[list("abc")].to_numpy(), y, groups=groups)
+    with (
+        pytest.warns(UserWarning, match="X has feature names"),
+        pytest.raises(ValueError, match="Column 'b' of X contains text"),
+    ):
+        ranker.predict(table[list("abc")].assign(b="new"), groups=groups)
+
+
+def test_new_categories_do_not_warn_if_they_are_written_like_those_of_fit():
+    """Such as the ids of other users."""
+    table, y, groups = tables()
+    users = pd.Series([f"u{k}" for k in range(60)])
+    ranker = boosted()
+    ranker.fit(table.assign(kind=users.astype("category")), y, groups=groups)
+    others = pd.Series([f"u{k}" for k in range(60, 120)])
+    ranker.predict(table.assign(kind=others), groups=groups)  # a warning would be an error
+    with pytest.warns(UserWarning, match="none of the 60 categories"):
+        ranker.predict(table.assign(kind=others.index.astype("category")), groups=groups)
+
+
 @pytest.mark.parametrize("values", [[1, 2, None], [0.5, 1, 2.5], [True, False, None]])
 def test_missing_entries_of_pandas_among_objects_are_numbers(values):
     table, y, groups = tables()
@@ -509,9 +589,7 @@ def test_missing_entries_of_pandas_among_objects_are_numbers(values):
     wanted = table.assign(more=column.astype(float))
     mixed = table.assign(more=column.astype(object).where(column.notna(), pd.NA))
     one, other = (
-        CalibratedRanker(HistGradientBoostingRegressor(max_iter=9))
-        .fit(each, y, groups=groups)
-        .decision_function(each, groups=groups)
+        boosted().fit(each, y, groups=groups).decision_function(each, groups=groups)
         for each in (wanted, mixed)
     )
     np.testing.assert_array_equal(one, other)
