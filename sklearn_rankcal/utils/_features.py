@@ -280,9 +280,9 @@ def _can_be(column: Any, dtype: Any) -> bool:
         return True
     if hasattr(column, "to_physical"):
         return column.null_count() == len(column)
-    if hasattr(column, "cat"):
-        return False
     numbers = getattr(dtype.categories.dtype, "kind", "O") in "biuf"
+    if hasattr(column, "cat"):  # numbers in the place of texts, which encoders cannot compare
+        return (getattr(column.cat.categories.dtype, "kind", "O") in "biuf") != numbers
     return bool(numbers and column.dtype.kind in "biuf") or bool(column.isna().all())
 
 

@@ -97,7 +97,10 @@ def test_metrics_are_the_same_on_rows_and_on_tables(data):
         (lambda: to_run([1.0], groups=[1, 1]), "y_score has 1 entry, but there are 2 rows"),
         (lambda: to_run(ranks=[1, 1], groups=[1, 1]), "ranks"),
         (lambda: to_run([1.0], groups=[1], document_ids=["a", "b"]), "document_ids has 2 entries"),
-        (lambda: to_run([1.0], groups=[1], document_ids="a"), "document_ids must be the column itself"),
+        (
+            lambda: to_run([1.0], groups=[1], document_ids="a"),
+            "document_ids must be the column itself",
+        ),
         (lambda: to_run([1.0], groups=[1], document_ids=[None]), "document_ids has a missing"),
         (
             lambda: to_run([1.0, 2, 3], groups=[1, 2, 2], document_ids=["a", "b", "b"]),
