@@ -156,7 +156,5 @@ def audit_board(
         float(data.contests.weight.sum()),
         {name: ranks[order] for name, ranks in data.alternatives.items()},
         data.influence,
-        "audit"
-        if board.category_spread is None
-        else "audit, without pooling with other categories,",
+        "audit" if board.category_spread is None else "audit without pooling",
     )

@@ -80,10 +80,10 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     data, columns = read_collections(frame, group_column), frame._meta
     meta = _numbered(columns, np.empty(0, np.uint64), 0, columns)
     parts = data.map(partial(_number_rows, columns=columns), range(data.n_partitions), empty=meta)
-    moved = dd.from_delayed(parts, meta=meta, verify_meta=True)
+    moved = dd.from_delayed(parts, meta=meta)
     moved = moved.shuffle(on=_HASH, npartitions=npartitions or data.n_partitions)
     grouped = for_each(partial(_in_order, columns=columns), moved.to_delayed())
-    return dd.from_delayed(grouped, meta=columns, verify_meta=True)
+    return dd.from_delayed(grouped, meta=columns)
 
 
 def _number_rows(rows: Rows, number: int, columns: pd.DataFrame) -> pd.DataFrame:

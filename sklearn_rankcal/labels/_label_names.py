@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels._doubtful_ranks import OFTEN
 from sklearn_rankcal.utils._features import text_columns
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import RARE, one_edit
+from sklearn_rankcal.utils._names import RARE, one_edit, plain_name
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Floats
 
@@ -164,7 +163,7 @@ def _warn_of_misspelt(orders: list[Tiers]) -> None:
     n_rows = Counter(name for row in rows for name in row)
     spellings: dict[str, list[str]] = {}
     for name in sorted(n_rows, key=lambda name: (n_rows[name], name)):
-        spellings.setdefault(_plain_name(name), []).append(name)
+        spellings.setdefault(plain_name(name), []).append(name)
     pairs = [pair for alike in spellings.values() for pair in combinations(alike, 2)]
     for name in sorted(name for name, n in n_rows.items() if n <= RARE):
         alike = [k for k, n in n_rows.items() if n >= OFTEN * n_rows[name] and one_edit(name, k)]
@@ -177,11 +176,6 @@ def _warn_of_misspelt(orders: list[Tiers]) -> None:
                 "misspelt, correct it: each spelling is a separate label."
             )
             return
-
-
-def _plain_name(name: str) -> str:
-    """Return a name without differences of case, blanks and coding."""
-    return "".join(normalize("NFKC", name).casefold().split())
 
 
 def _check_separators(rows: list[Any]) -> None:

@@ -31,7 +31,7 @@ from sklearn_rankcal.models._member_weights import (
 )
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import numeric_columns
+from sklearn_rankcal.utils._features import keep_categories, numeric_columns
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._sklearn_compat import merge_boosters
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -256,7 +256,7 @@ class _SizeSearch:
         table, self.slopes = model._table(training.X, training.queries)
         self._tables = {
             False: table,
-            True: model._with_frequent(training.X),
+            True: keep_categories(training.X, model._frequent),
         }  # by whether a booster reads X alone
         self._folds: dict[bool, list[Fold]] = {}
 

@@ -50,8 +50,6 @@ class ContextTableModel(Model):
     context: str | Sequence[str] | None
     #: dtype of tables with context columns. None keeps float32 and converts the rest to float64.
     _dtype: Any = None
-    #: the categories that are not made missing, for columns with too many for the regressor
-    _frequent: dict[Any, list[Any]] | None = None
 
     @property
     def needs_queries(self) -> bool:  # type: ignore[override]
@@ -115,6 +113,7 @@ class ContextTableModel(Model):
             if kept or not (self._auto or possible[kind]):
                 self.context_[kind] = kept
                 self._columns = self._columns if kind == SHARE else kept
+        #: the categories that are not made missing, for columns with too many for the regressor
         self._frequent = self._categories_to_keep(X)
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
@@ -138,11 +137,7 @@ class ContextTableModel(Model):
         slopes = None
         if self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
-        return readable_table(self.regressor, self._with_frequent(X)), slopes
-
-    def _with_frequent(self, X: Any) -> Any:
-        """Return a table without the categories that are too rare for the regressor."""
-        return keep_categories(X, self._frequent) if self._frequent else X
+        return readable_table(self.regressor, keep_categories(X, self._frequent)), slopes
 
     def _fit_to_table(
         self,

@@ -32,6 +32,7 @@ from sklearn_rankcal.utils._features import (
     warn_of_other_order,
 )
 from sklearn_rankcal.utils._messages import warn
+from sklearn_rankcal.utils._names import plain_name
 from sklearn_rankcal.utils._numbers import is_missing
 
 _SEVERAL = 5  # unknown categories; a single query may have a few new ones
@@ -106,9 +107,7 @@ def _warn_if_all_unknown(name: Any, column: Any, known: set[Any]) -> None:
     values = {value for value in values if not is_missing(value)}
     if len(values) < _SEVERAL or values & known:
         return
-    plain, plain_known = (
-        {"".join(str(value).casefold().split()) for value in each} for each in (values, known)
-    )
+    plain, plain_known = ({plain_name(str(v)) for v in each} for each in (values, known))
     text, text_known = (any(isinstance(v, str) for v in each) for each in (values, known))
     if plain & plain_known or text != text_known:
         warn(

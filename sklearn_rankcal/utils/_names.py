@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
+from unicodedata import normalize
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -74,6 +75,11 @@ def one_edit(one: str, other: str) -> bool:
     if a[1:] == b[1:] and (a[:1] + b[:1]).isdigit():
         return False  # names with different numbers are different items
     return a[1:] in (b, b[1:]) or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+def plain_name(name: str) -> str:
+    """Return a name without differences of case, blanks and coding."""
+    return "".join(normalize("NFKC", name).casefold().split())
 
 
 def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) -> None:

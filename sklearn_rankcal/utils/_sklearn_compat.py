@@ -164,14 +164,14 @@ class FlatTrees:
         )
         # The columns of categories come first in the table of the trees, as codes.
         self._codes: list[dict[Any, int]] = []
-        self._categorical = np.zeros(0, dtype=bool)
+        self._places: list[int] = []  # of these columns in a table of a user
         if regressor._preprocessor is not None:
             encoder = regressor._preprocessor.named_transformers_["encoder"]
             self._codes = [
                 {value: code for code, value in enumerate(known) if value == value}
                 for known in encoder.categories_
             ]
-            self._categorical = np.asarray(regressor.is_categorical_, dtype=bool)
+            self._places = np.flatnonzero(regressor.is_categorical_).tolist()
         self._seen: list[tuple[Any, Floats]] = [(None, np.zeros(0))] * len(self._codes)
 
     @staticmethod
@@ -195,20 +195,15 @@ class FlatTrees:
         """Return a table as numbers in C order, with a code for each known category."""
         if not is_dataframe(X):
             return np.ascontiguousarray(X, dtype=np.float64)
-        names = list(X.columns)
-        numbers = [name for k, name in enumerate(names) if not self._is_categorical(k)]
-        if len(numbers) == len(names):
-            return np.ascontiguousarray(column_values(X, names), dtype=np.float64)
+        numbers = [name for place, name in enumerate(X.columns) if place not in self._places]
+        if not self._places:
+            return np.ascontiguousarray(column_values(X, numbers), dtype=np.float64)
         encoded = np.empty(X.shape)
-        n_codes = len(self._codes)
-        encoded[:, n_codes:] = column_values(X, numbers)
-        for k, place in enumerate(np.flatnonzero(self._categorical)):
+        encoded[:, len(self._places) :] = column_values(X, numbers)
+        for k, place in enumerate(self._places):
             column = X.iloc[:, place].array
             encoded[:, k] = self._codes_of(k, column.categories)[column.codes]
         return encoded
-
-    def _is_categorical(self, place: int) -> bool:
-        return bool(len(self._categorical)) and bool(self._categorical[place])
 
     def _codes_of(self, k: int, categories: Any) -> Floats:
         """Return the code of each category of a column, NaN if it is unknown, and last a NaN."""

@@ -443,6 +443,7 @@ def test_votes_without_an_answer_are_not_counted_for_each_category():
     assert "without an answer" not in str(board)
     for audit in (board.audit(), board.audit(group=data.category[100])):
         assert "no answer" not in {probe.name for probe in audit.probes}
+    assert str(board.audit(group=data.category[100])).startswith("audit without pooling of 4 items")
     assert "540 judgements (60 without an answer left out)" in str(aggregate(votes))
 
 
