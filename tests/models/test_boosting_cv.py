@@ -659,6 +659,19 @@ def test_the_default_ranks_few_and_many_rows_with_categories_alike(small, monkey
         np.testing.assert_array_equal(fast, fast[0])
 
 
+def test_boosters_of_labels_read_frequent_categories_too(small):
+    """They read X without context columns, and histograms take no more than 255 categories."""
+    rng = np.random.default_rng(0)
+    table, y = with_categories(900, rng)
+    table["many"] = pd.Categorical([f"k{k}" for k in rng.integers(400, size=900)])
+    groups = np.repeat(np.arange(90), 10)
+    model = BoostingCV((None, "labels"), context="auto")
+    ranker = CalibratedRanker(model).fit(table, (y > 2).astype(int), groups=groups)
+    assert ranker.model_.context_ and "labels" in ranker.model_.sizes_
+    assert len(ranker.model_._frequent["many"]) == 254
+    assert np.isfinite(ranker.decision_function(table, groups=groups)).all()
+
+
 def test_merged_boosters_predict_the_weighted_sum():
     parts = [
         HistGradientBoostingRegressor(max_iter=n, early_stopping=False).fit(X, Y) for n in (3, 8)
