@@ -11,9 +11,6 @@ judges  Sixty judges compare eight items, in 1,500 votes. One item has 60 votes,
         "held" is how often the 95 % interval of this item contains the score that infinitely many
         judges would give it, and "length" the median length of this interval. Each judge adds
         normal numbers with the standard deviation "taste" to the scores.
-changes Nine items. The first four together have a sixth of the votes, and their scores change by
-        the given step between two periods. "false" is how often an unchanged item is reported as
-        changed, which should be at most 5 %, and "found" the share of the four that is found.
 queries Two rankings without a true difference, by the number of queries. "p < .05" should be at
         most 5 %, and "held" is how often the 95 % interval contains 0. Differences follow the
         normal distribution or Student's with 2 degrees of freedom, or are 0 in 80 % of the queries
@@ -33,10 +30,9 @@ import numpy as np
 from _harness import print_table
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import strength_changes
 from sklearn_rankcal.metrics import paired_bootstrap
 
-PARTS = ("votes", "judges", "effects", "changes", "queries")
+PARTS = ("votes", "judges", "effects", "queries")
 KINDS = ("information", "robust", "resamples")
 
 
@@ -145,32 +141,6 @@ def report_effects(n_worlds: int) -> None:
     print_table("a sparse covariate", ["", "votes", *(f"held, {k}" for k in held), "open"], rows)
 
 
-def report_changes(n_worlds: int) -> None:
-    rows = []
-    scores = np.linspace(0.6, -0.6, 9)
-    some = np.arange(9) < 4
-    share = np.where(some, 1 / 24, 1 / 6)
-    for step, n in itertools.product((0.0, 1.0, -0.5), (1000, 4000, 12_000)):
-        rng = np.random.default_rng(n)
-        false = found = 0.0
-        for _ in range(n_worlds // 4):
-            after = np.repeat([0, 1], n)
-            i = rng.choice(9, size=2 * n, p=share / share.sum())
-            j = rng.choice(9, size=2 * n, p=share / share.sum())
-            i, j, after = (side[i != j] for side in (i, j, after))
-            now = scores + step * some * after[:, None]
-            at = np.arange(len(i))
-            winner = np.where(draw(rng, now[at, i] - now[at, j]), "model_a", "model_b")
-            votes = Judgements.from_votes(i, j, winner, time=after)
-            changes = strength_changes(votes, 1)
-            changed = changes.changed[np.argsort(changes.items)]
-            false += bool((changed if step == 0 else changed[~some]).any())
-            found += float(changed[some].mean())
-        shares = f"{4 * false / n_worlds:.1%}", "-" if step == 0 else f"{4 * found / n_worlds:.1%}"
-        rows.append([f"changed by {step:g}", f"{n:,}", *shares])
-    print_table("changes of strength", ["", "votes of a period", "false", "found"], rows)
-
-
 def report_queries(n_worlds: int) -> None:
     rows = []
     for kind, n in itertools.product(("normal", "heavy tails", "zeros"), (2, 3, 5, 8, 15, 30)):
@@ -200,8 +170,6 @@ def main() -> None:
         report_judges(args.worlds)
     if "effects" in args.parts:
         report_effects(args.worlds)
-    if "changes" in args.parts:
-        report_changes(args.worlds)
     if "queries" in args.parts:
         report_queries(args.worlds)
 

@@ -17,7 +17,6 @@ from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
 from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
 from sklearn_rankcal.aggregation._categories import aggregate_categories
-from sklearn_rankcal.aggregation._changes import StrengthChanges, strength_changes
 from sklearn_rankcal.aggregation._click_relevance import estimate_relevance
 from sklearn_rankcal.aggregation._click_structures import (
     CascadeSatisfaction,
@@ -63,12 +62,10 @@ __all__ = [
     "PrincipalEigenvector",
     "Probe",
     "RankCentrality",
-    "StrengthChanges",
     "Structure",
     "aggregate",
     "aggregate_categories",
     "auto_subset_size",
     "estimate_relevance",
     "get_structure",
-    "strength_changes",
 ]

@@ -18,7 +18,6 @@ COVERS_AGGREGATE = (
     "BradleyTerry", "PlackettLuce", "PrincipalEigenvector", "RankCentrality", "Kemeny",
     "get_structure", "STRUCTURES",
 )  # fmt: skip
-COVERS_CHANGES = ("strength_changes", "StrengthChanges")
 _METHODS = (
     "btl", "plackett_luce", "borda", "budgeted_borda", "copeland", "least_squares", "log_odds",
     "principal_eigenvector", "rank_centrality", "kemeny",
@@ -463,33 +462,6 @@ def many_boards(case):
         found.append([sorted(plan), [(one.name, one.fires, one.finding) for one in audit.probes]])
     case.expect(found[0] == found[1], "an audit or a plan that depends on the order of the votes",
                 f"{found[0]} and {found[1]}")  # fmt: skip
-
-
-def changes(case):
-    """The same votes backwards, at other times or in another order have the mirrored changes."""
-    names = [f"m{k}" for k in range(case.whole(3, 6))]
-    periods = [_symmetric_pairs(case, names, case.whole(8, 12)) for _ in range(2)]
-    if case.chance(0.7):  # of two twins, one is better before and its twin after
-        periods = [periods[0]] * 2
-        more = case.whole(20, 60)
-        periods = [
-            period + [(names[k], other) for other in names[2:] for _ in range(more)]
-            for k, period in enumerate(periods)
-        ]
-    pairs, time = periods[0] + periods[1], np.repeat([0, 1], [len(one) for one in periods])
-    winner, loser = map(np.array, zip(*pairs, strict=True))
-    unit, shift = case.choose([1.0, 1e-3, 1e6]), case.choose([0.0, 7.0, -1e3])
-    found = []
-    for sign in (1, -1):
-        order = case.rng.permutation(len(pairs))
-        at = time[order] if sign > 0 else 1 - time[order]
-        made = _A.Judgements.from_votes(
-            winner[order], loser[order], winner[order], items=names, time=unit * at + shift
-        )
-        one = case.call(_A.strength_changes, made, unit + shift)
-        case.equal(one.changed, one.p_value <= 0.05, "changes without a small p-value")
-        found.append((sign * one.change, one.standard_error, one.p_value))
-    case.equal(found[0], found[1], "other changes for the same votes", rtol=1e-6, atol=1e-7)
 
 
 def unanimous(case):

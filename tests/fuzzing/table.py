@@ -66,7 +66,6 @@ CALLS = [
     Call(judgements.symmetry, 3),
     Call(judgements.reordered, 1),
     Call(judgements.many_boards, 1),
-    Call(judgements.changes, 1, judgements.COVERS_CHANGES),
     Call(judgements.unanimous, 2),
     Call(judgements.bad_leaderboard, 2),
     Call(decoders.preferences, 4, ("decode_preferences", "DecodeResult")),
