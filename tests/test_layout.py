@@ -27,7 +27,7 @@ WINGS = {
     "consistency": ("decoders", ("surrogates",)),
     "aggregation": ("decoders", ("clicks", "plotting", "tiers")),
     "pairs": ("models", ()),
-    "rules": ("rankers", ()),
+    "rules": ("decoders", ()),
     "linear": ("rankers", ("surrogates",)),
     "boosting": ("rankers", ("surrogates",)),
     "label_ranking": ("rankers", ()),
@@ -46,18 +46,22 @@ COMMON = ("_kernels", "exceptions", "_version")
 MOST_LINES = 17_300
 
 
+#: Folders of the one circle of modules that is left, through imports for types. Take folders away.
+CIRCLE = {"models", "rankers", "stacking"}
+
+
 @cache
-def modules():
+def modules(types=False):
     """Every module of the package by its name: its path, and the names of those it imports."""
     paths = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         paths[".".join(part for part in parts if part != "__init__")] = path
-    return {name: (path, sorted(imported(path, paths))) for name, path in paths.items()}
+    return {name: (path, sorted(imported(path, paths, types))) for name, path in paths.items()}
 
 
-def imported(path, paths):
-    """The modules that a file imports, also inside functions, but not for types alone."""
+def imported(path, paths, types):
+    """The modules that a file imports, also inside functions, and with `types` for types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         inner
@@ -66,7 +70,7 @@ def imported(path, paths):
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if node in for_types:
+        if node in for_types and not types:
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn_rankcal"):
             for one in node.names:
@@ -80,11 +84,11 @@ def folder(name):
     return (*name.split("."), "")[1]
 
 
-def reached(start):
+def reached(start, types=False):
     """All modules that a module imports, directly or by others, and itself."""
     found, left = {start}, [start]
     while left:
-        new = set(modules()[left.pop()][1]) - found
+        new = set(modules(types)[left.pop()][1]) - found
         found |= new
         left += new
     return found
@@ -150,13 +154,11 @@ def test_a_class_has_a_name_of_its_own():
 
 
 def test_no_module_imports_itself():
-    circles = {
-        frozenset((name, other))
-        for name in modules()
-        for other in reached(name) - {name}
-        if name in reached(other)
-    }
-    assert circles == set()
+    """Imports for types alone count, too: a reader follows them."""
+    reach = {name: reached(name, types=True) for name in modules()}
+    circular = {name for name in reach for other in reach[name] - {name} if name in reach[other]}
+    assert {folder(name) for name in circular} <= CIRCLE
+    assert not any(name in reached(other) for name in circular for other in modules()[name][1])
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._result import Constraints, Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import (
     MAX_SWEEPS,
     SearchOptions,
@@ -23,9 +22,6 @@ from sklearn_rankcal.decoders._search import (
 )
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._typing import Floats, Ints
-
-if TYPE_CHECKING:
-    from sklearn_rankcal.rules import Rules
 
 #: Default number of perturbations. The objective has few local optima.
 N_PERTURBATIONS = 60
@@ -54,7 +50,7 @@ def decode_average_precision(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-    rules: Rules | None = None,
+    rules: Constraints | None = None,
 ) -> DecodeResult:
     """Find the ranking with the largest expected average precision.
 

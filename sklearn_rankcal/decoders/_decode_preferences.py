@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
 from sklearn_rankcal.decoders._linear_ordering import power_of_2, solve_linear_ordering
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._result import Constraints, Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import (
     MAX_SWEEPS,
     SearchOptions,
@@ -26,9 +26,6 @@ from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._rounding import tie
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from sklearn_rankcal.rules import Rules
 
 #: Topological orders that "greedy_dag" can return.
 ORDERS = ("ranked_pairs", "topological")
@@ -58,7 +55,7 @@ def decode_preferences(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-    rules: Rules | None = None,
+    rules: Constraints | None = None,
 ) -> DecodeResult:
     """Find the ranking that contradicts the least weight of preferences.
 

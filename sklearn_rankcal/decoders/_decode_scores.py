@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.decoders._result import Constraints, DecodeResult
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores, equal_neighbours
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
 from sklearn_rankcal.utils._typing import Floats
-
-if TYPE_CHECKING:
-    from sklearn_rankcal.rules import Rules
 
 TieBreakers = Callable[[NDArray[np.int64]], NDArray[Any]]
 
@@ -27,7 +24,7 @@ def decode_scores(
     groups: ArrayLike | None = None,
     *,
     tie_breakers: ArrayLike | None = None,
-    rules: Rules | None = None,
+    rules: Constraints | None = None,
     discounts: ArrayLike | None = None,
     time_limit: float | None = None,
 ) -> DecodeResult:

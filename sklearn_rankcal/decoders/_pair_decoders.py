@@ -6,7 +6,6 @@ The algorithms are in ``METHODS`` of `_decode_preferences` and `_decode_average_
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,7 +14,7 @@ from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._batches import collect_results, decode_batches
 from sklearn_rankcal.decoders._decode_scores import TieBreakers
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal.decoders._result import Constraints, Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions, check_options
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
@@ -23,9 +22,6 @@ from sklearn_rankcal.targets._space import Space
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
-
-if TYPE_CHECKING:
-    from sklearn_rankcal.rules import Rules
 
 
 def _format_sizes(sizes: Ints) -> str:
@@ -51,7 +47,7 @@ class MatrixDecoder(BaseEstimator):
         queries: Queries,
         tie_breakers: TieBreakers | None = None,
         n_jobs: int | None = None,
-        rules: Rules | None = None,
+        rules: Constraints | None = None,
     ) -> DecodeResult:
         """Compute rankings from surrogate predictions.
 

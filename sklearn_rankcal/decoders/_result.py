@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sklearn_rankcal.queries import Queries
 
 
 def check_result(result: Any, decoder: Any) -> Any:
@@ -105,3 +108,29 @@ class Decoded:
         if self.first is not None:
             return self.first
         return np.broadcast_to(np.arange(1, self.order.shape[1] + 1), self.order.shape)
+
+
+class Constraints(Protocol):
+    """What the decoders ask of rules, such as `Rules`."""
+
+    def decode_scores(
+        self,
+        scores: NDArray[np.float64],
+        queries: Queries,
+        discounts: Callable[[int], NDArray[np.float64]],
+        keys: Any = None,
+        time_limit: float | None = None,
+    ) -> DecodeResult:
+        """Maximise the sum of score times discount under the rules; `keys` order equal scores."""
+
+    def keep(
+        self,
+        decoded: list[tuple[NDArray[np.int64], Decoded]],
+        matrices_of: Callable[[NDArray[np.int64], int], NDArray[np.float64]],
+        space: str,
+        queries: Queries,
+        method: str,
+        options: Any,
+        numbers: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Replace, in place, decoded rankings that break rules by the best ones that keep them."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankcal.decoders import DecodeResult, Sort
 from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
@@ -88,6 +89,27 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
         scores = ranker.model_.predict_scores(X, queries)
         return None if scores is None else tie_rounded(scores, queries)
     return None
+
+
+def decode_under_rules(ranker: Any, X: Any, queries: Queries, rules: Any) -> DecodeResult:
+    """Return the best rankings that keep the rules, for the predictions of a fitted ranker."""
+    decoder = ranker.decoder_
+    scores = sufficient_scores(ranker, X, queries)
+    if scores is not None and sorts_scores(decoder):
+        # documents with equal scores keep their order without rules
+        free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
+        found: DecodeResult = rules.decode_for_loss(scores, queries, ranker.loss_, free)
+        return found
+    if not getattr(decoder, "takes_rules", False):
+        raise TypeError(f"{type(decoder).__name__} does not support rules.")
+    rules.check_pairs(queries)
+    ranks, parts = np.empty(queries.n_rows, dtype=np.int64), []
+    for rows, part, u in predicted_pairs(ranker, X, queries):
+        parts.append(decoder.decode(u, part, n_jobs=ranker.n_jobs, rules=rules.take(rows)))
+        ranks[rows] = parts[-1].ranks
+    names = ("objective", "lower_bound", "optimal", "method", "n_iter", "violation")
+    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return DecodeResult(ranks, **whole, broken=[texts for part in parts for texts in part.broken])
 
 
 def order_twins(

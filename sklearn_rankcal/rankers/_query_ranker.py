@@ -265,7 +265,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
     def _decode(self, X: Any, queries: Queries, rules: Rules | None = None) -> NDArray[np.int64]:
         if rules is not None:
-            return rules.decode(self, X, queries).ranks
+            return _predict.decode_under_rules(self, X, queries, rules).ranks
         started = time.perf_counter()
         scores = _predict.sufficient_scores(self, X, queries)
         if scores is not None:
@@ -363,7 +363,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             ``price of ...`` is the decrease of the expected loss without it.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
-        return rules.report(self, X, queries)
+        return _reports.rules_report(self, X, queries, rules)
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.decoders import PreferenceDecoder
+from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder
 from sklearn_rankcal.decoders._result import check_result
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
@@ -20,7 +20,7 @@ from sklearn_rankcal.rankers._diagnosis import (
     squared_errors,
 )
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
-from sklearn_rankcal.rankers._predict import predicted_pairs
+from sklearn_rankcal.rankers._predict import decode_under_rules, predicted_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._numbers import read_array
 
@@ -53,6 +53,32 @@ def decode_report(
             parts.setdefault(name, []).append(column)
     report = {"query": queries.ids, "n_documents": queries.sizes}
     return report | {name: np.concatenate(columns) for name, columns in parts.items()}
+
+
+def rules_report(ranker: Any, X: Any, queries: Queries, rules: Any) -> dict[str, NDArray[Any]]:
+    """Return what the rules, and each of them, add to the expected loss of each query."""
+
+    def loss(result: DecodeResult) -> NDArray[np.float64]:
+        value: NDArray[np.float64] = result.objective - (rules.soft or 0.0) * result.violation
+        return value
+
+    ruled = decode_under_rules(ranker, X, queries, rules)
+    prices = {
+        name: loss(ruled) - loss(decode_under_rules(ranker, X, queries, others))
+        for name, others in rules.relaxed().items()
+    }
+    broken = np.empty(queries.n_queries, dtype=object)
+    broken[:] = ruled.broken
+    report = {
+        "query": queries.ids,
+        "n_documents": queries.sizes,
+        "price": prices["price"],
+        "optimal": ruled.optimal,
+        "method": ruled.method,
+        "violation": ruled.violation,
+        "broken": broken,
+    }
+    return report | prices
 
 
 def diagnose(ranker: Any, X: Any, groups: ArrayLike | None, y: Any) -> Diagnosis:

@@ -1,7 +1,7 @@
 """`Rules`: restrictions of rankings, and the decoding of predictions under them.
 
-Other folders import this one only on first use. Rankers and decoders call the methods of the rules
-they receive.
+Other folders import this one only on first use. Rankers and decoders call the methods of
+`decoders._result.Constraints`, which `Rules` has.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sklearn_rankcal.decoders import DecodeResult, Sort
-from sklearn_rankcal.decoders._registry import sorts_scores
-from sklearn_rankcal.decoders._result import Decoded
+from sklearn_rankcal.decoders._result import Decoded, DecodeResult
 from sklearn_rankcal.decoders._search import SearchOptions
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores
 from sklearn_rankcal.rules._decode import decode_scores_under, keep_rules
 from sklearn_rankcal.rules._orders import OBJECTIVES
 from sklearn_rankcal.rules._query_rules import (
@@ -36,7 +32,6 @@ from sklearn_rankcal.rules._quotas import Quota, shorten
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_columns, warn_of_other_order
 from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 PLACES = ("place", "earliest", "latest")
@@ -143,59 +138,15 @@ class Rules:
         X, columns = take_columns(X, self.columns, fitted)
         return X, self.with_columns(columns)
 
-    def decode(self, ranker: Any, X: Any, queries: Queries) -> DecodeResult:
-        """Return the best rankings under the rules for the predictions of a fitted ranker."""
-        decoder = ranker.decoder_
-        scores = sufficient_scores(ranker, X, queries)
-        if scores is not None and sorts_scores(decoder):
-            # documents with equal scores keep their order without rules
-            free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks
-            result = self.decode_scores(scores, queries, _discounts(ranker.loss_), free)
-            if not getattr(ranker.loss_, "exact_under_rules", True):
-                result.optimal &= result.method == "sort"
-            return result
-        if not getattr(decoder, "takes_rules", False):
-            raise TypeError(f"{type(decoder).__name__} does not support rules.")
-        pairs_of_queries(self.before, queries)  # raises if a pair is in two queries
-        ranks, parts = np.empty(queries.n_rows, dtype=np.int64), []
-        for rows, part, u in predicted_pairs(ranker, X, queries):
-            result = decoder.decode(u, part, n_jobs=ranker.n_jobs, rules=self.take(rows))
-            ranks[rows] = result.ranks
-            parts.append(result)
-        whole = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("objective", "lower_bound", "optimal", "method", "n_iter", "violation")
-        }
-        broken = [texts for part in parts for texts in part.broken]
-        return DecodeResult(ranks, **whole, broken=broken)
+    def check_pairs(self, queries: Queries) -> None:
+        """Raise ValueError if a pair of `before` is not two rows of one query."""
+        pairs_of_queries(self.before, queries)
 
     def count_shown(self, queries: Queries) -> Ints:
         """Return the number of documents of each query that are not blocked."""
         if self.blocked is None:
             return queries.sizes
         return queries.sizes - queries.sum(np.asarray(self.blocked, dtype=np.int64))
-
-    def report(self, ranker: Any, X: Any, queries: Queries) -> dict[str, NDArray[Any]]:
-        """Return the report of `CalibratedRanker.rules_report`."""
-
-        def loss(result: DecodeResult) -> Floats:
-            return result.objective - (self.soft or 0.0) * result.violation
-
-        ruled = self.decode(ranker, X, queries)
-        broken = np.empty(queries.n_queries, dtype=object)
-        broken[:] = ruled.broken
-        report = {
-            "query": queries.ids,
-            "n_documents": queries.sizes,
-            "price": loss(ruled) - loss(Rules().decode(ranker, X, queries)),
-            "optimal": ruled.optimal,
-            "method": ruled.method,
-            "violation": ruled.violation,
-            "broken": broken,
-        }
-        for name, others in self.statements().items():
-            report[f"price of {name}"] = loss(ruled) - loss(others.decode(ranker, X, queries))
-        return report
 
     # ---------------------------------------------------------------- for a decoder
 
@@ -213,6 +164,15 @@ class Rules:
         """
         own = self.of_queries(queries)
         return decode_scores_under(own, self.soft, scores, queries, discounts, keys, time_limit)
+
+    def decode_for_loss(
+        self, scores: Floats, queries: Queries, loss: Any, keys: Any
+    ) -> DecodeResult:
+        """Return the best rankings under the rules for the scores that a loss predicts."""
+        result = self.decode_scores(scores, queries, _discounts(loss), keys)
+        if not getattr(loss, "exact_under_rules", True):
+            result.optimal &= result.method == "sort"
+        return result
 
     def keep(
         self,
@@ -271,18 +231,18 @@ class Rules:
         own._rows = rows
         return own
 
-    def statements(self) -> dict[str, Rules]:
-        """Return a dictionary: name of a parameter or quota -> the rules without it."""
-        names = [n for n in (*PER_ROW, "before") if not _is_empty(getattr(self, n))]
-        without = {}
-        for name in names:
-            without[name] = self._copy(**{name: () if name == "before" else None})
+    def relaxed(self) -> dict[str, Rules]:
+        """Return rules by name of what they cost: no rules, or all but one parameter or quota."""
+        without = {"price": Rules()}
+        for name in (*PER_ROW, "before"):
+            if not _is_empty(getattr(self, name)):
+                without[f"price of {name}"] = self._copy(**{name: () if name == "before" else None})
         for number, quota in enumerate(self.quotas):
             kept = self.quotas[:number] + self.quotas[number + 1 :]
             name = repr(quota)
             if sum(repr(other) == name for other in self.quotas) > 1:
                 name = f"quotas[{number}]: {name}"
-            without[name] = self._copy(quotas=kept)
+            without[f"price of {name}"] = self._copy(quotas=kept)
         return without
 
     def _copy(self, **changes: Any) -> Rules:

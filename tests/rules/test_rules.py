@@ -634,7 +634,11 @@ def test_a_contradiction_names_the_quota():
 def test_the_report_lists_quotas_that_look_alike():
     of = [list("aabbaabbaa"), list("ababababab")]
     rules = Rules(quotas=[Quota(one, first=3, at_most=1) for one in of])
-    assert [name.split(":")[0] for name in rules.statements()] == ["quotas[0]", "quotas[1]"]
+    assert [name.split(":")[0] for name in rules.relaxed()] == [
+        "price",
+        "price of quotas[0]",
+        "price of quotas[1]",
+    ]
 
 
 def test_bounds_for_named_groups():
