@@ -11,10 +11,15 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _decode_preferences
-from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._pair_decoders import MatrixDecoder
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions, check_options
+from sklearn_rankcal.decoders._batches import (
+    Decoded,
+    DecodeResult,
+    MatrixInput,
+    SearchOptions,
+    check_options,
+    decode_batches,
+)
+from sklearn_rankcal.decoders._decoders import MatrixDecoder
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest

@@ -8,12 +8,16 @@ decoder. `KERNELS` is ``"compiled"`` or ``"numpy"``: the implementation of the i
 from typing import TYPE_CHECKING
 
 from sklearn_rankcal._kernels import KERNELS
+from sklearn_rankcal.decoders._batches import DecodeResult
 from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
 from sklearn_rankcal.decoders._decode_preferences import decode_preferences
 from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
-from sklearn_rankcal.decoders._pair_decoders import AveragePrecisionDecoder, PreferenceDecoder
-from sklearn_rankcal.decoders._registry import DECODERS, get_decoder
-from sklearn_rankcal.decoders._result import DecodeResult
+from sklearn_rankcal.decoders._decoders import (
+    DECODERS,
+    AveragePrecisionDecoder,
+    PreferenceDecoder,
+    get_decoder,
+)
 from sklearn_rankcal.utils._lazy import load_on_use
 
 if TYPE_CHECKING:

@@ -1,24 +1,229 @@
-"""Convert a user's matrices to batches of equal size, decode them, and convert the results back."""
+"""What the decoders share: results, options of the search, and batches of matrices.
+
+A `MatrixInput` converts a user's matrices to batches of equal size, which are decoded one by one.
+`MatrixInput.result` converts the results back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
-from sklearn_rankcal._kernels import KERNELS
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
+from sklearn_rankcal._kernels import KERNELS, WANTED
+from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole
+from sklearn_rankcal.utils._parameters import check_choice, check_count
 from sklearn_rankcal.utils._typing import Floats, Ints
+
+
+@dataclass
+class DecodeResult:
+    """Rankings, and bounds on their distance from the best ones.
+
+    For a single matrix, the attributes are scalars. For a batch, they are arrays with one entry per
+    query.
+
+    Attributes
+    ----------
+    ranks : ndarray of int64, or list of them
+        Position of each document in its query, 1 = top. The shape is (r,) for one matrix, and
+        (n_queries, r) for a padded array, with 0 in the padding. For a list of matrices, it is a
+        list of arrays. Decoder objects return shape (n_documents,), in the order of the rows.
+    objective : float or ndarray of shape (n_queries,)
+        Value of the objective for this ranking. NaN for a sort of scores, which minimises every
+        positional loss (Calauzènes et al., 2013, theorem 3.2).
+    lower_bound : float or ndarray of shape (n_queries,)
+        Lower bound on the objective of every ranking, up to the rounding that ``optimal`` allows.
+    optimal : bool or ndarray of shape (n_queries,)
+        Whether the ranking is proved to minimise the objective, up to rounding. For preferences: no
+        ranking contradicts less weight, up to 1e-11 of the contradicted weight. The proof is strict
+        if all weights are multiples of a common unit, such as integers, decimals or averages of
+        votes, and the contradicted weight is less than 1e10 units. For average precision: no
+        ranking has a larger value, up to 1e-13 of the value for absolute entries.
+    method : str or ndarray of shape (n_queries,)
+        The method that was used. For ``"auto"``, the method that it chose.
+    n_iter : int or ndarray of shape (n_queries,)
+        Number of sweeps of the local search, plus the number of linear programs and dynamic
+        programs solved. 0 for other methods.
+    threshold : float or ndarray of shape (n_queries,), or None
+        Weight of the heaviest edge that ``"greedy_dag"`` deleted, 0 without cycles. None for other
+        methods.
+    broken : list of list of str, or None
+        Soft rules that the ranking of each query breaks. None without rules.
+    violation : int or ndarray of shape (n_queries,), or None
+        Number of places, pairs and documents by which it breaks soft rules. The objective includes
+        the cost ``soft`` for each. None without rules.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import decode_preferences
+    >>> result = decode_preferences([[0, 7, 10], [3, 0, 10], [0, 0, 0]])
+    >>> result.ranks.tolist(), result.objective, result.gap, result.optimal
+    ([1, 2, 3], 3.0, 0.0, True)
+    """
+
+    ranks: Any
+    objective: Any
+    lower_bound: Any
+    optimal: Any
+    method: Any
+    n_iter: Any = 0
+    threshold: Any = None
+    broken: Any = None
+    violation: Any = None
+
+    @property
+    def gap(self) -> Any:
+        """Largest possible distance from the smallest objective: ``objective - lower_bound``."""
+        return self.objective - self.lower_bound
+
+
+def not_a_result(decoder: Any, result: Any) -> TypeError:
+    """Return the error for the result of a user's decoder that has no ranks."""
+    return TypeError(
+        f"{type(decoder).__name__}.decode must return a decoders.DecodeResult; it returned "
+        f"{type(result).__name__}. Return DecodeResult(ranks, objective, lower_bound, optimal, "
+        "method), with the position of each row as ranks, 1 = top."
+    )
+
+
+@dataclass
+class Decoded:
+    """Result for a batch of m queries of r documents, with orders instead of ranks."""
+
+    order: NDArray[np.int64]  # (m, r): the document at each place, best first
+    objective: NDArray[np.float64]
+    lower_bound: NDArray[np.float64]
+    optimal: NDArray[np.bool_]
+    method: list[str]
+    n_iter: NDArray[np.int64]
+    threshold: NDArray[np.float64] | None = None
+    # (m, r): the position, from 1, of the document at each place; None: 1, 2, ..., r
+    first: NDArray[np.int64] | None = None
+    # under rules: what each ranking breaks, and by how much
+    broken: list[list[str]] | None = None
+    violation: NDArray[np.int64] | None = None
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """The position of the document at each place, of shape (m, r)."""
+        if self.first is not None:
+            return self.first
+        return np.broadcast_to(np.arange(1, self.order.shape[1] + 1), self.order.shape)
+
+
+class Constraints(Protocol):
+    """What the decoders ask of rules, such as `Rules`."""
+
+    def decode_scores(
+        self,
+        scores: NDArray[np.float64],
+        queries: Queries,
+        discounts: Callable[[int], NDArray[np.float64]],
+        keys: Any = None,
+        time_limit: float | None = None,
+    ) -> DecodeResult:
+        """Maximise the sum of score times discount under the rules; `keys` order equal scores."""
+
+    def keep(
+        self,
+        decoded: list[tuple[NDArray[np.int64], Decoded]],
+        matrices_of: Callable[[NDArray[np.int64], int], NDArray[np.float64]],
+        space: str,
+        queries: Queries,
+        method: str,
+        options: Any,
+        numbers: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Replace, in place, decoded rankings that break rules by the best ones that keep them."""
+
+
+#: Limit for descents, which could cycle because of rounding errors.
+MAX_SWEEPS = 1000
+#: Largest number of perturbations. They take 38 MB.
+MAX_PERTURBATIONS = 100_000
+#: Warn if all calls of a process together are expected to spend more seconds in NumPy's kernels.
+WORTH_A_WARNING = 1.0
+_expected = 0.0
+
+
+class SearchOptions(NamedTuple):
+    """Options of iterated local search, after validation."""
+
+    n_perturbations: int
+    seed: int
+    time_limit: float | None = None
+
+
+def check_options(
+    method: str,
+    methods: Iterable[str],
+    n_perturbations: int,
+    time_limit: float | None,
+    random_state: int | np.random.RandomState | None,
+) -> SearchOptions:
+    """Validate the options of a decoding function and resolve the random state to a seed."""
+    check_choice(method, "method", methods)
+    check_count(n_perturbations, "n_perturbations", least=0)
+    if n_perturbations > MAX_PERTURBATIONS:
+        raise ValueError(
+            f"n_perturbations must be at most {MAX_PERTURBATIONS:,}; got {n_perturbations!r}. "
+            "For a longer search, decode with several values of random_state and keep the best "
+            "result."
+        )
+    timed = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (timed and time_limit > 0):  # infinity is no limit
+        raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}.")
+    if isinstance(random_state, Integral) and 0 <= random_state < 2**32:
+        seed = int(random_state)  # creating a RandomState takes longer than decoding a small query
+    else:
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+    return SearchOptions(
+        int(n_perturbations), seed, None if time_limit is None else float(time_limit)
+    )
+
+
+def rounding(matrix: Floats) -> float:
+    """Return a bound on the rounding error of sums along rows. Smaller gains do not count."""
+    return float(np.finfo(np.float64).eps * np.abs(matrix).sum())
+
+
+def deadline_check(deadline: float | None) -> Callable[[], bool] | None:
+    """Return a function that says whether `deadline` has passed, or None without a deadline."""
+    return None if deadline is None else lambda: time.monotonic() > deadline
+
+
+def warn_if_slow(seconds: float) -> None:
+    """Warn once per process if the calls announced so far take long with NumPy's kernels.
+
+    Do not warn with compiled kernels, or if SKLEARN_RANKCAL_KERNELS=numpy requests NumPy.
+    """
+    global _expected
+    if KERNELS == "compiled" or WANTED == "numpy" or _expected > WORTH_A_WARNING:
+        return
+    _expected += seconds
+    if _expected > WORTH_A_WARNING:
+        warn(
+            "The decoders run without compiled kernels. Exact and greedy decoding therefore take "
+            "5 to 40 times as long, and local search takes 50 to 300 times as long. "
+            "Install the package with a C compiler (pip install --no-binary sklearn_rankcal "
+            "sklearn_rankcal), or set the environment variable SKLEARN_RANKCAL_KERNELS=numpy to "
+            "use the NumPy kernels without this warning.",
+            UncompiledKernelsWarning,
+        )
 
 
 class MatrixInput:

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.decoders._batches import MatrixInput, decode_batches
-from sklearn_rankcal.decoders._result import Constraints, Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import (
+from sklearn_rankcal.decoders._batches import (
     MAX_SWEEPS,
+    Constraints,
+    Decoded,
+    DecodeResult,
+    MatrixInput,
     SearchOptions,
     check_options,
     deadline_check,
+    decode_batches,
     rounding,
     warn_if_slow,
 )

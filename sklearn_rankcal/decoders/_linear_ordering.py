@@ -17,16 +17,19 @@ which is computed here. Tolerances of a solver can make bounds weaker but not wr
 
 from __future__ import annotations
 
+import atexit
 import heapq
+import threading
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
-from sklearn_rankcal.decoders._linear_ordering_subsets import search_subsets
-from sklearn_rankcal.decoders._threads import call_in_thread
+from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: How close a bound must come to the loss, as a fraction of it. Rounding errors are about 1e-13.
@@ -53,6 +56,15 @@ _GRACE = 0.1
 _RELATIVE_TOLERANCE = 1e-12
 #: Largest number of units in a weight. With more, any weights would be multiples of something.
 _MAX_UNITS = 1e6
+#: Largest number of sets of one size. More sets take longer than the two sides of a branch.
+_MAX_SETS = 1 << 17
+#: Largest number of sets before equal ones are merged. They take about 50 MB.
+_MAX_CANDIDATES = 1 << 20
+#: Name of the threads that solve linear programs.
+_THREAD = "sklearn_rankcal solver"
+#: Seconds that the interpreter waits at exit for abandoned calls. A solver with a time limit ends
+#: at once. An interrupted solver without a limit may take minutes.
+_SECONDS_AT_EXIT = 5.0
 
 
 class LinearOrdering(NamedTuple):
@@ -305,7 +317,7 @@ class _Search:
         rhs = 2 - (signs < 0).sum(axis=1) - np.where(free, 0, signs * lo[pairs]).sum(axis=1)
         matrix = csr_array((signs[free], (np.nonzero(free)[0], column)), (len(rows), len(used)))
         left = max(self.deadline - time.monotonic(), 0.01)
-        answer = call_in_thread(
+        answer = _call_in_thread(
             lambda: _solve_program(self.cost[used], matrix, rhs, left),
             lambda: time.monotonic() >= self.deadline + _GRACE,
         )
@@ -374,7 +386,7 @@ class _Search:
         excess[self.pairs] = np.where(node.hi == 1, node.reduced - least, 2 * room + 1)
         excess.T[self.pairs] = np.where(node.lo == 0, -least, 2 * room + 1)
         for share in _SHARES:
-            complete, order = search_subsets(
+            complete, order = _search_subsets(
                 excess, node.cycles, node.multipliers, share * room, self.time_is_up
             )
             if not complete:
@@ -429,3 +441,116 @@ def _common_unit(weights: Floats) -> float:
             return float(distinct.sum() / np.round(distinct / unit).sum())
         unit = rest.min()  # at most half of what it was
     return binary
+
+
+# ------------------------------------------------ dynamic programming over sets
+
+
+def _search_subsets(
+    excess: Floats,
+    cycles: Ints,
+    multipliers: Floats,
+    budget: float,
+    give_up: Callable[[], bool],
+) -> tuple[bool, Ints | None]:
+    """Find the order of least excess, if its excess is at most `budget`.
+
+    The excess of an order is the sum of ``excess[i, j]`` over the documents i before j, plus the
+    sum over `cycles` a, b, c (n_cuts, 3) of their multiplier * (2 - x_ab - x_bc - x_ca), where x_ij
+    = 1 if i is before j and 0 otherwise. All terms are >= 0.
+
+    Placing document v after the documents of a set S adds ``excess[v, k]`` for each document k that
+    is left, and the multiplier of each cut v, s, k with s in S and k left, because of its three
+    variables the order s, v, k has only x_sk = 1. Both depend on the set S alone. It is therefore
+    enough to know the smallest excess of each set (Held and Karp, 1962).
+
+    Return whether the search is complete, and the order (r,), or None if every order exceeds the
+    budget. It is not complete if there are too many sets or ``give_up()`` is true.
+    """
+    r = len(excess)
+    active = multipliers > 0
+    multipliers, cycles = multipliers[active], cycles[active]
+    v, s, k = (np.roll(cycles, -shift, axis=1).T.ravel() for shift in range(3))
+    # cuts[v, c]: sum of the multipliers of the cuts v, s, k, where (s, k) is the c-th pair of
+    # `split`. They count when v is placed if s is in S and k is left.
+    split, column = np.unique(s * r + k, return_inverse=True)
+    s, k = np.divmod(split, r)
+    cuts = csr_array((np.tile(multipliers, 3), (v, column)), (r, len(split)))
+    # keys: each set as integers of 63 bits, to compare sets with.
+    documents = np.arange(r)
+    bits = np.zeros((-(-r // 63), r), dtype=np.int64)
+    bits[documents // 63, documents] = 1 << (documents % 63)
+
+    sets, totals = np.zeros((r, 1), dtype=bool), np.zeros(1)  # a column for each set
+    keys = np.zeros((len(bits), 1), dtype=np.int64)
+    block = rows_per_block(8 * (len(split) + r), 2 * CACHE_BYTES)
+    steps: list[tuple[Ints, Ints]] = []
+    # One step for each size of sets: extend every set by every document within the budget, then
+    # keep the smallest excess of equal sets.
+    while len(steps) < r:
+        grown: list[tuple[Ints, Ints, Floats]] = []
+        for first in range(0, len(totals), block):
+            here = sets[:, first : first + block]
+            total = excess @ ~here + cuts @ (here[s] & ~here[k]).astype(np.float64)
+            total += totals[first : first + block]
+            last, source = np.nonzero(~here & (total <= budget))
+            grown.append((source + first, last, total[last, source]))
+            if sum(len(g[0]) for g in grown) > _MAX_CANDIDATES or give_up():
+                return False, None
+        source, last, totals = (np.concatenate(part) for part in zip(*grown, strict=True))
+        keys = keys[:, source] | bits[:, last]
+        by_set = np.lexsort((totals, *keys))
+        is_new = (np.diff(keys[:, by_set], axis=1, prepend=-1) != 0).any(axis=0)
+        best = by_set[is_new]
+        if not 0 < len(best) <= _MAX_SETS:
+            return len(best) == 0, None
+        source, last, totals, keys = source[best], last[best], totals[best], keys[:, best]
+        sets = sets[:, source]
+        sets[last, np.arange(len(best))] = True
+        steps.append((source, last))
+    # Walk back from the set of all documents.
+    order, state = np.zeros(r, dtype=np.int64), 0
+    for place in reversed(range(r)):
+        source, last = steps[place]
+        order[place], state = last[state], source[state]
+    return True, order
+
+
+# ------------------------------------------------ calls that can be abandoned
+
+
+def _call_in_thread(call: Callable[[], Any], give_up: Callable[[], bool]) -> Any:
+    """Return the result of a call, or None as soon as ``give_up()`` is true.
+
+    HiGHS takes minutes for a large linear program and ignores signals. While it runs in another
+    thread, this thread can raise KeyboardInterrupt, or continue when the time is up. The other
+    thread ends by itself. SciPy before 1.15 holds Python's lock while HiGHS runs, and this thread
+    must wait.
+    """
+    answer: list[Any] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answer.append(call())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=_THREAD, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)  # with a timeout, because no signal interrupts an endless join on Windows
+        if thread.is_alive() and give_up():
+            return None
+    if failure:
+        raise failure[0]
+    return answer[0]
+
+
+@atexit.register
+def _wait_for_calls() -> None:
+    """Wait for running calls. The process would abort if one returned after its end."""
+    deadline = time.monotonic() + _SECONDS_AT_EXIT
+    for thread in threading.enumerate():
+        if thread.name == _THREAD:
+            thread.join(max(0.0, deadline - time.monotonic()))

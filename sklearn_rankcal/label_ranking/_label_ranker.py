@@ -15,8 +15,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rankcal.decoders import Sort, get_decoder
-from sklearn_rankcal.decoders._registry import sorts_scores
-from sklearn_rankcal.decoders._result import check_result
+from sklearn_rankcal.decoders._batches import not_a_result
+from sklearn_rankcal.decoders._decoders import sorts_scores
 from sklearn_rankcal.label_ranking._blend import BlendedRegressor
 from sklearn_rankcal.label_ranking._label_targets import (
     confirmed_share,
@@ -454,7 +454,9 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
             found = Sort().decode(scores, queries)
         else:
             found = self.decoder_.decode(u.ravel(), queries, n_jobs=self.n_jobs)
-        ranks: Ints = check_result(found, self.decoder_).ranks
+        if not hasattr(found, "ranks"):
+            raise not_a_result(self.decoder_, found)
+        ranks: Ints = found.ranks
         return ranks.reshape(-1, self.n_labels_)
 
     def _predict_targets(self, X: Any) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.decoders import DecodeResult, Sort
-from sklearn_rankcal.decoders._registry import sorts_scores
+from sklearn_rankcal.decoders._decoders import sorts_scores
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import Sort
-from sklearn_rankcal.decoders._result import check_result
+from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.models._training import squared_error
@@ -271,7 +271,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         if scores is not None:
             decoder = Sort() if self.loss_.space.is_pairwise else self.decoder_
             found = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows))
-            ranks: NDArray[np.int64] = check_result(found, decoder).ranks
+            if not hasattr(found, "ranks"):
+                raise not_a_result(decoder, found)
+            ranks: NDArray[np.int64] = found.ranks
             print_progress(
                 self,
                 f"ranked {counted(queries.n_rows, 'document')} in "
@@ -282,7 +284,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in _predict.predicted_pairs(self, X, queries):
             found = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
-            ranks[rows] = check_result(found, self.decoder_).ranks
+            if not hasattr(found, "ranks"):
+                raise not_a_result(self.decoder_, found)
+            ranks[rows] = found.ranks
             _predict.order_twins(ranks, rows, X, part)
         return ranks
 

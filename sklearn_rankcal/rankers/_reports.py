@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder
-from sklearn_rankcal.decoders._result import check_result
+from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
 from sklearn_rankcal.queries import Queries
@@ -35,7 +35,8 @@ def decode_report(
     parts: dict[str, list[NDArray[Any]]] = {}
     for rows, part, u in predicted_pairs(ranker, X, queries):
         result = ranker.decoder_.decode(u, part, n_jobs=ranker.n_jobs)
-        check_result(result, ranker.decoder_)
+        if not hasattr(result, "ranks"):
+            raise not_a_result(ranker.decoder_, result)
         columns = {
             "objective": result.objective,
             "lower_bound": result.lower_bound,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.decoders._result import check_result
+from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
@@ -117,8 +117,9 @@ def make_validation(ranker: Any, model: Any, data: Training) -> Validation:
 
     def evaluate(scores: NDArray[np.float64]) -> float:
         found = decoder.decode(scores, data.queries, lambda rows: keys[rows])
-        ranks = check_result(found, decoder).ranks
-        values = loss.metric(data.labels, ranks, data.queries)
+        if not hasattr(found, "ranks"):
+            raise not_a_result(decoder, found)
+        values = loss.metric(data.labels, found.ranks, data.queries)
         return mean_over_queries(values, data.queries, data.weight, name, factor)
 
     show = partial(print_progress, ranker)

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.decoders._batches import collect_results
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions
+from sklearn_rankcal.decoders._batches import Decoded, DecodeResult, SearchOptions, collect_results
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rules._orders import (

@@ -1,7 +1,7 @@
 """`Rules`: restrictions of rankings, and the decoding of predictions under them.
 
 Other folders import this one only on first use. Rankers and decoders call the methods of
-`decoders._result.Constraints`, which `Rules` has.
+`decoders._batches.Constraints`, which `Rules` has.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankcal.decoders._result import Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions
+from sklearn_rankcal.decoders._batches import Decoded, DecodeResult, SearchOptions
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rules._decode import decode_scores_under, keep_rules
 from sklearn_rankcal.rules._orders import OBJECTIVES

@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.decoders import (
     KERNELS,
+    _batches,
     _decode_average_precision,
     _decode_preferences,
     _linear_ordering,
-    _search,
     decode_average_precision,
     decode_preferences,
 )
@@ -115,7 +115,7 @@ class Clock:
 )
 def test_nothing_is_searched_once_time_is_up(monkeypatch, decode, method):
     """Once the time is up, each step that is left checks the clock once and stops."""
-    for module in (_search, _decode_preferences, _decode_average_precision, _linear_ordering):
+    for module in (_batches, _decode_preferences, _decode_average_precision, _linear_ordering):
         monkeypatch.setattr(module, "time", Clock)
     u = matrices.uniform(400, np.random.default_rng(0))
     u = u + u.T if decode is decode_average_precision else u

@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import OptimizeResult, linprog
 
 from sklearn_rankcal.decoders import _linear_ordering as module
-from sklearn_rankcal.decoders import _linear_ordering_subsets as subsets
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 
 
@@ -122,7 +121,7 @@ def test_optimal_from_any_start(kind):
 )
 def test_each_method_is_exact_alone(monkeypatch, no_local_search, kind, limits):
     for name, value in limits.items():
-        monkeypatch.setattr(subsets if name.startswith("_MAX_") else module, name, value)
+        monkeypatch.setattr(module, name, value)
     rng = np.random.default_rng(1)
     for r in [4, 6, 7]:
         d = antisymmetric(kind(rng, r))
@@ -234,16 +233,16 @@ def test_subsets_find_the_order_of_least_excess(monkeypatch):
             if value < least:
                 best, least = order, value
         arguments = excess, cycles, multipliers
-        complete, order = subsets.search_subsets(*arguments, least + 1e-9, lambda: False)
+        complete, order = module._search_subsets(*arguments, least + 1e-9, lambda: False)
         assert complete and tuple(order) == best
-        missed = subsets.search_subsets(*arguments, least - 1e-9, lambda: False)
+        missed = module._search_subsets(*arguments, least - 1e-9, lambda: False)
         assert missed == (True, None)
         # Not complete: the time is up, or there are too many sets.
-        assert subsets.search_subsets(*arguments, least + 1, lambda: True) == (False, None)
+        assert module._search_subsets(*arguments, least + 1, lambda: True) == (False, None)
         for name in ("_MAX_SETS", "_MAX_CANDIDATES"):
             with monkeypatch.context() as limited:
-                limited.setattr(subsets, name, 0)
-                given_up = subsets.search_subsets(*arguments, least + 1, lambda: False)
+                limited.setattr(module, name, 0)
+                given_up = module._search_subsets(*arguments, least + 1, lambda: False)
                 assert given_up == (False, None)
 
 
@@ -255,7 +254,7 @@ def fail(*args, **kwargs):
 @pytest.mark.parametrize("n_sets", [0, 6])
 def test_solver_failure_costs_time_not_truth(monkeypatch, no_local_search, n_sets):
     monkeypatch.setattr(module, "linprog", fail)
-    monkeypatch.setattr(subsets, "_MAX_SETS", n_sets)
+    monkeypatch.setattr(module, "_MAX_SETS", n_sets)
     rng = np.random.default_rng(2)
     for _ in range(3):
         d = antisymmetric(normal(rng, 6))
@@ -356,7 +355,7 @@ def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, pro
             return cls.now
 
     monkeypatch.setattr(module, "time", Clock)
-    monkeypatch.setattr(subsets, "_MAX_SETS", 4)
+    monkeypatch.setattr(module, "_MAX_SETS", 4)
     monkeypatch.setattr(module, "_CUTS_PER_PAIR", 1)
     monkeypatch.setattr(module, "linprog", program)
     for steps in [*range(0, 60, 3), 200, 400, 800, 1600]:

@@ -1,43 +1,49 @@
-"""Decoders for losses on pairs, one class for each of the two decoding functions.
+"""The decoders of losses on pairs as classes, and the registry of all decoders by name.
 
 The algorithms are in ``METHODS`` of `_decode_preferences` and `_decode_average_precision`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
-from sklearn_rankcal.decoders._batches import collect_results, decode_batches
-from sklearn_rankcal.decoders._decode_scores import TieBreakers
-from sklearn_rankcal.decoders._result import Constraints, Decoded, DecodeResult
-from sklearn_rankcal.decoders._search import SearchOptions, check_options
+from sklearn_rankcal.decoders._batches import (
+    Constraints,
+    Decoded,
+    DecodeResult,
+    SearchOptions,
+    check_options,
+    collect_results,
+    decode_batches,
+)
+from sklearn_rankcal.decoders._decode_scores import Sort, TieBreakers
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
+from sklearn_rankcal.targets._space import Space, get_space
+from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._parameters import check_choice
 from sklearn_rankcal.utils._typing import Floats, Ints
 
 
-def _format_sizes(sizes: Ints) -> str:
-    """Return the first few sizes for an error message."""
-    shown = ", ".join(map(str, sizes[:5]))
-    return f"{shown}, ..." if len(sizes) > 5 else shown
-
-
 class MatrixDecoder(BaseEstimator):
     """Base class of decoders whose predictions are one matrix per query.
 
-    A subclass defines `space`, `_options` and `_decode`.
+    A subclass defines `space`, `_decode`, and `_methods` or `_options`.
     """
 
     space: Space
     method: str
+    n_perturbations: int
+    time_limit: float | None
+    random_state: int | np.random.RandomState | None
+    _methods: Iterable[str]
     #: Whether `decode` supports rules, and minimises the objective of its space under them.
     takes_rules = False
 
@@ -80,9 +86,10 @@ class MatrixDecoder(BaseEstimator):
         starts = np.cumsum(n_entries) - n_entries
         values = read_numbers(u, "u", keep_float32=True)
         if values.shape != (n_entries.sum(),):
+            shown = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
             raise ValueError(
                 f"u must have shape ({n_entries.sum()},), one entry per pair of documents, "
-                f"for queries of {_format_sizes(sizes)} documents; it has shape {values.shape}."
+                f"for queries of {shown} documents; it has shape {values.shape}."
             )
         if not np.abs(values).max(initial=0.0) <= LARGEST:  # true for NaN as well
             raise ValueError(
@@ -127,7 +134,13 @@ class MatrixDecoder(BaseEstimator):
 
     def _options(self) -> SearchOptions:
         """Check the parameters, and return the options of the search."""
-        raise NotImplementedError
+        return check_options(
+            self.method,
+            self._methods,
+            self.n_perturbations,
+            self.time_limit,
+            self.random_state,
+        )
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         """Decode a batch of matrices."""
@@ -168,6 +181,7 @@ class PreferenceDecoder(MatrixDecoder):
 
     space = PAIRS
     takes_rules = True
+    _methods = _decode_preferences.METHODS
 
     def __init__(
         self,
@@ -186,13 +200,7 @@ class PreferenceDecoder(MatrixDecoder):
 
     def _options(self) -> SearchOptions:
         check_choice(self.order, "order", _decode_preferences.ORDERS)
-        return check_options(
-            self.method,
-            _decode_preferences.METHODS,
-            self.n_perturbations,
-            self.time_limit,
-            self.random_state,
-        )
+        return super()._options()
 
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         unavoidable = np.zeros(len(matrices))  # unknown, because u has only differences
@@ -233,6 +241,7 @@ class AveragePrecisionDecoder(MatrixDecoder):
 
     space = SYMMETRIC_PAIRS
     takes_rules = True
+    _methods = _decode_average_precision.METHODS
 
     def __init__(
         self,
@@ -247,14 +256,72 @@ class AveragePrecisionDecoder(MatrixDecoder):
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def _options(self) -> SearchOptions:
-        return check_options(
-            self.method,
-            _decode_average_precision.METHODS,
-            self.n_perturbations,
-            self.time_limit,
-            self.random_state,
-        )
-
     def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
         return _decode_average_precision.decode_symmetric(matrices, self.method, options)
+
+
+#: Functions that create a decoder, by space of the predictions and name. Methods for pairs come
+#: from METHODS of _decode_preferences.py and _decode_average_precision.py: add new methods there.
+DECODERS: dict[tuple[str, str], Callable[..., BaseEstimator]] = {(SCORES, "sort"): Sort} | {
+    (kind.space, method): partial(kind, method)
+    for kind in (PreferenceDecoder, AveragePrecisionDecoder)
+    for method in kind._methods
+}
+
+
+def sorts_scores(decoder: object) -> bool:
+    """Whether a decoder is known to sort if predictions are scores or differences of scores.
+
+    False for subclasses, which may override any step.
+    """
+    return type(decoder) in (Sort, PreferenceDecoder)
+
+
+def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
+    """Get a decoder by name, or check a decoder object.
+
+    Parameters
+    ----------
+    decoder : str or object with a ``decode`` method
+        ``"auto"`` is the default decoder of the space.
+    space : str
+        Space of the predictions of the loss, such as ``"pairs"``.
+
+    Returns
+    -------
+    decoder : estimator
+        A new decoder, or the object that was passed.
+
+    Raises
+    ------
+    ValueError
+        If the name, the space or a parameter is unknown, or if the decoder is for another space.
+    TypeError
+        If `decoder` is neither a string nor an object with a ``decode`` method.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.decoders import get_decoder
+    >>> get_decoder("greedy_dag", "pairs")
+    PreferenceDecoder(method='greedy_dag')
+    """
+    known_space = get_space(space)
+    if isinstance(decoder, str):
+        name = known_space.default_decoder if decoder == "auto" else decoder
+        if (space, name) not in DECODERS:
+            fitting = sorted({"auto", *(known for kind, known in DECODERS if kind == space)})
+            raise ValueError(
+                f"Unknown decoder {decoder!r} for a loss on {space}."
+                f"{did_you_mean(decoder, fitting)} Known: {', '.join(fitting)}."
+            )
+        return DECODERS[space, name]()
+    if not hasattr(decoder, "decode"):
+        raise TypeError(f"decoder must be a name or have a decode method; got {decoder!r}.")
+    if getattr(decoder, "space", space) != space:
+        raise ValueError(
+            f"{type(decoder).__name__} decodes {decoder.space}, but the loss predicts {space}."
+        )
+    if isinstance(decoder, MatrixDecoder):
+        # raise for bad parameters before a long fit, without drawing a seed
+        clone(decoder).set_params(random_state=0)._options()
+    return decoder
