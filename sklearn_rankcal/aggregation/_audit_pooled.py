@@ -15,7 +15,7 @@ from sklearn_rankcal.aggregation._audit_data import Found, Probe
 from sklearn_rankcal.aggregation._audit_probes import share_without_answer
 from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.queries._queries import number_values
 from sklearn_rankcal.utils._messages import counted, percent
 from sklearn_rankcal.utils._rounding import exceeds
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn_rankcal.aggregation._contests import POSITION, Contests
 from sklearn_rankcal.aggregation._linear_systems import conjugate_gradients
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.queries._queries import number_values
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._numbers import add_up
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints

@@ -28,7 +28,7 @@ from sklearn_rankcal.labels._label_names import check_names, text_tiers
 from sklearn_rankcal.labels._preferences import read_wins
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import object_array
+from sklearn_rankcal.queries._queries import object_array
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing
 from sklearn_rankcal.utils._text_files import LineReader

@@ -25,7 +25,7 @@ from sklearn_rankcal.labels._item_ids import (
     show_id,
 )
 from sklearn_rankcal.labels._rankings import Comparisons
-from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.queries._queries import number_values
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns, is_missing
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 

@@ -17,10 +17,9 @@ from sklearn_rankcal.aggregation._registry import get_structure
 from sklearn_rankcal.aggregation._subsets import MeanTargets, SubsetDraws, mean_over_subsets
 from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
-from sklearn_rankcal.losses._base import mean_of_positive, relative_normalizer
+from sklearn_rankcal.losses._base import relative_normalizers
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets._redrawn import RedrawnTargets
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets._targets import RedrawnTargets, Space
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats
@@ -301,7 +300,8 @@ class AggregatedLoss(Loss):
             gains = inner.gains(self.aggregated_gains(judgements))
             normalizer = inner.normalizer(gains, judgements.queries)
             share = inner.share(judgements.queries.n_queries)
-            mean = mean_of_positive(relative_normalizer(gains, normalizer, judgements.queries))
+            relative = relative_normalizers(gains, normalizer, judgements.queries)
+            mean = float(relative.mean()) if len(relative) else 0.0
             encode = partial(inner.shrunken_targets, share=share, mean=mean)
 
         def encode_copies(copies: Any) -> Floats:

@@ -29,7 +29,7 @@ from sklearn_rankcal.aggregation._unanimous import Unanimous, find_unanimous
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import number_values
+from sklearn_rankcal.queries._queries import number_values
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 

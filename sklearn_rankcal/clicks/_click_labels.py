@@ -23,7 +23,7 @@ from sklearn_rankcal.labels._item_ids import (
 from sklearn_rankcal.labels._preferences import cut
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import stable_order
+from sklearn_rankcal.queries._queries import stable_order
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers, read_whole

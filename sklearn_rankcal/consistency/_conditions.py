@@ -21,7 +21,8 @@ from sklearn_rankcal.consistency._distributions import (
     targets_and_sizes,
 )
 from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores
-from sklearn_rankcal.losses._conditions import reinforce_violations, score_violations
+from sklearn_rankcal.losses._average_precision import reinforce_violations
+from sklearn_rankcal.losses._pairs import score_violations
 from sklearn_rankcal.utils._numbers import check_range
 from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats

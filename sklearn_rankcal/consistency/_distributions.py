@@ -12,7 +12,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.targets._targets import flat_targets
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import check_range, read_numbers
 from sklearn_rankcal.utils._typing import Floats

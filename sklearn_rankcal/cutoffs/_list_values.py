@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.losses import Measure, NormalizedPositionalLoss, get_measure
-from sklearn_rankcal.losses._measure import BinaryMeasure
+from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers

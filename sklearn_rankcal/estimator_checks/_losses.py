@@ -19,8 +19,7 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets._pairs import flat_targets
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets._targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._typing import Bools, Floats
 

@@ -17,7 +17,7 @@ from sklearn_rankcal.labels._label_rankings import labels_of_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.targets._targets import flat_targets
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats

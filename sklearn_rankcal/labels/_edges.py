@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from sklearn_rankcal.labels._item_ids import check_weight, ids_of_list
-from sklearn_rankcal.queries._groups import number_objects, number_values
+from sklearn_rankcal.queries._queries import number_objects, number_values
 from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns
 
 

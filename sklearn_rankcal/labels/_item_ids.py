@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._groups import number_objects, number_values, object_array
+from sklearn_rankcal.queries._queries import number_objects, number_values, object_array
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import (

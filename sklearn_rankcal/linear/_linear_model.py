@@ -24,7 +24,7 @@ from sklearn_rankcal.linear._stochastic import (
 from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
-from sklearn_rankcal.targets._redrawn import RedrawnTargets
+from sklearn_rankcal.targets._targets import RedrawnTargets
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._scales import check_weight_range

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # scikit-learn depends on it
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
-from sklearn_rankcal.targets._redrawn import RedrawnTargets
+from sklearn_rankcal.targets._targets import RedrawnTargets
 from sklearn_rankcal.utils._features import stored_columns
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._typing import Floats, Ints

@@ -9,15 +9,15 @@ in `Loss.calibrated_over`. Convex functions of scores are in `surrogates`.
 """
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
+from sklearn_rankcal.losses._base import BinaryMeasure, Loss, Measure, NormalizedLoss
 from sklearn_rankcal.losses._base import LabelSums as LabelSums
-from sklearn_rankcal.losses._base import Loss, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
-from sklearn_rankcal.losses._gains import DCG, NDCG
-from sklearn_rankcal.losses._measure import BinaryMeasure, Measure
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
+    DCG,
     ERU,
+    NDCG,
     GainLoss,
     NormalizedPositionalLoss,
     Positional,

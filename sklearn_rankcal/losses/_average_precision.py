@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sklearn_rankcal.losses._base import NormalizedLoss
-from sklearn_rankcal.losses._measure import BinaryMeasure, divide
+from sklearn_rankcal.losses._base import BinaryMeasure, NormalizedLoss, divide
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
-from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
@@ -31,10 +29,6 @@ class _FirstPlaces(BinaryMeasure):
     def __init__(self, k: int | None = None, *, threshold: float | None = None) -> None:
         self.k = k
         self.threshold = threshold
-
-    def check(self, labels: Floats) -> None:
-        check_count(self.k, "k", or_none=True)
-        super().check(labels)
 
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
         """Return the number of relevant documents of each query, 0 if the measure is undefined."""
@@ -237,3 +231,26 @@ class MAPByScores(_AveragePrecisionLoss):
         self.k = k
         self.threshold = threshold
         self.shrinkage = shrinkage
+
+
+def reinforce_violations(
+    u: Floats, lead_slack: Floats | float, total_slack: Floats | float
+) -> Bools:
+    """Return which pairs (i, j) violate P_reinforce, for symmetric matrices (n, r, r).
+
+    The slacks of the two inequalities broadcast to this shape. One pass for each i limits the
+    memory to O(n r^2).
+    """
+    n, r, _ = u.shape
+    lead_slack = np.broadcast_to(lead_slack, u.shape)
+    total_slack = np.broadcast_to(total_slack, u.shape)
+    own = np.einsum("qii->qi", u)
+    violated = np.empty((n, r, r), dtype=bool)
+    for i in range(r):
+        shortfall = np.maximum(u - u[:, i : i + 1, :], 0.0)  # [q, j, g] = (u_jg - u_ig)_+
+        shortfall[:, :, i] = 0.0  # the sum leaves out g = i
+        np.einsum("qjj->qj", shortfall)[...] = 0.0  # and g = j
+        lead = own[:, i : i + 1] - own  # [q, j] = u_ii - u_jj
+        sorted_first = lead >= -lead_slack[:, i]
+        violated[:, i] = sorted_first & (lead < shortfall.sum(axis=2) - total_slack[:, i])
+    return violated

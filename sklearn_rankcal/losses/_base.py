@@ -1,21 +1,164 @@
-"""The base class of losses, which convert labels to the targets that a model learns."""
+"""The base classes of measures and losses.
+
+A measure maps a ranking and its labels to one value per query. A loss is a measure that also
+converts labels to the targets that a model learns.
+"""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import read_labels
-from sklearn_rankcal.losses._measure import BinaryMeasure, Measure, inverse
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.targets._redrawn import RedrawnTargets
-from sklearn_rankcal.targets._space import Space
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.targets._targets import RedrawnTargets, Space
+from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+
+
+class Measure(BaseEstimator):
+    """Base class of measures, which compute the quality of the ranking of each query.
+
+    A subclass implements `per_query`. If the measure is undefined for some queries, it also
+    implements `defined`. A `Loss` is a measure with targets. The measures in `MEASURES` have
+    scorers.
+
+    Attributes
+    ----------
+    greater_is_better : bool
+        Whether a larger value means a better ranking.
+    takes_preferences : bool
+        Whether labels may be `Preferences` between documents instead of one relevance per document.
+    non_negative : bool
+        Whether labels must not be negative.
+    needs_cutoff : bool
+        Whether the parameter `k` must be a number, because the measure of all places does not
+        depend on the ranking.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import get_measure
+    >>> from sklearn_rankcal.queries import Queries, Ranking
+    >>> ranking = Ranking.from_scores(np.array([0.9, 0.1, 0.5]), Queries.single(3))
+    >>> get_measure("mrr").per_query(ranking, np.array([0.0, 0.0, 1.0])).tolist()
+    [0.5]
+    """
+
+    greater_is_better: bool = True
+    takes_preferences: bool = False
+    non_negative: bool = False
+    needs_cutoff: bool = False
+    # parameters of a loss that do not affect its measure
+    _of_targets: tuple[str, ...] = ()
+
+    def per_query(self, ranking: Ranking, labels: Any) -> Floats:
+        """Return the value of every query, shape (n_queries,), NaN if the measure is undefined.
+
+        If the ranking has ties, the value is the mean over all orders of the tied documents.
+        """
+        raise self._lacks("a method per_query(ranking, labels), which returns a value per query")
+
+    def _lacks(self, what: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} must define {what}. See the documentation of "
+            "losses.Loss. Test a loss with estimator_checks.check_loss(loss)."
+        )
+
+    def defined(self, labels: Any, queries: Queries) -> Bools:
+        """Return whether the measure is defined for each query, shape (n_queries,)."""
+        return np.ones(queries.n_queries, dtype=bool)
+
+    def check(self, labels: Any) -> None:
+        """Raise ValueError unless the parameters and the labels are valid for the measure.
+
+        The parameters here are those that several measures share.
+        """
+        k = getattr(self, "k", None)
+        if k is not None or self.needs_cutoff:
+            check_count(k, "k", or_none=not self.needs_cutoff)
+        share = getattr(self, "shrinkage", "auto")
+        valid = share == "auto" if isinstance(share, str) else isinstance(share, Real)
+        if not valid or (not isinstance(share, str) and not 0 <= share <= 1):
+            raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {share!r}.")
+        if isinstance(labels, Preferences):
+            if not self.takes_preferences:
+                raise ValueError(
+                    f"{type(self).__name__} needs a relevance of every row, but the labels are "
+                    "preferences. Use loss='pd' or loss='pd_by_scores', which learn from "
+                    "preferences, or AggregatedLoss of sklearn_rankcal.aggregation, which "
+                    "aggregates them to one gain for each row."
+                )
+        elif labels.min() < 0 and self.non_negative:
+            raise ValueError(
+                "Negative values in data passed to "
+                f"{type(self).__name__}: relevance must be >= 0; got {labels.min():g}. Add a "
+                "constant to all labels, or use loss='spearman', 'pd_by_scores' or 'pd', which "
+                "only use the order of the labels."
+            )
+
+    def for_labels(self, labels: Any) -> Self:
+        """Return a copy with data-dependent parameters set, such as `max_relevance` of ERR.
+
+        A measure without such parameters returns itself.
+        """
+        return self
+
+
+class BinaryMeasure(Measure):
+    """Base class of measures of binary relevance, with a parameter `threshold`.
+
+    A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import get_measure
+    >>> get_measure("map", threshold=2).relevant(np.array([0.0, 2.0, 3.0])).tolist()
+    [False, True, True]
+    """
+
+    threshold: float | None
+
+    def relevant(self, relevance: Floats) -> Bools:
+        """Return whether each row is relevant, shape (n_rows,)."""
+        if self.threshold is not None:
+            check_number(self.threshold, "threshold", "(-inf, inf)", "None, or")
+            return relevance >= self.threshold
+        relevant = relevance == 1
+        other = ~relevant & (relevance != 0)
+        if other.any():
+            raise ValueError(
+                f"This measure needs binary relevance, 0 or 1; got {relevance[other][0]:g}. To "
+                "treat relevance >= t as relevant, pass threshold=t to the metric, to the scorer, "
+                "or to the loss object, as in loss=MAP(threshold=t) of sklearn_rankcal.losses."
+            )
+        return relevant
+
+    def gains(self, relevance: Floats) -> Floats:
+        """Return 1 for relevant and 0 for irrelevant documents."""
+        return self.relevant(relevance).astype(np.float64)
+
+    def check(self, labels: Floats) -> None:
+        super().check(labels)
+        self.relevant(labels)
+
+
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
+    """Return numerator / denominator, or NaN where the denominator is 0."""
+    defined = denominator != 0
+    return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)
+
+
+def inverse(normalizer: Floats) -> Floats:
+    """Return 1 / normalizer, or 0 where the normalizer is 0."""
+    return np.where(normalizer > 0, 1.0 / np.where(normalizer > 0, normalizer, 1.0), 0.0)
 
 
 class LabelSums(NamedTuple):
@@ -181,17 +324,6 @@ class Loss(Measure):
 
     # ---------------------------------------------------------------- common to all losses
 
-    def check(self, labels: Any) -> None:
-        """Raise ValueError unless the parameters are valid and the loss accepts these labels."""
-        if isinstance(labels, Preferences) and not self.takes_preferences:
-            raise ValueError(
-                f"{type(self).__name__} needs a relevance of every row, but the labels are "
-                "preferences. Use loss='pd' or loss='pd_by_scores', which learn from preferences. "
-                "Or use AggregatedLoss('ndcg') of sklearn_rankcal.aggregation, or another loss on "
-                "scores in it, which aggregates the preferences to one gain for each row."
-            )
-        super().check(labels)
-
     def resolve(self, relevance: Any) -> Loss:
         """Return a copy of the loss, with data-dependent parameters set from these labels."""
         self.check(relevance)
@@ -258,9 +390,8 @@ class NormalizedLoss(Loss):
     def label_sums(self, relevance: Floats, queries: Queries) -> LabelSums:
         """Return the sum and the number of the relative normalizers above 0."""
         gains = self.gains(relevance)
-        relative = relative_normalizer(gains, self.normalizer(gains, queries), queries)
-        some = relative[relative > 0]
-        return LabelSums(queries.n_queries, float(some.sum()), len(some))
+        relative = relative_normalizers(gains, self.normalizer(gains, queries), queries)
+        return LabelSums(queries.n_queries, float(relative.sum()), len(relative))
 
     def targets_of_part(self, relevance: Floats, queries: Queries, sums: LabelSums) -> Any:
         """Compute the targets of some queries, with the mean relative normalizer of all queries."""
@@ -292,17 +423,11 @@ class NormalizedLoss(Loss):
         defined = normalizer > 0
         if share > 0 and defined.any():
             if mean is None:
-                mean = mean_of_positive(relative_normalizer(gains, normalizer, queries))
+                relative = relative_normalizers(gains, normalizer, queries)
+                mean = float(relative.mean()) if len(relative) else 0.0
             moved = (1 - share) * normalizer + share * mean * queries.max(gains)
             normalizer = np.where(defined, moved, 0.0)
         return normalizer
-
-    def check(self, labels: Any) -> None:
-        share = self.shrinkage
-        valid = share == "auto" if isinstance(share, str) else isinstance(share, Real)
-        if not valid or (not isinstance(share, str) and not 0 <= share <= 1):
-            raise ValueError(f"shrinkage must be 'auto' or a number in [0, 1]; got {share!r}.")
-        super().check(labels)
 
     def _shrinks(self) -> bool:
         """Whether `shrinkage` is a fixed number above 0."""
@@ -323,15 +448,11 @@ class NormalizedLoss(Loss):
         return not self._shrinks()
 
 
-def relative_normalizer(gains: Floats, normalizer: Floats, queries: Queries) -> Floats:
-    """Compute normalizer / largest gain of each query, or 0 if no gain is above 0."""
-    return normalizer * inverse(queries.max(gains))
-
-
-def mean_of_positive(numbers: Floats) -> float:
-    """Compute the mean of the numbers above 0, or return 0 if there is none."""
-    some = numbers[numbers > 0]
-    return float(some.mean()) if len(some) else 0.0
+def relative_normalizers(gains: Floats, normalizer: Floats, queries: Queries) -> Floats:
+    """Return normalizer / largest gain of each query in which both are above 0."""
+    largest = queries.max(gains)
+    positive = (normalizer > 0) & (largest > 0)
+    return normalizer[positive] * (1.0 / largest[positive])
 
 
 def without_shrinkage(loss: Loss) -> Loss:

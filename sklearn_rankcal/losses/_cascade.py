@@ -8,20 +8,15 @@ import numpy as np
 from sklearn.base import clone
 
 from sklearn_rankcal.losses._base import Loss
-from sklearn_rankcal.losses._gains import Gain, apply_gain, exp2_minus_1
-from sklearn_rankcal.losses._tied_cascade import (
-    LONG_BLOCK,
-    block_value,
-    by_documents,
-    discounted_block_value,
-)
+from sklearn_rankcal.losses._positional import Gain, called_gains, exp2_minus_1
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
 
 #: A discount F: a function of the array of places 1, 2, ..., or None for the places themselves.
 Discount = Callable[[Floats], Floats] | None
+_NEGLIGIBLE = 45.0  # probabilities below exp(-45) = 3e-20 are left out
 
 
 class ERR(Loss):
@@ -89,7 +84,6 @@ class ERR(Loss):
         return self.satisfaction(relevance)
 
     def check(self, labels: Floats) -> None:
-        check_count(self.k, "k", or_none=True)
         if self.max_relevance is not None:
             check_number(self.max_relevance, "max_relevance", "[0, 1000]")
         self.divisors(2)
@@ -126,7 +120,7 @@ class ERR(Loss):
     def satisfaction(self, relevance: Floats) -> Floats:
         """Return R, the probability that each document satisfies the user."""
         if callable(self.gain):
-            chances = apply_gain(relevance, self.gain)
+            chances = called_gains(relevance, self.gain)
             if (chances > 1).any():
                 raise ValueError(
                     "gain must return probabilities, numbers in [0, 1], for ERR; got "
@@ -161,10 +155,8 @@ class ERR(Loss):
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
         """Return the sum over places j <= k, averaged over the orders of tied rows.
 
-        See `_tied_cascade` for ties. The cost is O(n) without ties. A block of m tied rows costs
-        O(m^2) below `LONG_BLOCK` rows. A longer block costs O(m) times a constant, or at most
-        O(m k) if the cutoff k is inside the block. With a discount, it costs O(m t), where t is the
-        number of places of the block that users reach with a non-negligible probability.
+        The cost is O(n) without ties. A block of m tied rows costs O(m T), where T is the number of
+        its places that users reach with a probability that counts, at most m.
         """
         satisfaction = self.satisfaction(labels)
         ranking = ranking.head(self.k)
@@ -188,30 +180,45 @@ class ERR(Loss):
         return ranking.sum(value)
 
     def _tied_values(self, passing: Floats, ranking: Ranking) -> Floats:
-        """Return (E_(t-1) - E_t) / F(k0 + t) at the t-th place of each block.
+        """Return (E_(t-1) - E_t) / F(k0 + t) at the t-th place of each block below k0 documents.
 
-        See `_tied_cascade` for the symbols. A long block has its whole value at its first place,
-        and 0 at all other places.
+        E_t is the mean of prod (1 - R) over all subsets of t documents of the block. A user who
+        reaches the block stops at its t-th place with the probability E_(t-1) - E_t.
         """
         assert ranking.start is not None and ranking.stop is not None
-        drop = 1.0 - passing
+        stopping = 1.0 - passing
         lengths = ranking.stop - ranking.start
-        # short blocks: all blocks of the same length m at once
         first = np.flatnonzero((ranking.queries.place == ranking.start) & (lengths > 1))
-        for m in np.unique(lengths[first]):
-            if m < LONG_BLOCK:
-                inside = first[lengths[first] == m][:, None] + np.arange(m)
-                drop[inside] = -np.diff(by_documents(passing[inside], m), axis=1)
-        divisor = self.divisors(int(ranking.stop.max()))
-        value = drop / divisor[ranking.queries.place]
-        # long blocks: one at a time, up to the cutoff
-        for place in first[lengths[first] >= LONG_BLOCK]:
-            m, above = int(lengths[place]), int(ranking.start[place])
-            counted = m if self.k is None else min(m, self.k - above)
-            value[place : place + m] = 0.0
-            block = passing[place : place + m]
-            if self.discount is None:
-                value[place] = block_value(block, above, counted)
-            else:
-                value[place] = discounted_block_value(block, divisor[above : above + counted])
-        return value
+        for m in np.unique(lengths[first]):  # all blocks of the same length at once
+            blocks = first[lengths[first] == m]
+            inside = blocks[:, None] + np.arange(m)
+            # E_t <= E_1^t by Maclaurin's inequality: leave out places that users hardly reach
+            mean = float(passing[inside].mean(axis=1).max())
+            places = m
+            if mean < 1:
+                places = min(m, int(np.ceil(_NEGLIGIBLE / -np.log(mean))) if mean > 0 else 1)
+            if self.k is not None:
+                places = min(places, self.k - int(ranking.start[blocks].min()))
+            stopping[inside] = 0.0
+            stopping[inside[:, :places]] = -np.diff(means_of_subsets(passing[inside], places))
+        return stopping / self.divisors(int(ranking.stop.max()))[ranking.queries.place]
+
+
+def means_of_subsets(passing: Floats, places: int) -> Floats:
+    """Return E_0 .. E_T of blocks of m documents, given 1 - R along the last axis, in O(m T).
+
+    E_t is the mean of prod (1 - R) over all subsets of t documents. Document s is in a share t / s
+    of the subsets of t of the first s documents. Therefore
+    E_t(s) = ((s - t) E_t(s - 1) + t (1 - R_s) E_(t-1)(s - 1)) / s.
+    """
+    m = passing.shape[-1]
+    mean = np.zeros((*passing.shape[:-1], places + 1))
+    mean[..., 0] = 1.0
+    for seen in range(1, m + 1):
+        size = np.arange(1, min(seen, places) + 1)
+        last = size[-1]
+        mean[..., 1 : last + 1] = (
+            (seen - size) * mean[..., 1 : last + 1]
+            + size * passing[..., seen - 1 : seen] * mean[..., :last]
+        ) / seen
+    return mean

@@ -6,22 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh_pairs
-from sklearn_rankcal.losses._base import Loss
-from sklearn_rankcal.losses._discordant import discordant_weight, preference_weight
-from sklearn_rankcal.losses._measure import Measure, divide
-from sklearn_rankcal.losses._pair_scores import SCORES, Differences, scores_by_matrices
+from sklearn_rankcal.losses._base import Loss, Measure, divide
 from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.queries._ranking import blocks, equal_neighbours
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
-from sklearn_rankcal.utils._numbers import add_up, check_range
+from sklearn_rankcal.utils._numbers import add_up, check_range, read_numbers
 from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._typing import Bools, Floats
 
 
 class PairwiseMeasure(Measure):
@@ -328,3 +330,224 @@ class PDByScores(_Disagreement):
         if callable(self.score_function):
             return scores_by_matrices(targets, self.score_function)
         return SCORES[self.score_function](targets, self.smoothing)
+
+
+Differences = RelevanceDifferences | PreferenceDifferences
+
+
+def _borda(targets: Differences, c: float) -> Floats:
+    return targets.row_sums() / targets.queries.broadcast(targets.queries.sizes)
+
+
+def _least_squares(targets: Differences, c: float) -> Floats:
+    # With relevance, a document is compared with all documents of different relevance. If n
+    # documents have the relevance of document i, the normal equation of its score x_i is
+    # (r - n) x_i - sum over the compared j of x_j = b_i, where b_i = sum_j (y_ij - y_ji). These n
+    # documents have the same score, and all scores sum to 0. The sum over j is therefore -n x_i,
+    # and the equation becomes r x_i = b_i, the Borda score.
+    if isinstance(targets, RelevanceDifferences) and not callable(targets.kind):
+        return _borda(targets, c)
+    return scores_by_matrices(targets, least_squares_scores)
+
+
+def _mean_share(
+    targets: Differences, c: float, share: Callable[..., Floats], degree: int | None
+) -> Floats:
+    """Compute the scores sum_j share(y_ij, y_ji, c) / r, where share(0, 0, c) = 0.
+
+    `degree` is the degree of homogeneity d, share(a y, a z, c) = a^d share(y, z, c) for all a > 0,
+    or None.
+    """
+    queries = targets.queries
+    if isinstance(targets, PreferenceDifferences):
+        # Only compared pairs have a share that is not 0.
+        i, j, y, opposed = targets.comparisons()
+        rows, shares = np.append(i, j), np.append(share(y, opposed, c), share(opposed, y, c))
+        sums = add_up(rows, shares, queries.n_rows)
+    elif targets.kind == "binary" or (targets.kind == "graded" and degree is not None):
+        # With relevance, at least one of y_ij and y_ji is 0. A nonzero weight is the factor of the
+        # query, times the difference of relevance if graded. A share of degree 1 is proportional to
+        # the difference, and a share of degree 0 does not depend on it. The sum over j is therefore
+        # the share of the factor times a number of documents or a sum of differences.
+        below, above = targets.below_and_above(graded=targets.kind == "graded" and degree == 1)
+        weight = queries.broadcast(targets.factor)
+        sums = below * share(weight, 0 * weight, c) + above * share(0 * weight, weight, c)
+    else:
+        return scores_by_matrices(targets, lambda y: share(y, y.transpose(0, 2, 1), c).mean(axis=2))
+    return sums / queries.broadcast(queries.sizes)
+
+
+def _winner(y: Floats, opposed: Floats) -> Floats:
+    """Return 1, -1 or 0; equal sums of weights may differ by rounding."""
+    return np.where(exceeds(np.abs(y - opposed), 0.0, y + opposed), np.sign(y - opposed), 0.0)
+
+
+def _log_odds(y: Floats, opposed: Floats, c: float) -> Floats:
+    # log((y + c) / (opposed + c)), without cancellation if the quotient is close to 1
+    more, less = np.maximum(y, opposed), np.minimum(y, opposed)
+    return np.copysign(np.log1p((more - less) / (less + c)), y - opposed)
+
+
+def scores_by_matrices(targets: Differences, f: Callable[[Floats], Floats]) -> Floats:
+    """Apply f to the weights of every query with a preference, and check the returned scores."""
+    grouped = np.zeros(targets.queries.n_rows)
+    for inside in targets.queries.equal_pair_blocks():
+        weights = targets.weights(inside)
+        some = weights.any(axis=(1, 2))
+        if not some.any():
+            continue
+        scores = read_numbers(f(weights[some]), "the return value of score_function")
+        if scores.shape != inside[some].shape:
+            raise ValueError(
+                f"score_function must return one score per document, shape {inside[some].shape}; "
+                f"got shape {scores.shape} for weights of shape {weights[some].shape}."
+            )
+        if not np.isfinite(scores).all():
+            q = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            raise ValueError(
+                f"score_function must return finite scores; got {scores[q].tolist()} for "
+                f"the weights {weights[some][q].tolist()}."
+            )
+        grouped[inside[some]] = scores
+    return targets.queries.scatter(grouped)
+
+
+def least_squares_scores(weights: Floats) -> Floats:
+    """Compute the Thurstone-Mosteller scores (n, r) of n queries from their weights (n, r, r).
+
+    The normal equations are L x = b, with L the Laplacian of the graph of compared pairs and
+    b_i = sum_j (y_ij - y_ji).
+    """
+    n, r, _ = weights.shape
+    turned = weights.transpose(0, 2, 1)
+    compared = ((weights > 0) | (turned > 0)).astype(np.float64)
+    # Step 1: find the connected components of all queries, as one graph with n * r nodes.
+    q, i, j = np.nonzero(compared)
+    graph = sparse.coo_array((np.ones(len(q)), (q * r + i, q * r + j)), shape=(n * r, n * r))
+    part = connected_components(graph, directed=False)[1].reshape(n, r)
+    # Step 2: L is singular, because adding a constant to a component changes no difference. Adding
+    # 1 to L_ij for all i and j of the same component makes it regular, and x has mean 0 in each
+    # component.
+    system = (part[:, :, None] == part[:, None, :]) - compared
+    system[:, np.arange(r), np.arange(r)] += compared.sum(axis=2)
+    net = (weights - turned).sum(axis=2)
+    return np.linalg.solve(system, net[:, :, None])[:, :, 0]
+
+
+#: The score functions of `PDByScores` by name. They map differences and c to scores of all rows.
+SCORES: dict[str, Callable[[Differences, float], Floats]] = {
+    "borda": _borda,
+    "copeland": partial(_mean_share, share=lambda y, z, c: _winner(y, z), degree=0),
+    "row_sums": partial(_mean_share, share=lambda y, z, c: y, degree=1),
+    "log_odds": partial(_mean_share, share=_log_odds, degree=None),
+    "least_squares": _least_squares,
+}
+
+
+# ---------------------------------------------------------------- discordant pairs
+
+
+def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False) -> Floats:
+    """Return the total weight of the discordant pairs of every query; a tied pair counts half.
+
+    A pair of rows of a query with y_i > y_j is discordant if row i is not above row j. Its weight
+    is 1, or y_i - y_j if `graded`. Pairs are counted in integers and never formed, by a radix
+    partition in O(n log(number of labels)).
+
+    If `graded`, each gap between neighbouring labels of a query is multiplied by the number of
+    discordant pairs across it, and the products are added in ascending order. The result is
+    therefore bitwise independent of other queries, and never exceeds `preference_weight`.
+    """
+    queries = ranking.queries
+    if ranking.start is None:
+        grouped, count = _discordant_counts(ranking, relevance, graded)
+    else:  # a tied pair counts 0 in one of these orders and 1 in the other
+        grouped, best = _discordant_counts(ranking.break_ties(-relevance), relevance, graded)
+        _, worst = _discordant_counts(ranking.break_ties(relevance), relevance, graded)
+        count = (best + worst) / 2
+    if graded:
+        return _sum_of_gaps(queries, grouped, count)
+    return queries.reduce(np.add, count).astype(np.float64)
+
+
+def _sum_of_gaps(queries: Queries, ascending: Floats, across: NDArray[Any]) -> Floats:
+    """Return the sum over the gaps of each query of gap * number of pairs across it.
+
+    `ascending` holds the labels of each query in ascending order, and `across` the number of pairs
+    across the gap after each label.
+    """
+    gap = np.zeros(len(ascending))
+    inner = np.ones(len(ascending), dtype=bool)  # no gap follows the last label of a query
+    inner[queries.offsets[1:] - 1] = False
+    np.subtract(ascending[1:], ascending[:-1], out=gap[:-1], where=inner[:-1])
+    owner = queries.repeat(np.arange(queries.n_queries))
+    total = np.bincount(owner, gap * across, queries.n_queries)
+    return total.astype(np.float64, copy=False)
+
+
+def _discordant_counts(
+    ranking: Ranking, relevance: Floats, graded: bool
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the labels of each query in ascending order, and discordant pairs for each place.
+
+    The ranking must have no ties. The count of a place is the number of lower labels above its row,
+    or, if `graded`, the number of discordant pairs across the gap after its label.
+
+    Distinct labels are numbered, and rows are partitioned by the bits of these numbers, from the
+    highest bit to the lowest. Invariant: rows with equal higher bits form a group, in the order of
+    the ranking. A discordant pair is counted once, at the bit that separates its rows.
+    """
+    queries = ranking.queries
+    levels, codes = np.unique(relevance, return_inverse=True)
+    code = codes[ranking.order]
+    group = queries.repeat(queries.offsets[:-1])  # place at which the current group of a row begins
+    low_above = np.zeros(len(group), dtype=np.int64)
+    high_below = np.zeros(len(group), dtype=np.int64)
+    for bit in reversed(range((len(levels) - 1).bit_length())):
+        high = (code >> bit) & 1
+        low = 1 - high
+        # for each row: the rows of its group with bit 0 that are above it
+        before = np.cumsum(low) - low
+        low_before = before - before[group]
+        is_first = group == np.arange(len(group))
+        number = np.cumsum(is_first) - 1
+        starts = np.flatnonzero(is_first)
+        n_low = np.add.reduceat(low, starts)[number]
+        place = np.arange(len(group)) - group
+        low_above += high * low_before
+        if graded:  # rows with bit 1 below a row with bit 0: all, less the rows above it
+            size = np.diff(np.append(starts, len(group)))[number]
+            high_below += low * ((size - n_low) - (place - low_before))
+        # stable partition of every group: rows with bit 0 first, then those with bit 1
+        target = group + np.where(high == 1, n_low + place - low_before, low_before)
+        moved = np.empty_like(target)
+        moved[target] = np.arange(len(target))
+        group = (group + high * n_low)[moved]
+        code, low_above, high_below = code[moved], low_above[moved], high_below[moved]
+    if graded:
+        # Going up the labels, a pair is added at its lower label and subtracted at its higher
+        # label. In between, it is across the current gap.
+        return levels[code], queries.cumsum(high_below - low_above)
+    return levels[code], low_above
+
+
+def preference_weight(queries: Queries, relevance: Floats, graded: bool = False) -> Floats:
+    """Return the total weight of all pairs with y_i > y_j of each query."""
+    if graded:
+        # the pairs across the gap after the i-th label: i lower rows times r - i higher rows
+        ascending = -queries.sort_values(-relevance)
+        passed = queries.place + 1
+        return _sum_of_gaps(queries, ascending, passed * (queries.repeat(queries.sizes) - passed))
+    # The t-th row of a run of equal labels forms t - 1 equal pairs with the rows before it. These
+    # are subtracted from all r (r - 1) / 2 pairs.
+    start, _ = blocks(equal_neighbours(queries.sort_values(relevance), queries), queries)
+    equal = queries.reduce(np.add, queries.place - start)
+    return (queries.sizes * (queries.sizes - 1) / 2 - equal).astype(np.float64)
+
+
+def score_violations(
+    differences: Floats, scores: Floats, slack: Floats | float, score_slack: Floats | float
+) -> Bools:
+    """Return which pairs (i, j) violate P_f, for differences (n, r, r) and scores (n, r)."""
+    lead = scores[:, :, None] - scores[:, None, :]
+    return (differences > slack) & ~(lead > score_slack)

@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.losses._base import Loss, NormalizedLoss
-from sklearn_rankcal.losses._measure import (
-    BinaryMeasure,
-    divide,
-    inverse,
-)
+from sklearn_rankcal.losses._base import BinaryMeasure, Loss, NormalizedLoss, divide, inverse
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._numbers import LARGEST, check_range, read_numbers
-from sklearn_rankcal.utils._parameters import check_count, check_number
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Floats
 
 Discounts = Callable[[int], Floats]
+#: A gain G by name, "exp2" or "linear", or a function of an array of labels.
+Gain = str | Callable[[Floats], Floats]
+
+
+#: How to choose the linear gain, for errors and warnings.
+LINEAR_GAIN = (
+    "Pass gain='linear' to the loss object, as in loss=NDCG(k=10, gain='linear') of "
+    "sklearn_rankcal.losses. Pass it also to scorers and metrics, as in "
+    "get_ranking_scorer('ndcg@10', gain='linear')."
+)
 
 # ---------------------------------------------------------------- sums over places
 
@@ -37,7 +42,9 @@ def positional(ranking: Ranking, utility: Floats, discount: Discounts) -> Floats
     discounts.
     """
     phi = discount(int(ranking.queries.sizes.max()))
-    ranking = ranking.head(_depth(phi))
+    if phi[-1] == 0:  # leave out the places after the last nonzero discount
+        counted = np.flatnonzero(phi)
+        ranking = ranking.head(int(counted[-1]) + 1 if len(counted) else 1)
     at = phi[ranking.queries.place]
     if ranking.start is not None:
         # Add up the discounts of each block separately. A difference of running sums would lose the
@@ -50,20 +57,8 @@ def positional(ranking: Ranking, utility: Floats, discount: Discounts) -> Floats
 
 def ideal(queries: Queries, utility: Floats, discount: Discounts) -> Floats:
     """Return the maximum of `positional` over rankings, by sorting by descending utility."""
-    phi = discount(int(queries.sizes.max()))
-    best = Ranking(queries, np.arange(queries.n_rows)).head(_depth(phi))
-    values = best.take(queries.sort_values(utility))
-    return best.sum(values * phi[best.queries.place])
-
-
-def _depth(phi: Floats) -> int:
-    """Return the last place with a nonzero discount, at least 1."""
-    return int(np.flatnonzero(phi)[-1]) + 1 if phi.any() else 1
-
-
-def first_places(n_places: int, k: int | None) -> NDArray[np.bool_]:
-    """Return whether each of the places 1 .. n_places is among the first k."""
-    return np.arange(n_places) < (n_places if k is None else k)
+    in_order = Ranking(queries, np.arange(queries.n_rows))
+    return positional(in_order, queries.sort_values(utility), discount)
 
 
 # ---------------------------------------------------------------- base classes
@@ -180,10 +175,6 @@ class NormalizedPositionalLoss(NormalizedLoss, GainLoss):
     def calibrated_over(self) -> str:
         return self._as_shrunken(super().calibrated_over)
 
-    def offset(self, gains: Floats, queries: Queries) -> Floats | float:
-        """Return the part of the measure that no ranking changes, times the normalizer."""
-        return 0.0
-
     def utilities(self, relevance: Floats, queries: Queries) -> Floats:
         gains = self.gains(relevance)
         return gains * queries.broadcast(inverse(self.normalizer(gains, queries)))
@@ -193,7 +184,7 @@ class NormalizedPositionalLoss(NormalizedLoss, GainLoss):
 
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
         gains = self.gains(labels)
-        value = positional(ranking, gains, self.discounts) + self.offset(gains, ranking.queries)
+        value = positional(ranking, gains, self.discounts)
         return divide(value, self.normalizer(gains, ranking.queries))
 
 
@@ -222,16 +213,14 @@ class Precision(BinaryMeasure, GainLoss):
     >>> ranker = CalibratedRanker(loss=Precision(k=5, threshold=2))
     """
 
+    needs_cutoff = True
+
     def __init__(self, k: int = 10, *, threshold: float | None = None) -> None:
         self.k = k
         self.threshold = threshold
 
-    def check(self, labels: Floats) -> None:
-        check_count(self.k, "k")
-        super().check(labels)
-
     def discounts(self, n_places: int) -> Floats:
-        return first_places(n_places, self.k) / self.k
+        return (np.arange(n_places) < self.k) / self.k
 
 
 class Recall(BinaryMeasure, NormalizedPositionalLoss):
@@ -257,6 +246,7 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
     >>> ranker = CalibratedRanker(loss=Recall(k=20, threshold=2))
     """
 
+    needs_cutoff = True
     _half = 1000
 
     def __init__(
@@ -266,15 +256,11 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
         self.threshold = threshold
         self.shrinkage = shrinkage
 
-    def check(self, labels: Floats) -> None:
-        check_count(self.k, "k")
-        super().check(labels)
-
     def normalizer(self, gains: Floats, queries: Queries) -> Floats:
         return queries.sum(gains)
 
     def discounts(self, n_places: int) -> Floats:
-        return first_places(n_places, self.k).astype(np.float64)
+        return (np.arange(n_places) < self.k).astype(np.float64)
 
 
 class AUC(BinaryMeasure, NormalizedPositionalLoss):
@@ -312,14 +298,145 @@ class AUC(BinaryMeasure, NormalizedPositionalLoss):
     def discounts(self, n_places: int) -> Floats:
         return -np.arange(1.0, n_places + 1)
 
-    def offset(self, gains: Floats, queries: Queries) -> Floats:
+    def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
         # A relevant row at position p has r - p rows below it. The sum over the n relevant rows is
         # n r - sum p. It contains n (n - 1) / 2 pairs of two relevant rows.
+        gains, queries = self.gains(labels), ranking.queries
         positive = queries.sum(gains)
-        return positive * (queries.sizes - (positive - 1) / 2)
+        below = positive * (queries.sizes - (positive - 1) / 2)
+        value = positional(ranking, gains, self.discounts) + below
+        return divide(value, self.normalizer(gains, queries))
 
 
 # ---------------------------------------------------------------- graded relevance
+
+
+def called_gains(relevance: Floats, gain: Callable[[Floats], Floats]) -> Floats:
+    """Return what a gain function returns for labels, checked: one number from 0 to 1e50 each."""
+    # pass a copy, because the function might write into its argument
+    gains = read_numbers(gain(relevance.copy()), "what gain returned")
+    if gains.shape != relevance.shape:
+        raise ValueError(f"gain must keep the shape {relevance.shape}; got {gains.shape}.")
+    if np.isnan(gains).any():
+        undefined = relevance[np.isnan(gains)][0]
+        raise ValueError(f"gain returned NaN for the relevance {undefined:g}.")
+    check_range(gains, "what gain returned")
+    if gains.size and gains.min() < 0:
+        raise ValueError(f"Negative values in data passed to the gain: got {gains.min():g}.")
+    return gains
+
+
+def exp2_minus_1(relevance: Floats) -> Floats:
+    """Return 2**y - 1, with full precision for small y."""
+    with np.errstate(over="ignore"):  # the callers raise an error if this overflows
+        large = np.exp2(relevance) - 1
+        small = np.expm1(relevance * np.log(2))
+    return np.where(np.abs(relevance) < 0.5, small, large)
+
+
+class DCG(GainLoss):
+    """Discounted cumulative gain: the sum over the first k places j of G(y_(j)) / log2(1 + j).
+
+    y_(j) is the label of the document at place j.
+
+    Parameters
+    ----------
+    k : int, default=None
+        Cutoff: only the first k places count. If None, every place counts.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        The function G. ``"exp2"`` is ``2**y - 1``, and ``"linear"`` is ``y``. A function maps an
+        array of labels to gains >= 0.
+
+    Notes
+    -----
+    The targets are G(y_i).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import DCG
+    >>> ranker = CalibratedRanker(loss=DCG(k=10, gain="linear"))
+    """
+
+    def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
+        self.k = k
+        self.gain = gain
+
+    @property
+    def non_negative(self) -> bool:  # type: ignore[override]
+        return not callable(self.gain)
+
+    def check(self, labels: Floats) -> None:
+        super().check(labels)
+        # the named gains increase with y
+        self.gains(labels if callable(self.gain) else labels.max(keepdims=True))
+
+    def gains(self, relevance: Floats) -> Floats:
+        """Return G(y) of every row, numbers from 0 to 1e50."""
+        gain = self.gain
+        if callable(gain):
+            gains = called_gains(relevance, gain)
+        elif isinstance(gain, str) and gain == "exp2":
+            gains = exp2_minus_1(relevance)
+        elif isinstance(gain, str) and gain == "linear":
+            gains = relevance
+        else:
+            raise ValueError(f"gain must be 'exp2', 'linear' or a callable; got {gain!r}.")
+        if gains.size and gains.max() > LARGEST**2:
+            remedy = f"{LINEAR_GAIN} Or rescale" if gain == "exp2" else "Rescale"
+            raise ValueError(
+                f"gain={gain!r} exceeds {LARGEST**2:g}: the largest relevance is "
+                f"{relevance.max():g}. {remedy} the labels."
+            )
+        return gains
+
+    def discounts(self, n_places: int) -> Floats:
+        """Return 1 / log2(1 + j) for the first k places j, and 0 for all other places."""
+        phi = 1.0 / np.log2(np.arange(n_places) + 2.0)
+        if self.k is not None:
+            phi[self.k :] = 0.0
+        return phi
+
+
+class NDCG(DCG, NormalizedPositionalLoss):
+    """Normalized DCG: DCG@k divided by the DCG@k of the best ranking.
+
+    Parameters
+    ----------
+    k : int, default=None
+        Cutoff: only the first k places count. If None, every place counts.
+    gain : {"exp2", "linear"} or callable, default="exp2"
+        As in `DCG`. If labels are amounts, such as money or numbers of clicks, use ``"linear"`` in
+        the loss, in metrics and in scorers.
+    shrinkage : "auto" or float in [0, 1], default="auto"
+        How far `fit` shrinks the normalizer of each query towards the mean over queries, which
+        lowers the variance of the targets. ``"auto"`` decreases with the number of queries. With a
+        fixed number above 0, the loss is no longer calibrated. The measure is not affected. See
+        `NormalizedLoss`.
+
+    Notes
+    -----
+    The targets are G(y_i) / Z_k(y), where Z_k(y) is the DCG@k of the best ranking. Gains are
+    normalized before expectations are taken, which makes regression consistent (Ravikumar, Tewari
+    and Yang, 2011). The measure is undefined for a query in which every gain is 0.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import CalibratedRanker
+    >>> from sklearn_rankcal.losses import NDCG
+    >>> ranker = CalibratedRanker(loss=NDCG(k=10, gain="linear"))
+    """
+
+    def __init__(
+        self, k: int | None = None, *, gain: Gain = "exp2", shrinkage: str | float = "auto"
+    ) -> None:
+        self.k = k
+        self.gain = gain
+        self.shrinkage = shrinkage
+
+    def normalizer(self, gains: Floats, queries: Queries) -> Floats:
+        """Return the DCG@k of the best ranking of each query."""
+        return ideal(queries, gains, self.discounts)
 
 
 class ERU(GainLoss):

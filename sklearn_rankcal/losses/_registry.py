@@ -13,20 +13,20 @@ from sklearn_rankcal.losses._average_precision import (
     MAPByScores,
     ReciprocalRank,
 )
-from sklearn_rankcal.losses._base import Loss
+from sklearn_rankcal.losses._base import Loss, Measure
 from sklearn_rankcal.losses._cascade import ERR
-from sklearn_rankcal.losses._gains import DCG, NDCG
-from sklearn_rankcal.losses._measure import Measure
 from sklearn_rankcal.losses._pairs import PD, KendallTau, PairwiseDisagreement, PDByScores
 from sklearn_rankcal.losses._positional import (
     AUC,
+    DCG,
     ERU,
+    NDCG,
     Positional,
     Precision,
     Recall,
     Spearman,
 )
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets._targets import Space
 from sklearn_rankcal.utils._names import check_parameters, did_you_mean
 
 #: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
@@ -129,7 +129,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     kind: Any = LOSSES[base]  # mypy thinks that types have no hash
     known = _signature(kind)
     check_parameters(f"Loss {loss!r}", parameters, known)
-    if base in NEED_CUTOFF and cutoff is None and "k" not in parameters:
+    if kind.needs_cutoff and cutoff is None and "k" not in parameters:
         raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
     if cutoff is not None:
         if "k" not in known:
@@ -180,8 +180,6 @@ MEASURES: dict[str, type[Measure]] = {
     "recall": Recall,
     "spearman": Spearman,
 }
-#: Measures that do not depend on the ranking unless they have a cutoff.
-NEED_CUTOFF = ("precision", "recall")
 
 
 #: Names that other libraries use, each with the nearest name in `MEASURES`.
@@ -266,7 +264,7 @@ def get_measure(name: str, **parameters: Any) -> Measure:
                 f"Metric {name!r} contains a cutoff, but k={parameters['k']!r} was passed."
             )
         parameters = {**parameters, "k": cutoff}
-    elif base in NEED_CUTOFF and "k" not in parameters:
+    elif kind.needs_cutoff and "k" not in parameters:
         raise ValueError(f"Metric {name!r} needs a cutoff, as in '{base}@10'.")
     return kind(**parameters)
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn_rankcal.labels._rankings import PairWeight
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.losses._cascade import Discount
-from sklearn_rankcal.losses._gains import Gain
+from sklearn_rankcal.losses._positional import Gain
 from sklearn_rankcal.losses._registry import parameters_of
 from sklearn_rankcal.metrics._checks import (
     Ties,

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets._targets import Space
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._typing import Floats

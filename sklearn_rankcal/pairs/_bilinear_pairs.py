@@ -16,7 +16,7 @@ from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.pairs._pairwise_ridge import PairSums, solve_ridge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets._targets import Space
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._parameters import check_count, check_flag, check_number

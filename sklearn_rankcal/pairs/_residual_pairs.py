@@ -17,7 +17,7 @@ from sklearn_rankcal.pairs._bilinear_pairs import BilinearPairs
 from sklearn_rankcal.pairs._pairwise_ridge import score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
-from sklearn_rankcal.targets._pairs import Residuals
+from sklearn_rankcal.targets._targets import Residuals
 from sklearn_rankcal.utils._parameters import check_methods
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 

@@ -5,10 +5,17 @@ means and sorts over queries in the package. `Ranking` holds the rows of every q
 Losses, measures and decoders receive these objects. You need them if you write your own.
 """
 
-from sklearn_rankcal.queries._groups import order_to_ranks, ranks_to_order, sizes_to_groups
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.queries._ranking import TIES, Ranking, check_ranks
-from sklearn_rankcal.queries._weights import check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import (
+    TIES,
+    Ranking,
+    check_ranks,
+    check_weight,
+    mean_over_queries,
+    order_to_ranks,
+    ranks_to_order,
+    sizes_to_groups,
+)
 
 __all__ = [
     "TIES",

@@ -1,4 +1,4 @@
-"""`Queries` assigns rows to queries, and computes sums, sorts and ranks over queries.
+"""`Queries` assigns rows to queries, given their ids, and computes sums and sorts over queries.
 
 An array with one entry per row has one of two layouts:
 
@@ -10,20 +10,15 @@ If the rows of every query are contiguous, the layouts are equal and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.queries._groups import (
-    check_groups,
-    number_objects,
-    number_values,
-    run_starts,
-    stable_order,
-)
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
+from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils._numbers import is_missing
 
 _LADDER = 1.25  # the sizes of the queries in a padded bucket differ by at most this factor
 
@@ -120,23 +115,23 @@ class Queries:
         ([0, 2, 3], [0, 2, 1], ['b', 'a'])
         """
         values = check_groups(groups, n_rows)
+        ids = None
         if values.dtype.kind == "O":  # objects that may not be comparable: use a dictionary
-            codes, ids = number_objects(values.tolist())
-            starts = run_starts(codes)
-            if len(starts) == len(ids):
-                return cls(np.append(starts, len(values)), None, ids)
-            return cls.from_codes(codes, ids)
-        starts = run_starts(values)
+            values, ids = number_objects(values.tolist())
         # Number runs of equal ids instead of rows, because there are usually few runs.
+        starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
         runs = values[starts]
-        if runs.dtype.kind in "SU":
+        if ids is not None:
+            codes = runs
+        elif runs.dtype.kind in "SU":
             codes, ids = number_objects(runs.tolist())
             ids = ids.astype(runs.dtype)
         else:
             codes, ids = number_values(runs)
+        offsets = np.append(starts, len(values))
         if len(ids) == len(runs):
-            return cls(np.append(starts, len(values)), None, ids)
-        return cls.from_codes(np.repeat(codes, np.diff(np.append(starts, len(values)))), ids)
+            return cls(offsets, None, ids)
+        return cls.from_codes(np.repeat(codes, np.diff(offsets)), ids)
 
     @classmethod
     def from_codes(cls, codes: NDArray[Any], ids: NDArray[Any] | None = None) -> Queries:
@@ -396,3 +391,147 @@ class Queries:
     def same_partition(self, other: Queries) -> bool:
         """Return whether `other` groups the rows in the same way. Ids may differ."""
         return self.n_queries == other.n_queries and np.array_equal(self.codes, other.codes)
+
+
+def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
+    """Return group ids as a 1-D array, and check that every row has one."""
+    if np.isscalar(groups):
+        named = f" such as data[{groups!r}];" if isinstance(groups, str) else ""
+        raise ValueError(
+            f"groups must be a 1-D array with one id per row; got {groups!r}. Pass the column "
+            f"itself,{named} only the parameter group_column of rankers is a name."
+        )
+    if isinstance(groups, (Mapping, set, frozenset)):
+        raise ValueError(
+            f"groups must contain one id per row, in the order of the rows; got a "
+            f"{type(groups).__name__}."
+        )
+    masked = None
+    if isinstance(groups, np.ma.MaskedArray):
+        masked, groups = np.ma.getmaskarray(groups), groups.data
+    if hasattr(groups, "to_numpy"):
+        values = groups.to_numpy()
+    elif isinstance(groups, np.ndarray):
+        values = groups
+    else:
+        listed = list(groups)  # type: ignore[arg-type]
+        kinds = set(map(type, listed))
+        if type(np.ma.masked) in kinds:
+            row = next(i for i, value in enumerate(listed) if value is np.ma.masked)
+            raise _missing_id(row, "masked")
+        # Text is kept as objects: in an array of text, every entry takes as much memory as the
+        # longest entry, and trailing NUL characters are lost.
+        plain = len(kinds) <= 1 and not issubclass(next(iter(kinds), int), (str, bytes))
+        plain = plain and (not listed or np.isscalar(listed[0]))
+        values = np.asarray(listed) if plain else object_array(listed)
+        if kinds == {int} and values.dtype.kind == "f":  # integers too large for any integer dtype
+            values = object_array(listed)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(
+            f"groups must be a 1-D array with one id per row; it has shape {values.shape}."
+        )
+    if n_rows is not None and len(values) != n_rows:
+        hint = _sizes_hint(values, n_rows)
+        raise ValueError(
+            f"groups has {counted(len(values), 'entry')}, but X has {counted(n_rows, 'row')}.{hint}"
+        )
+    if len(values) == 0:
+        raise ValueError("groups is empty: at least one row is needed.")
+    if masked is not None and masked.any():
+        row = int(np.flatnonzero(masked.reshape(len(values), -1).any(axis=1))[0])
+        raise _missing_id(row, "masked")
+    kind = values.dtype.kind
+    missing = ~np.isfinite(values) if kind == "f" else np.isnat(values) if kind in "mM" else None
+    if missing is not None and missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise _missing_id(row, values[row])
+    return values if kind in "iufbmMSU" else values.astype(object)
+
+
+def _sizes_hint(values: NDArray[Any], n_rows: int) -> str:
+    """Return a hint for an error message if the values may be group sizes, otherwise no text."""
+    if len(values) > n_rows:
+        return ""
+    try:
+        sizes = [int(value) for value in values if value == int(value)]
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    if len(sizes) < len(values) or min(sizes, default=0) < 1 or sum(sizes) != n_rows:
+        return ""
+    return (
+        " They add up to the number of rows. If they are group sizes, as LightGBM uses them, "
+        "pass groups=sizes_to_groups(sizes)."
+    )
+
+
+def _missing_id(row: int, value: Any) -> ValueError:
+    return ValueError(
+        f"groups has a missing or infinite id at row {row} ({value!r}). "
+        "Every row must belong to a query. Drop the rows without an id, or give them one."
+    )
+
+
+def number_objects(
+    listed: list[Any],
+    name: str = "groups",
+    missing: Callable[[int, Any], ValueError] = _missing_id,
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Number objects by first appearance: return the number of each, and the distinct objects.
+
+    The cost is one dictionary look-up per object. Error messages use `name`, and `missing` makes
+    the error for a missing id, given its place and the id.
+    """
+    try:
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
+    except TypeError as error:
+        raise ValueError(f"{name} must contain hashable ids: {error}.") from error
+    for value in numbers:
+        infinite = isinstance(value, (float, np.floating)) and not np.isfinite(value)
+        if infinite or is_missing(value):
+            row = next(i for i, other in enumerate(listed) if other is value)
+            raise missing(row, value)
+    codes = np.fromiter(map(numbers.__getitem__, listed), np.int64, count=len(listed))
+    return codes, object_array(list(numbers))
+
+
+def number_values(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Number values by first appearance: return the number of each, and the distinct values."""
+    if values.dtype.kind in "iu" and int(values.max()) - int(values.min()) < 4 * len(values) + 64:
+        # Integers in a small range: look them up in a table instead of sorting them.
+        low = values.min()
+        small = (values.astype(np.int64) if values.dtype.kind == "i" else values) - low
+        place = small.astype(np.int64)
+        # First row of each value, -1 if missing. Rows are written in reverse, so the first row is
+        # written last and stays.
+        first = np.full(int(place.max()) + 1, -1)
+        first[place[::-1]] = np.arange(len(place) - 1, -1, -1)
+        present = first >= 0
+        first, codes = first[present], (np.cumsum(present) - 1)[place]
+    else:
+        _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    # renumber the values from ascending order to the order of their first rows
+    by_appearance = np.argsort(first, kind="stable")
+    number = np.empty_like(by_appearance)
+    number[by_appearance] = np.arange(len(first))
+    return number[codes], values[first[by_appearance]]
+
+
+def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the stable sort order of numbers from 0 to 2^32 - 1 in O(n)."""
+    # NumPy's stable sort of 16-bit integers is a radix sort in O(n). Sort by the lower 16 bits,
+    # then by the higher 16 bits.
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    if len(numbers) and numbers.max() > np.iinfo(np.uint16).max:
+        high = (numbers >> 16).astype(np.uint16)
+        order = order[np.argsort(high[order], kind="stable")]
+    return order
+
+
+def object_array(listed: list[Any]) -> NDArray[Any]:
+    """Return a 1-D array of objects, even if the objects are sequences."""
+    values = np.empty(len(listed), dtype=object)
+    for row, value in enumerate(listed):
+        values[row] = value
+    return values

@@ -1,4 +1,7 @@
-"""Ranking: the rows of every query, best first, with blocks of tied rows."""
+"""`Ranking`: the rows of every query, best first, with blocks of tied rows.
+
+Beside it are the checks of scores, positions, orders and weights, and means over queries.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import read_numbers, read_whole
+from sklearn_rankcal.utils._messages import all_of, counted, warn
+from sklearn_rankcal.utils._numbers import check_range, read_numbers, read_whole
 from sklearn_rankcal.utils._rounding import ROUNDING
 
 #: How a measure orders tied documents: mean over all orders, order in the data, worst, best.
@@ -271,3 +275,237 @@ def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
             f"{shown.tolist()}... Pass scores as y_score instead."
         )
     return positions
+
+
+#: Without n_rows, `sizes_to_groups` raises an error if the sizes add up to more rows.
+_MANY_ROWS = 10**8
+
+
+def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.int64]:
+    """Convert group sizes, as LightGBM uses them, to one group id per row.
+
+    Parameters
+    ----------
+    sizes : array-like of shape (n_queries,)
+        Number of consecutive rows of each query, at least 1 each.
+    n_rows : int, default=None
+        Number of rows, ``len(X)``. If given, it must equal the sum of the sizes, which detects
+        query ids passed by mistake. It is required for more than 100 million rows.
+
+    Returns
+    -------
+    groups : ndarray of shape (sum(sizes),)
+        Number of the query of each row, from 0.
+
+    Raises
+    ------
+    ValueError
+        If the sizes are not whole numbers >= 1 or do not add up to `n_rows`, or, without `n_rows`,
+        if they add up to more than 100 million rows.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import sizes_to_groups
+    >>> sizes_to_groups([2, 1, 3]).tolist()
+    [0, 0, 1, 2, 2, 2]
+    """
+    counts = read_whole(sizes, "sizes")
+    if counts.ndim != 1 or len(counts) == 0:
+        raise ValueError(f"sizes must be a non-empty 1-D array; it has shape {counts.shape}.")
+    if counts.min() < 1:
+        raise ValueError(
+            f"sizes must be at least 1; got {counts.min()}. If these are query ids, pass them as "
+            "groups=."
+        )
+    total = sum(counts.tolist())
+    if n_rows is not None and total != n_rows:
+        raise ValueError(
+            f"sizes add up to {counted(total, 'row')}, but n_rows is {n_rows}. If these are query "
+            "ids, pass them as groups=."
+        )
+    if n_rows is None and total > _MANY_ROWS:
+        raise ValueError(
+            f"{len(counts)} sizes add up to {counted(total, 'row')}. If these are query ids, pass "
+            "them as groups=. If they are sizes, confirm it with n_rows=len(X)."
+        )
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
+    """Convert an order of row indices, best first, to the positions of the rows, 1 = top.
+
+    Parameters
+    ----------
+    order : array-like of shape (n_rows,)
+        A permutation of ``0 .. n_rows - 1``: ``order[0]`` is the best row.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_rows,)
+        ``ranks[i]`` is the position of row i, from 1.
+
+    Raises
+    ------
+    ValueError
+        If `order` is not such a permutation.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import order_to_ranks
+    >>> order_to_ranks([2, 0, 1]).tolist()
+    [2, 3, 1]
+    """
+    rows = _check_permutation(order, 0, "order")
+    ranks = np.empty(len(rows), dtype=np.int64)
+    ranks[rows] = np.arange(1, len(rows) + 1)
+    return ranks
+
+
+def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
+    """Convert positions of rows, 1 = top, to the order of row indices, best first.
+
+    This is the inverse of `order_to_ranks`.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_rows,)
+        A permutation of ``1 .. n_rows``: ``ranks[i]`` is the position of row i.
+
+    Returns
+    -------
+    order : ndarray of shape (n_rows,)
+        ``order[0]`` is the best row, as an index from 0.
+
+    Raises
+    ------
+    ValueError
+        If `ranks` is not such a permutation.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal import ranks_to_order
+    >>> ranks_to_order([2, 3, 1]).tolist()
+    [2, 0, 1]
+    """
+    positions = _check_permutation(ranks, 1, "ranks")
+    order = np.empty(len(positions), dtype=np.int64)
+    order[positions - 1] = np.arange(len(positions))
+    return order
+
+
+def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
+    array = read_whole(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a 1-D array; it has shape {array.shape}.")
+    if not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
+        raise ValueError(
+            f"{name} must be a permutation of {lowest} .. {lowest + len(array) - 1}; got {array!r}."
+        )
+    return array
+
+
+def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """Check that `sample_weight` has one finite, non-negative weight per row, not all 0.
+
+    Parameters
+    ----------
+    weight : array-like of shape (n_rows,) or None
+        Weight of each row.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_rows,) or None
+        The weights as float64, or None if `weight` is None.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or if the weights are negative, NaN, infinite, all 0 or out of range.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import check_weight
+    >>> check_weight([1, 0, 2], 3).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    if weight is None:
+        return None
+    values = read_numbers(weight, "sample_weight")
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row. "
+            "Give the weight of a query to each of its rows: "
+            "pandas.Series(weight, index=query_ids)[groups].to_numpy()."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError("Input sample_weight contains NaN or infinity.")
+    if values.min() < 0:
+        raise ValueError(f"Negative values in data passed to sample_weight: {values.min():g}.")
+    if not values.any():
+        raise ValueError("sample_weight is zero for every row.")
+    check_range(values, "sample_weight")
+    return values
+
+
+def mean_over_queries(
+    values: NDArray[np.float64],
+    queries: Queries,
+    weight: NDArray[np.float64] | None,
+    name: str,
+    factor: NDArray[np.float64] | None = None,
+) -> float:
+    """Compute the mean of a measure over the queries on which it is defined.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_queries,)
+        Value of each query, NaN if undefined.
+    queries : Queries
+        The queries.
+    weight : ndarray of shape (n_rows,) or None
+        Weight of each row. The weight of a query is the mean weight of its rows.
+    name : str
+        Name of the measure, for warnings and errors.
+    factor : ndarray of shape (n_queries,), default=None
+        Factor of the weight of each query (`Loss.query_weight`). Queries with the factor 0 are left
+        out.
+
+    Returns
+    -------
+    mean : float
+        The mean. If the measure is undefined on all queries, NaN with an `UndefinedMetricWarning`.
+
+    Raises
+    ------
+    ValueError
+        If the weight is 0 on every query on which the measure is defined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries, mean_over_queries
+    >>> queries = Queries.from_groups(["a", "a", "b", "c"])
+    >>> mean_over_queries(np.array([1.0, 0.5, np.nan]), queries, None, "ndcg")
+    0.75
+    """
+    defined = ~np.isnan(values)
+    if factor is not None:
+        defined &= factor > 0
+    if not defined.any():
+        warn(
+            f"{name} is undefined on {all_of(len(values), 'query')}; its mean is set to NaN.",
+            UndefinedMetricWarning,
+        )
+        return float("nan")
+    if weight is None and factor is None:
+        return float(values[defined].mean())
+    per_query = np.ones(defined.sum())
+    if weight is not None:
+        per_query = queries.mean(weight)[defined]
+        if not per_query.any():
+            raise ValueError(f"sample_weight is 0 on every query where {name} is defined.")
+    if factor is not None:
+        per_query = per_query * factor[defined]
+    return float(np.average(values[defined], weights=per_query))

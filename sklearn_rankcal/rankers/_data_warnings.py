@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.losses._gains import LINEAR_GAIN
+from sklearn_rankcal.losses._positional import LINEAR_GAIN
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores

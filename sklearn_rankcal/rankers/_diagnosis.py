@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.losses._conditions import reinforce_violations, score_violations
+from sklearn_rankcal.losses._average_precision import reinforce_violations
+from sklearn_rankcal.losses._pairs import score_violations
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets._pairs import flat_targets
-from sklearn_rankcal.targets._space import Space
+from sklearn_rankcal.targets._targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._typing import Bools, Floats

@@ -7,13 +7,15 @@ predictions is `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`. `PairTargets` are compute
 at a time, because the pairs of all queries seldom fit in memory.
 """
 
-from sklearn_rankcal.targets._pairs import (
+from sklearn_rankcal.targets._targets import (
+    PAIRS,
+    SCORES,
+    SYMMETRIC_PAIRS,
     PairTargets,
     PreferenceDifferences,
     RelevanceDifferences,
     RelevanceProducts,
 )
-from sklearn_rankcal.targets._space import PAIRS, SCORES, SYMMETRIC_PAIRS
 
 __all__ = [
     "PAIRS",

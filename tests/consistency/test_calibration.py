@@ -55,7 +55,7 @@ from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries, mean_over_queries
-from sklearn_rankcal.targets._pairs import flat_targets
+from sklearn_rankcal.targets._targets import flat_targets
 
 from .. import oracles
 from ..pair_scores import SCORES_OF_PAIRS

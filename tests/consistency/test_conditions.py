@@ -18,7 +18,7 @@ from sklearn_rankcal.consistency import (
 )
 from sklearn_rankcal.consistency._distributions import targets_and_sizes
 from sklearn_rankcal.losses import MAP, PD, PDByScores
-from sklearn_rankcal.losses._pair_scores import SCORES
+from sklearn_rankcal.losses._pairs import SCORES
 
 from .. import oracles
 from ..label_distributions import every_order, single_edges

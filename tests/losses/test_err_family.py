@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.special import comb
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import ERR
-from sklearn_rankcal.losses._tied_cascade import discounted_block_value
 from sklearn_rankcal.metrics import err_score, get_ranking_scorer
 from sklearn_rankcal.queries import Queries
 
@@ -55,15 +55,24 @@ def test_ties_are_the_mean_over_orders(scores, k):
     assert found == pytest.approx(np.mean(values), rel=1e-12)
 
 
-@pytest.mark.parametrize("k", [None, 5, 1200])
-def test_the_place_itself_as_a_function_is_the_default_discount(k):
-    rng = np.random.default_rng(0)
-    y, scores = rng.integers(0, 4, 3000), rng.integers(0, 2, 3000)  # two blocks of long ties
-    groups = np.zeros(3000)
-    found = err_score(y, scores, groups=groups, k=k, max_relevance=9, discount=lambda j: j)
-    assert found == pytest.approx(
-        err_score(y, scores, groups=groups, k=k, max_relevance=9), rel=1e-9
-    )
+@pytest.mark.parametrize("k", [None, 3, 50])
+@pytest.mark.parametrize("n_rows", [2, 30, 200])
+def test_a_tied_block_by_elementary_symmetric_polynomials(n_rows, k):
+    """E_t, the mean product of t of n factors, is the t-th polynomial divided by C(n, t)."""
+    rng = np.random.default_rng(n_rows)
+    number = np.arange(n_rows + 1)
+    for chances in (
+        rng.random(n_rows),
+        rng.random(n_rows) * 1e-4,
+        rng.integers(0, 5, n_rows) / 16,
+        np.ones(n_rows),
+        np.append(np.zeros(n_rows - 1), 0.5),
+        np.append(np.zeros(n_rows - 1), 1.0),
+    ):
+        mean = np.poly(chances - 1) / comb(n_rows, number)
+        wanted = (-np.diff(mean) / log_discount(number[1:]))[:k].sum()
+        given = {"gain": lambda y: y, "discount": log_discount, "groups": [0] * n_rows, "k": k}
+        assert err_score(chances, np.zeros(n_rows), **given) == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.parametrize("passing", [np.zeros(3), np.ones(3), np.array([0.0, 1.0, 0.5])])
@@ -71,7 +80,8 @@ def test_a_block_in_which_users_stop_surely_or_never(passing):
     wanted = np.mean(
         [cascade(1 - passing[list(p)], [1, 2, 4]) for p in itertools.permutations(range(3))]
     )
-    assert discounted_block_value(passing, np.array([1.0, 2.0, 4.0])) == pytest.approx(wanted)
+    given = {"gain": lambda y: y, "discount": lambda j: 2 ** (j - 1), "groups": [0] * 3}
+    assert err_score(1 - passing, np.zeros(3), **given) == pytest.approx(wanted)
 
 
 def test_gains_by_name():

@@ -13,7 +13,7 @@ from sklearn_rankcal.losses import MEASURES, get_measure
 from sklearn_rankcal.losses._registry import get_measures, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
-from sklearn_rankcal.targets._space import SPACES, Space, get_space
+from sklearn_rankcal.targets._targets import SPACES, Space, get_space
 
 from ..metric_data import FUNCTIONS, per_query
 
