@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sklearn_rankcal.cutoffs import RiskControlledCutoff
     from sklearn_rankcal.label_ranking import CalibratedLabelRanker
     from sklearn_rankcal.linear import LinearRanker
-    from sklearn_rankcal.stacking import distill
+    from sklearn_rankcal.rankers._distill import distill
 
 __all__ = [
     "Aggregate",
@@ -86,7 +86,7 @@ _LAZY = {
     "RiskControlledCutoff": "cutoffs",
     "CalibratedLabelRanker": "label_ranking",
     "LinearRanker": "linear",
-    "distill": "stacking",
+    "distill": "rankers._distill",
 }
 
 

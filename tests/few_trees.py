@@ -14,7 +14,7 @@ def few_trees(monkeypatch):
         n = min(N_TREES, parameters.pop("max_iter", N_TREES))
         return HistGradientBoostingRegressor(max_iter=n, **parameters)
 
-    for module in ("stacking._distilled", "models._document"):
+    for module in ("rankers._distill", "models._document"):
         name = f"sklearn_rankcal.{module}.HistGradientBoostingRegressor"
         monkeypatch.setattr(name, make)
     monkeypatch.setattr("sklearn_rankcal.models._boosting_cv._AT_FIRST", N_TREES)

@@ -31,7 +31,6 @@ WINGS = {
     "linear": ("rankers", ("surrogates",)),
     "boosting": ("rankers", ("surrogates",)),
     "label_ranking": ("rankers", ()),
-    "stacking": ("rankers", ()),
     "cutoffs": ("rankers", ()),
     "cost_sensitive": ("models", ("label_ranking",)),
     "datasets": ("decoders", ("clicks",)),

@@ -1,7 +1,7 @@
 """Models are fitted to targets, and a decoder converts their predictions to rankings.
 
-`DocumentModel`, `BoostingCV`, `StackedModel` and `DistilledModel` predict one score per document.
-The other models predict one number per pair of documents. Pass a model object as `regressor` of a
+`DocumentModel` and `BoostingCV` predict one score per document. The other models predict one number
+per pair of documents. Pass a model object as `regressor` of a
 `CalibratedRanker`.
 """
 
@@ -23,29 +23,19 @@ if TYPE_CHECKING:
         ResidualPairModel,
         ResidualProductModel,
     )
-    from sklearn_rankcal.stacking import (
-        DistilledModel,
-        StackedModel,
-        default_members,
-        default_student,
-    )
 
 __all__ = [
     "BilinearPairs",
     "BoostingCV",
-    "DistilledModel",
     "DocumentModel",
     "Model",
     "PairModel",
     "PairwiseRidge",
     "ResidualPairModel",
     "ResidualProductModel",
-    "StackedModel",
     "Training",
-    "default_members",
     "default_model",
     "default_regressor",
-    "default_student",
     "is_model",
 ]
 
@@ -57,10 +47,6 @@ _LAZY = {
     "PairwiseRidge": "pairs",
     "ResidualPairModel": "pairs",
     "ResidualProductModel": "pairs",
-    "DistilledModel": "stacking",
-    "StackedModel": "stacking",
-    "default_members": "stacking",
-    "default_student": "stacking",
 }
 #: Default model for each space of pairs. Its first parameter is a model of documents.
 _DEFAULTS = {PAIRS: "ResidualPairModel", SYMMETRIC_PAIRS: "ResidualProductModel"}

@@ -8,19 +8,24 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
+from joblib import Parallel, delayed
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 from sklearn_rankcal.models._booster_growth import MANY_ROWS, BoosterGrowth
 from sklearn_rankcal.models._document import DocumentModel, as_counts
 from sklearn_rankcal.models._folds import (
+    LARGEST,
     Fold,
     check_cv,
     divide_queries,
     fill_empty_columns,
+    fits_at_once,
     split_queries,
+    suits_forests,
     without_sparse_columns,
 )
 from sklearn_rankcal.models._member_weights import (
+    FOREST,
     LABELS,
     POISSON,
     POISSON_LABELS,
@@ -31,10 +36,15 @@ from sklearn_rankcal.models._member_weights import (
 )
 from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import keep_categories, numeric_columns
+from sklearn_rankcal.utils._features import (
+    column_values,
+    is_dataframe,
+    keep_categories,
+    numeric_columns,
+)
 from sklearn_rankcal.utils._messages import print_progress
 from sklearn_rankcal.utils._sklearn_compat import merge_boosters
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._typing import Floats
 
 #: Numbers of leaves to try. Noisy data need few small trees, and interactions of columns need many
 #: larger trees. With many rows, 15 leaves were never too many.
@@ -49,7 +59,10 @@ _L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
 # With few rows, more trees are cheap, and this share is too noisy.
 _SMALLEST_SHARE = 0.05
 _SMALLEST_COSINE = 0.99  # from here on, targets are the same to a booster
-_ALPHA = 30.0  # penalty of the weights, as in `StackedModel`
+_ALPHA = 30.0  # penalty that shrinks the weights towards equal weights of standardised scores
+# For more rows, limit the leaves of the forest, whose trees would otherwise be most of the memory
+# of the model. It ranks equally well.
+_ROWS_OF_FULL_TREES, _LEAVES_OF_FORESTS = 15_000, 1000
 
 
 class BoostingCV(DocumentModel):
@@ -67,7 +80,7 @@ class BoostingCV(DocumentModel):
     exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is skipped if the
     boosters of the first loss have more than 200 trees, which means little noise. It is also
     skipped if its targets are almost a multiple of the first targets plus a constant per query.
-    `regressor_` is always a single booster.
+    `regressor_` is always a single booster. If a forest is among the losses, its scores are added.
 
     Parameters
     ----------
@@ -82,6 +95,8 @@ class BoostingCV(DocumentModel):
           boosters learn logarithms, which suits targets that are 0 for most documents. The model
           then predicts exp(weighted sum), in the unit of the targets.
         - ``"poisson_labels"``: the labels by their Poisson deviance, from the columns of X.
+        - ``"forest"``: the labels, from the columns of X, by extremely randomised trees in the
+          place of boosters. All columns must be numbers. Numbers beyond 1e30 count as 1e30.
     center : bool, default=True
         Whether to subtract from each target the mean of its query. Labels, and what is learned by
         the Poisson deviance, are not centred.
@@ -90,7 +105,7 @@ class BoostingCV(DocumentModel):
     cv : int, default=3
         Number of folds of the queries, at least 2.
     random_state : int, default=0
-        Seed for the choice of columns: each split of a tree sees two fifths of the columns.
+        Seed for the choice of columns, which each split of a tree sees a part of.
     n_jobs : int, default=None
         Number of folds to fit in parallel, in threads. None means one per processor (or
         ``OMP_NUM_THREADS``) for fewer than 20,000 rows, and 1 for more.
@@ -106,7 +121,11 @@ class BoostingCV(DocumentModel):
     weights_ : dict of str to float
         Weight of each loss in the sum.
     shares_ : dict of str to float
-        Share of each loss in the sum, as in `StackedModel`.
+        Share of each loss in the sum: the weights for scores scaled to the same spread within
+        queries, divided by their sum.
+    forests_ : list of ExtraTreesRegressor
+        One forest per fold, whose mean is predicted. Empty without ``"forest"``, or if its weight
+        is 0.
     fold_of_query_ : ndarray of shape (n_queries,)
         Fold of each training query. It depends on the contents of the queries. Not defined with
         validation queries.
@@ -154,7 +173,7 @@ class BoostingCV(DocumentModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, training: Training, fold_of_query: Ints | None = None) -> Self:
+    def fit(self, training: Training) -> Self:
         """Choose the sizes on held-out queries, and combine the boosters.
 
         Parameters
@@ -163,8 +182,6 @@ class BoostingCV(DocumentModel):
             Documents, targets and queries, and labels if `losses` need them. If there are
             validation queries, they choose the sizes instead of folds, without another fit to all
             queries.
-        fold_of_query : ndarray of shape (n_queries,), default=None
-            Fold of each query. None divides the queries into `cv` folds.
 
         Returns
         -------
@@ -185,12 +202,9 @@ class BoostingCV(DocumentModel):
         started = time.perf_counter()
         training = replace(training, X=without_sparse_columns(training.X))
         validation = training.validation
-        inside_stack = fold_of_query is not None
         self.__dict__.pop("fold_of_query_", None)
         if validation is None:
-            if fold_of_query is None:
-                fold_of_query = divide_queries(self, training)
-            self.fold_of_query_ = fold_of_query
+            self.fold_of_query_ = divide_queries(self, training)
         # Step 1: choose the context columns. Boosters of labels do not use them.
         if all(map(_learns_labels, self.losses)):
             self._set_columns(training.X, [])
@@ -201,14 +215,15 @@ class BoostingCV(DocumentModel):
         # Step 2: grow the boosters of each loss in turn, if they help.
         search = _SizeSearch(self, training)
         for loss in self.losses:
-            search.learn(loss)
+            if loss != FOREST:
+                search.learn(loss)
         if not search.grown:
             search.learn(None)
+        if FOREST in self.losses:
+            search.plant()
         # Step 3: combine their held-out predictions.
         self.weights_, self.shares_, level = _combine(search.held, search.scores)
-        if inside_stack:  # which calls pop_held_out
-            total = sum(self.weights_[name] * own for name, own in search.scores.items())
-            self._held_out = total if level is None else np.exp(total + level)
+        self.forests_ = search.forests if self.weights_.get(FOREST) else []
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
         self._inverse_scale = search.slopes
         self.regressor_ = search.merged(self.weights_, level)
@@ -219,17 +234,36 @@ class BoostingCV(DocumentModel):
             validation.n_iter = sum(n_trees for n_trees, _ in self.sizes_.values())
         return self
 
+    def predict(self, X: Any, queries: Queries) -> Floats:
+        """Predict the score of each document."""
+        X = without_sparse_columns(X)
+        scores = super().predict(X, queries)
+        if not self.forests_:
+            return scores
+        own = self.weights_[FOREST] * _predict_forests(self.forests_, X)
+        return scores * np.exp(own) if self.regressor_.loss == "poisson" else scores + own
+
     def summary(self) -> str:
         """Return the sizes and shares as text."""
-        return "; ".join(
-            f"{name}, {n_trees} trees of {n_leaves} leaves, share {self.shares_[name]:.2f}"
+        shown = dict.fromkeys(self.shares_, "") | {
+            name: f", {n_trees} trees of {n_leaves} leaves"
             for name, (n_trees, n_leaves) in self.sizes_.items()
+        }
+        return "; ".join(
+            f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()
         )
 
-    def pop_held_out(self) -> Floats:
-        """Return the held-out scores of the training rows, and delete them."""
-        scores: Floats = self.__dict__.pop("_held_out")
-        return scores
+    @property
+    def has_table(self) -> bool:  # type: ignore[override]
+        """Whether one regressor predicts, without a forest."""
+        return not self.forests_
+
+    def why_no_table(self) -> str:
+        """Return the end of an error message: the forest reads other columns."""
+        return (
+            "adds the scores of a forest, which reads other columns. distill replaces it with one "
+            "regressor"
+        )
 
     @property
     def learns_targets(self) -> bool:  # type: ignore[override]
@@ -248,6 +282,7 @@ class _SizeSearch:
     def __init__(self, model: BoostingCV, training: Training) -> None:
         self.grown: dict[str, BoosterGrowth] = {}
         self.scores: dict[str, Floats] = {}  # of the held-out rows
+        self.forests: list[ExtraTreesRegressor] = []
         validation = training.validation
         self.held = training if validation is None else validation.held_out
         self._model, self._training = model, training
@@ -283,6 +318,30 @@ class _SizeSearch:
                 return
         self.grown[name] = one.grow_to_the_end()
         self.scores[name] = one.held_out()
+
+    def plant(self) -> None:
+        """Fit a forest to the labels without each fold, from the columns of X."""
+        labels, folds = own_targets(LABELS, self._training), self._folds_of(self._reads_X(LABELS))
+        n_rows = self._training.queries.n_rows
+
+        def fit(number: int, fold: Fold) -> ExtraTreesRegressor:
+            forest = ExtraTreesRegressor(
+                20,
+                min_samples_leaf=5,
+                max_features=0.2,
+                max_leaf_nodes=_LEAVES_OF_FORESTS if n_rows > _ROWS_OF_FULL_TREES else None,
+                random_state=(self._model.random_state + number) % 2**32,
+            )
+            inside = fold.inside
+            return forest.fit(_numbers(inside.X), labels[fold.rows], inside.weight)
+
+        self.forests = Parallel(n_jobs=fits_at_once(self._model.n_jobs, n_rows), prefer="threads")(
+            delayed(fit)(*each) for each in enumerate(folds)
+        )
+        scores = np.empty(self.held.queries.n_rows)
+        for forest, fold in zip(self.forests, folds, strict=True):
+            scores[fold.held] = _predict_forests([forest], fold.outside.X)
+        self.scores[FOREST] = scores
 
     def _of_the_same_kind(self, loss: Any) -> list[BoosterGrowth]:
         """Return known boosters with the table and the error that a loss needs."""
@@ -345,10 +404,10 @@ class _SizeSearch:
             if weights[name]
         )
         table = self._tables[False]
+        # the size of a forest and of the boosters beside it matters less than the mean of the folds
+        most = _MOST_MERGED * (len(self.grown) if self.forests else 1)
         # trees of different folds have different encoders of categories, and cannot be added
-        again = self._by_folds and (
-            n_leaves > _MOST_MERGED or len(numeric_columns(table)) < table.shape[1]
-        )
+        again = self._by_folds and (n_leaves > most or len(numeric_columns(table)) < table.shape[1])
         boosters: list[Any] = []
         scales: list[float] = []
         for name in names:
@@ -399,13 +458,28 @@ def _learns_targets(loss: Any) -> bool:
 
 def _learns_labels(loss: Any) -> bool:
     """Whether boosters learn the labels, from X without context columns."""
-    return isinstance(loss, str) and loss in (LABELS, POISSON_LABELS)
+    return isinstance(loss, str) and loss in (LABELS, POISSON_LABELS, FOREST)
 
 
 def _has_positive(fold: Fold, wanted: Floats) -> bool:
     """Whether a training row with positive weight has a target above 0."""
     own, weight = wanted[fold.rows], fold.inside.weight
     return bool((own if weight is None else own * (weight > 0)).any())
+
+
+def _numbers(X: Any) -> Floats:
+    """Return the columns of X as float32, with the limits of a forest. NaN stays NaN."""
+    values = column_values(X, list(X.columns)) if is_dataframe(X) else X
+    if not suits_forests(values):
+        values = np.clip(values, -LARGEST, LARGEST)
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _predict_forests(forests: list[ExtraTreesRegressor], X: Any) -> Floats:
+    """Return the mean of all trees. For few rows, scikit-learn's pool of threads is slow."""
+    values = _numbers(X)
+    trees = [tree.tree_ for forest in forests for tree in forest.estimators_]
+    return np.mean([tree.predict(values)[:, 0] for tree in trees], axis=0)
 
 
 def _name(loss: Any) -> str:

@@ -20,6 +20,8 @@ from sklearn_rankcal.utils._typing import Floats
 LABELS = "labels"
 #: Members that learn the targets of the ranker's loss, or the labels, by the Poisson deviance.
 POISSON, POISSON_LABELS = "poisson", "poisson_labels"
+#: A forest that learns the labels.
+FOREST = "forest"
 
 
 def own_targets(loss: Any, known: Training) -> Floats:
@@ -133,7 +135,7 @@ def nonnegative_weights(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the weights and the shares of members, by least squares of the targets.
 
-    Targets and held-out scores are centred in each query. `StackedModel` describes the results.
+    Targets and held-out scores are centred in each query. `BoostingCV` describes the results.
     """
     targets, queries, sample_weight = known.targets, known.queries, known.weight
     mass = np.ones(queries.n_rows) if sample_weight is None else sample_weight

@@ -189,12 +189,3 @@ def squared_error(held_out: Training) -> Callable[[Floats], float]:
         return -float(np.average((queries.center(scores) - wanted) ** 2, weights=held_out.weight))
 
     return evaluate
-
-
-def poisson_deviance(targets: Floats, weight: Floats | None) -> Callable[[Floats], float]:
-    """Return a function of scores: minus half the mean Poisson deviance, up to a constant."""
-
-    def evaluate(scores: Floats) -> float:
-        return float(np.average(targets * np.log(scores) - scores, weights=weight))
-
-    return evaluate

@@ -13,7 +13,7 @@ from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
-from sklearn_rankcal.models._member_weights import LABELS, POISSON, POISSON_LABELS
+from sklearn_rankcal.models._member_weights import FOREST, LABELS, POISSON, POISSON_LABELS
 from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
@@ -74,28 +74,23 @@ def make_model(
     relevance = isinstance(data.labels, np.ndarray)
     # scores inside a model of pairs must be in the unit of the targets, not logarithms
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
+    stacked = isinstance(regressor, str) and regressor == "stacked"
+    enough = has_folds(ranker, data) if held_out is None else held_out.by_targets
     documents: Any
-    if named and regressor == "stacked":
-        members = models.default_members(
-            relevance=relevance,
-            borda=_has_gains(loss),
-            few_relevant=few_relevant,
-            forest=_suits_a_forest(data.X),
-            context=context,
-            center=ranker.center,
-            n_rows=data.queries.n_rows,
-        )
-        five = data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS
-        documents = models.StackedModel(members, cv=5 if five else 3, n_jobs=ranker.n_jobs)
-    elif named and (has_folds(ranker, data) if held_out is None else held_out.by_targets):
+    if stacked or (named and enough):
         losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
-        if regressor is None and relevance:
-            borda = ("pd_by_scores",) if _has_gains(loss) else ()
-            losses = (None, *borda, *((POISSON, POISSON_LABELS) if few_relevant else (LABELS,)))
+        if regressor != "boosting":
+            losses = (None,)
+            if relevance:
+                borda = ("pd_by_scores",) if _has_gains(loss) else ()
+                labels = (POISSON, POISSON_LABELS) if few_relevant else (LABELS,)
+                forest = (FOREST,) if stacked and _suits_a_forest(data.X) else ()
+                losses = (None, *borda, *labels, *forest)
         documents = models.BoostingCV(
             losses,
             center=ranker.center,
             context=context,
+            cv=5 if stacked and data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS else 3,
             n_jobs=ranker.n_jobs,
         )
     else:

@@ -27,7 +27,7 @@ from sklearn_rankcal.aggregation import (
 from sklearn_rankcal.aggregation._subsets import plan
 from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
-from sklearn_rankcal.models import DocumentModel, StackedModel
+from sklearn_rankcal.models import BoostingCV
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Softmax
 
@@ -351,16 +351,15 @@ def test_subset_size_and_structure_can_be_searched():
     assert len(set(search.cv_results_["mean_test_score"].round(12))) > 2
 
 
-def test_stacks_have_no_members_that_learn_labels():
+def test_boosters_do_not_learn_judgements_as_labels():
     X, pairs, groups, _ = world()
     labels = preference_labels(pairs, groups)
     loss = AggregatedLoss("ndcg", subset_size=5)
     ranker = CalibratedRanker("stacked", loss=loss).fit(X, labels)
-    assert [name for name, _, _ in ranker.model_.members] == ["targets"]
+    assert list(ranker.model_.weights_) == ["targets"]
     for member in ("labels", "pd_by_scores"):
-        stack = StackedModel([("one", None, DocumentModel()), ("two", member, DocumentModel())])
         with pytest.raises(ValueError, match="judgements"):
-            CalibratedRanker(stack, loss=loss).fit(X, labels)
+            CalibratedRanker(BoostingCV((None, member)), loss=loss).fit(X, labels)
     own = LinearRanker(Softmax(normalization="own"), loss=loss)
     with pytest.raises(ValueError, match="'own' needs a relevance of every row"):
         own.fit(X, labels)

@@ -19,7 +19,6 @@ from sklearn_rankcal.models import (
     BoostingCV,
     DocumentModel,
     ResidualPairModel,
-    StackedModel,
     Training,
 )
 from sklearn_rankcal.models import _booster_growth as growth_module
@@ -194,16 +193,6 @@ def test_the_regressor_reads_the_table_of_the_model(small, losses):
     np.testing.assert_allclose(ranker.model_.regressor_.predict(table), scores, atol=1e-12)
 
 
-def test_the_weights_are_those_of_a_stack_of_the_same_folds(small):
-    model = fit(LOSSES)
-    members = [(name, None, BoostingCV((loss,), context="zscore")) for name, loss in
-               zip(model.weights_, LOSSES, strict=True)]  # fmt: skip
-    stack = StackedModel(members, cv=3).fit(Training(X, TARGETS, QUERIES, labels=Y.astype(float)))
-    # a single loss has a weight of its own, which the weights of the stack do not repeat
-    for name, share in model.shares_.items():
-        assert stack.shares_[name] == pytest.approx(share, abs=1e-6)
-
-
 def test_it_repeats_itself_and_does_not_see_the_order_of_rows(small):
     ranker = CalibratedRanker().fit(X, Y, groups=G)
     order = np.random.default_rng(1).permutation(len(Y))
@@ -297,6 +286,47 @@ def test_scores_of_rare_documents_are_what_is_expected_of_them():
         np.testing.assert_allclose(scores / scores.sum(), chance / chance.sum(), atol=0.05)
 
 
+@pytest.mark.parametrize("loss", ["ndcg", "spearman"])
+def test_the_poisson_deviance_learns_the_expected_targets(loss):
+    """It is a Bregman divergence; negative targets are shifted, by the same number in a query."""
+    rng = np.random.default_rng(0)
+    kinds = np.tile(np.arange(3), 400)
+    y = np.where(kinds == 0, rng.choice([0, 4], len(kinds)), kinds)
+    groups = np.repeat(np.arange(400), 3)
+    counts = HistGradientBoostingRegressor(
+        loss="poisson", learning_rate=0.3, max_iter=200, min_samples_leaf=1
+    )
+    ranker = CalibratedRanker(counts, loss=loss, context=None).fit(kinds[:, None], y, groups=groups)
+    queries = Queries.from_groups(groups)
+    targets = ranker.loss_.training_targets(y, queries)
+    targets = targets - queries.broadcast(np.minimum(queries.min(targets), 0))
+    means = [targets[kinds == kind].mean() for kind in range(3)]
+    scores = ranker.decision_function(np.arange(3)[:, None])
+    np.testing.assert_allclose(scores, means, rtol=1e-3)
+    assert ranker.score(kinds[:, None], y, groups=groups) > 0
+
+
+def test_the_members_of_many_rows_rank_for_the_loss_and_not_for_net_borda_scores(monkeypatch):
+    """A document of grade 4 or 0 has the larger gain, and one of grade 2 is preferred more often.
+
+    Net Borda scores alone are therefore not consistent for NDCG, and as a second member they do no
+    harm.
+    """
+    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_TO_HOLD_OUT", 3000)
+    rng = np.random.default_rng(0)
+    kinds = np.tile(np.repeat([0, 1], 3), 500)
+    y = np.where(kinds == 0, rng.choice([0, 4], len(kinds), p=[0.55, 0.45]), 2)
+    groups = np.repeat(np.arange(500), 6)
+    orders, values = {}, {}
+    for loss in ("ndcg", "pd_by_scores"):
+        ranker = CalibratedRanker(loss=loss).fit(kinds[:, None], y, groups=groups)
+        orders[loss] = ranker.predict([[0], [1]], groups=[0, 0]).tolist()
+        ranks = ranker.predict(kinds[:, None], groups=groups)
+        values[loss] = get_loss("ndcg").metric(y, ranks, Queries.from_groups(groups)).mean()
+    assert orders == {"ndcg": [1, 2], "pd_by_scores": [2, 1]}
+    assert values["ndcg"] > values["pd_by_scores"] + 0.05
+
+
 def test_which_labels_have_poisson_boosters(few_trees):  # noqa: F811
     table, labels, queries = purchases()
     groups = queries.codes
@@ -312,7 +342,7 @@ def test_which_labels_have_poisson_boosters(few_trees):  # noqa: F811
         single = CalibratedRanker("boosting").fit(table, y, groups=groups)
         assert list(single.model_.sizes_) == ["poisson"]
     stack = CalibratedRanker("stacked").fit(table, labels, groups=groups).model_
-    assert list(stack.weights_) == ["targets", "borda", *names[1:], "forest"]
+    assert list(stack.weights_) == [*names, "forest"]
     frequent = labels + (np.arange(len(labels)) % 5 == 0)
     assert "poisson" not in CalibratedRanker().fit(table, frequent, groups=groups).model_.sizes_
     pairs = CalibratedRanker(loss="pd").fit(table, labels, groups=groups)
@@ -410,6 +440,13 @@ def test_few_queries(small, n_queries):
         assert ranker.score(X[some], Y[some], groups=G[some]) > 0.7
 
 
+def test_queries_that_are_left_out_do_not_count(few_trees):  # noqa: F811
+    few = np.isin(G, np.unique(G)[:5])
+    y = np.where(G == G[0], 0, Y)  # NDCG is undefined on the first query
+    ranker = CalibratedRanker().fit(X[few], y[few], groups=G[few])
+    assert type(ranker.model_) is DocumentModel
+
+
 def test_queries_of_one_document_do_not_count(small):
     groups = np.where(G == G[0], G.max() + 1 + np.arange(len(G)), G)
     few = np.isin(G, np.unique(G)[:5])
@@ -451,16 +488,6 @@ def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(s
         np.testing.assert_allclose(ranker.validation_scores_, [-error], rtol=1e-9)
     monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant + 1)
     assert not hasattr(CalibratedRanker().fit(X, Y, groups=G), "n_iter_")
-
-
-def test_a_stack_keeps_one_model_of_each_boosted_member(small):
-    ranker = CalibratedRanker("stacked").fit(X, Y, groups=G)
-    found = {name: len(models) for name, models in ranker.model_.members_.items() if models}
-    assert set(found) <= {"targets", "borda", "labels", "forest"}
-    assert all(n == (5 if name == "forest" else 1) for name, n in found.items())
-    stopped = CalibratedRanker("stacked", validation_queries=0.3, random_state=0)
-    stopped.fit(X, Y, groups=G)
-    assert stopped.n_iter_ > 0 and not hasattr(stopped.model_, "fold_of_query_")
 
 
 def test_fit_says_what_it_chose(small, capsys):
@@ -519,6 +546,19 @@ def test_columns_that_a_fold_does_not_know(few_trees, name):  # noqa: F811
     for table in tables:
         ranker = CalibratedRanker(name).fit(table, Y, groups=G)
         assert ranker.score(table, Y, groups=G) > 0.8
+
+
+@pytest.mark.parametrize("regressor", ["boosting", HistGradientBoostingRegressor(max_iter=20)])
+def test_a_column_without_a_number(few_trees, regressor):  # noqa: F811
+    """Whether models are fitted to all queries, or early stopping holds some of them out."""
+    table = X.copy()
+    table[:, 1] = np.nan
+    polars = pytest.importorskip("polars")
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    for each in (table, frame.astype({"b": "Float64"}), polars.from_pandas(frame)):
+        for share in (None, 0.2):
+            ranker = CalibratedRanker(regressor, validation_queries=share, random_state=0)
+            assert ranker.fit(each, Y, groups=G).score(each, Y, G) > 0.8
 
 
 def test_a_grade_in_one_query_only(small):

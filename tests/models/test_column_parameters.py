@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import all_estimators
 
-from sklearn_rankcal import BoostedRanker, CalibratedRanker, context_columns
+from sklearn_rankcal import BoostedRanker, CalibratedRanker, context_columns, distill
 from sklearn_rankcal.models import (
-    DistilledModel,
     DocumentModel,
     ResidualPairModel,
     ResidualProductModel,
@@ -133,7 +133,8 @@ def test_differences_and_ranks_of_the_others_never_rise():
 
 def test_the_constraint_of_a_student_and_with_validation_queries():
     one = HistGradientBoostingRegressor(monotonic_cst={"price": 1})
-    student = CalibratedRanker(DistilledModel(DocumentModel(), one)).fit(X, Y, groups=G)
+    teacher = CalibratedRanker(Ridge()).fit(X, Y, groups=G)
+    student = distill(teacher, X, G, one)
     assert behind(student, X[FIRST], G[FIRST]) == 0
     for library, forms in FORMS.items():
         stopped = CalibratedRanker(constrained(library, forms[0]), validation_queries=0.2)

@@ -19,7 +19,6 @@ from sklearn_rankcal import (
     distill,
 )
 from sklearn_rankcal.inspection import served_columns
-from sklearn_rankcal.models import DistilledModel, DocumentModel
 from tests import oracles
 from tests.boosting_tools import regressor as gradient_boosting
 from tests.column_tools import LIBRARIES, MONOTONE, boosted
@@ -211,15 +210,12 @@ def test_coefficients_leave_shares_out():
     np.testing.assert_allclose(ranker.coef_, [kind, price + difference])
 
 
-def test_members_students_and_distilled_rankers(few_trees):  # noqa: F811
+def test_stacks_and_students(few_trees):  # noqa: F811
     teacher = CalibratedRanker("stacked").fit(FRAME, Y, groups=G)
-    member = next(iter(teacher.model_.members_.values()))[0]
-    assert "share" in member.context_
+    assert "share" in teacher.model_.context_
     student = distill(teacher, FRAME, G)
-    direct = CalibratedRanker(DistilledModel(DocumentModel(), n_copies=2)).fit(FRAME, Y, groups=G)
-    for ranker in (student, direct):
-        assert ranker.model_.context_["share"] == ["kind"]
-        assert np.isfinite(ranker.decision_function(FRAME, groups=G)).all()
+    assert student.model_.context_["share"] == ["kind"]
+    assert np.isfinite(student.decision_function(FRAME, groups=G)).all()
     bare = distill(teacher, FRAME, G, context=None)
     assert bare.model_.context_ == {} and served_columns(bare) == list(FRAME)
     with pytest.raises(ValueError, match=r"kind__share"):

@@ -33,7 +33,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import NDCG, Positional, get_loss
-from sklearn_rankcal.models import DocumentModel, StackedModel, Training
+from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
 
@@ -330,13 +330,6 @@ def test_scores_are_finite_for_extreme_targets():
         scores = model.predict(X[RELEVANT], QUERIES) / scale
         wanted = DocumentModel(LogisticRegression()).fit(Training(X[RELEVANT], V, QUERIES))
         np.testing.assert_allclose(scores, wanted.predict(X[RELEVANT], QUERIES), rtol=1e-6)
-
-
-def test_a_classifier_in_a_stack_learns_the_targets():
-    members = [("own", None, DocumentModel(LogisticRegression(max_iter=1000)))]
-    ranker = CalibratedRanker(StackedModel(members, cv=3)).fit(X, Y, G)
-    assert ranker.calibrated_over_ == NDCG().calibrated_over
-    assert ranker.score(X, Y, G) > 0.7
 
 
 def test_one_query_is_enough():

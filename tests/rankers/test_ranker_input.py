@@ -101,10 +101,7 @@ def test_categories_and_missing_values_pass_through(regressor):
         }
     )
     ranker = CalibratedRanker(regressor).fit(frame, Y, G)
-    model = ranker.model_
-    if regressor == "stacked":
-        model = (model.members_["targets"] or model.members_["borda"])[0]
-    assert model.regressor_.feature_names_in_.tolist() == [
+    assert ranker.model_.regressor_.feature_names_in_.tolist() == [
         "price",
         "brand",
         "stock",
@@ -114,7 +111,7 @@ def test_categories_and_missing_values_pass_through(regressor):
         "new__zscore",
         "brand__share",
     ]
-    assert model.regressor_.is_categorical_.tolist() == [False, True] + 6 * [False]
+    assert ranker.model_.regressor_.is_categorical_.tolist() == [False, True] + 6 * [False]
     shuffle = rng.permutation(len(Y))
     ranks = ranker.predict(frame, G)
     np.testing.assert_array_equal(ranker.predict(frame.iloc[shuffle], G[shuffle]), ranks[shuffle])

@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn_rankcal import CalibratedRanker, LinearRanker, distill
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.inspection import served_columns
-from sklearn_rankcal.models import DocumentModel, PairwiseRidge, StackedModel
+from sklearn_rankcal.models import BoostingCV, PairwiseRidge
 
 PAGE = Path(__file__).parents[2] / "doc" / "serving.rst"
 COLUMNS = ["bm25(title)", "bm25(body)", "age", "price", "clicks"]
@@ -25,7 +25,7 @@ FRAME = pd.DataFrame(DATA.X.astype(np.float32), columns=COLUMNS)
 def student_of(regressor):
     teacher = CalibratedRanker(Ridge(), loss="ndcg@10", context="zscore")
     teacher.fit(FRAME, DATA.y, groups=DATA.groups)
-    return distill(teacher, FRAME, DATA.groups, regressor, context=None, n_copies=2)
+    return distill(teacher, FRAME, DATA.groups, regressor, context=None)
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +208,7 @@ def test_context_columns_cannot_be_served():
 
 
 def test_only_a_single_regressor_can_be_served():
-    linear = DocumentModel(Ridge())
-    stack = StackedModel([("one", None, linear), ("two", "labels", linear)])
-    for model, loss in ((stack, "ndcg"), (PairwiseRidge(), "pd")):
+    for model, loss in ((BoostingCV((None, "forest")), "ndcg"), (PairwiseRidge(), "pd")):
         ranker = CalibratedRanker(model, loss=loss).fit(FRAME, DATA.y, groups=DATA.groups)
         with pytest.raises(TypeError, match="fits one regressor to rows"):
             served_columns(ranker)

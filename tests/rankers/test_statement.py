@@ -23,7 +23,7 @@ from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Tiers
 from sklearn_rankcal.losses import MAP
-from sklearn_rankcal.models import DistilledModel, DocumentModel
+from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.rankers._statement import calibrated_over
 
 DATA = make_ranking(n_queries=12, random_state=0)
@@ -51,7 +51,6 @@ def said(regressor, **parameters):
         GridSearchCV(SVR(), {"C": [1.0]}, cv=2),
         TransformedTargetRegressor(Ridge(), func=np.cbrt, inverse_func=lambda x: x**3),
         DocumentModel(QuantileRegressor()),
-        DistilledModel(DocumentModel(QuantileRegressor()), Ridge()),
     ],
     ids=lambda regressor: str(regressor).replace("\n", "")[:60],
 )
@@ -73,9 +72,6 @@ def test_a_regressor_that_estimates_no_mean_breaks_the_theorem(regressor):
         SGDRegressor(),
         GridSearchCV(Ridge(), {"alpha": [1.0]}, cv=2),
         TransformedTargetRegressor(Ridge(), transformer=StandardScaler()),
-        DistilledModel(
-            DocumentModel(Ridge()), HistGradientBoostingRegressor(loss="absolute_error")
-        ),
         "boosting",
     ],
     ids=lambda regressor: str(regressor).replace("\n", "")[:60],

@@ -159,7 +159,7 @@ class Constant(Model):
     [
         (
             CalibratedRanker("stacked"),
-            r"a stack of \d models .* distill replaces it with one regressor",
+            "adds the scores of a forest.* distill replaces it with one regressor",
         ),
         (CalibratedRanker("boosting", loss="pd"), r"loss=PD, fits .* ResidualPairModel.*by_scores"),
         (CalibratedRanker(Ridge(), loss="map"), "loss=MAP, fits a model of pairs .* PairModel"),

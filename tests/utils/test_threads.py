@@ -8,15 +8,17 @@ import joblib
 import numpy as np
 import pytest
 from joblib import cpu_count
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import Ridge
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal.models import DocumentModel, StackedModel, Training, _folds
+from sklearn_rankcal.models import BoostingCV, Training, _folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _threads
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order, threads_for
+from tests.few_trees import few_trees  # noqa: F401
 
 
 def test_each_worker_of_the_tests_has_one_thread():
@@ -113,36 +115,33 @@ def test_regressors_of_few_rows_get_one_thread(two_threads, loss):
     assert {n_threads for n_threads, _ in Counting.seen} == {1}
 
 
-def fit_stack(**parameters):
-    """Fit a stack of one member and ten folds; return the threads of the regressors' fits."""
-    Counting.seen.clear()
-    rng = np.random.default_rng(0)
-    X, queries = rng.normal(size=(200, 3)), Queries.uniform(20, 10)
-    members = [("own", None, DocumentModel(Counting()))]
-    StackedModel(members, cv=10, **parameters).fit(Training(X, X[:, 0], queries))
-    assert {n_threads for n_threads, _ in Counting.seen} == {1}
-    return len({ident for _, ident in Counting.seen})
-
-
-def test_a_small_stack_is_fitted_in_several_threads(two_threads, monkeypatch):
+def test_the_folds_of_few_rows_are_fitted_in_several_threads(two_threads, few_trees, monkeypatch):
     monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
     together = threading.Barrier(3, timeout=60)  # passes only if three fits run at the same time
-    ridge_fit, waiting = Ridge.fit, iter([True] * 3 + [False] * 7)
+    forest_fit, waiting, seen = ExtraTreesRegressor.fit, iter([True] * 3 + [False] * 3), set()
 
     def wait_at_first(self, *args, **kwargs):
-        if next(waiting):
+        seen.add(threading.get_ident())
+        if next(waiting, False):
             together.wait()
-        return ridge_fit(self, *args, **kwargs)
+        return forest_fit(self, *args, **kwargs)
 
-    monkeypatch.setattr(Ridge, "fit", wait_at_first)
-    assert fit_stack() == 3
-    monkeypatch.setattr(Ridge, "fit", ridge_fit)
-    assert fit_stack(n_jobs=1) == 1
+    def n_threads(**parameters):
+        seen.clear()
+        rng = np.random.default_rng(0)
+        X, queries = rng.normal(size=(200, 3)), Queries.uniform(20, 10)
+        model = BoostingCV((None, "forest"), cv=6, **parameters)
+        model.fit(Training(X, X[:, 0], queries, labels=X[:, 0]))
+        return len(seen)
+
+    monkeypatch.setattr(ExtraTreesRegressor, "fit", wait_at_first)
+    assert n_threads() == 3
+    assert n_threads(n_jobs=1) == 1
     monkeypatch.setattr(_folds, "ROWS_FOR_THREADS", 200)
-    assert fit_stack() == 1
+    assert n_threads() == 1
 
 
-def test_a_stack_keeps_to_the_configuration_of_joblib(monkeypatch):
+def test_folds_keep_to_the_configuration_of_joblib(monkeypatch):
     monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
     with joblib.parallel_config("threading", n_jobs=2):
         assert _folds.fits_at_once(None, 100) is None  # joblib fills in its own number

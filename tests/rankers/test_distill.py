@@ -1,4 +1,4 @@
-"""One regressor in the place of a ranker: `DistilledModel` and `distill`."""
+"""One regressor in the place of a ranker: `distill`."""
 
 import itertools
 import pickle
@@ -8,11 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -20,34 +17,21 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rankcal import (
     CalibratedRanker,
     LinearRanker,
-    QueryKFold,
     distill,
     predict_scores,
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, PDByScores
-from sklearn_rankcal.metrics import get_ranking_scorer
-from sklearn_rankcal.models import (
-    DistilledModel,
-    DocumentModel,
-    PairwiseRidge,
-    ResidualPairModel,
-    StackedModel,
-    default_student,
-)
+from sklearn_rankcal.models import DocumentModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.stacking._distilled import _Drawing
+from sklearn_rankcal.rankers import _distill
+from sklearn_rankcal.rankers._distill import _Drawing
 from tests.few_trees import few_trees  # noqa: F401
 
 #: With these columns, the centred scores of linear models of z-scores are linear.
 BOTH = ["zscore", "difference"]
 DATA = make_ranking(n_queries=40, n_documents=12, n_features=6, random_state=0)
-
-
-def linear_stack():
-    linear = DocumentModel(Ridge(), context="zscore")
-    return StackedModel([("targets", None, linear), ("labels", "labels", linear)])
 
 
 def fitted(regressor, **parameters):
@@ -56,25 +40,24 @@ def fitted(regressor, **parameters):
 
 
 @pytest.fixture(scope="module")
-def stack():
-    return fitted(linear_stack())
+def teacher():
+    return fitted(Ridge(), context="zscore")
 
 
-# -------------------------------------------------------------------- the model
+# -------------------------------------------------------------------- the student
 
 
-def test_the_fitted_model_is_one_regressor_with_all_that_a_single_model_has(few_trees):  # noqa: F811
-    ranker = fitted(DistilledModel())
+def test_the_student_is_one_regressor_with_all_that_a_single_model_has(few_trees):  # noqa: F811
+    teacher = fitted("stacked")
+    ranker = distill(teacher, DATA.X, DATA.groups)
     model = ranker.model_
-    assert type(model.regressor_) is type(default_student())
     table = ranker.transform_table(DATA.X, groups=DATA.groups)
     assert list(ranker.get_feature_names_out())[:6] == [f"x{i}" for i in range(6)]
     assert table.shape[1] == len(ranker.get_feature_names_out())
     scores = ranker.decision_function(DATA.X, groups=DATA.groups)
     assert np.abs(model.regressor_.predict(table) * model._unit - scores).max() < 1e-9
-    assert model.n_drawn_ == 40 * len(DATA.y)
+    assert model.n_copies_ == 40
     assert 0 <= model.unexplained_ < 0.5
-    teacher = fitted("stacked")
     assert len(pickle.dumps(ranker)) < len(pickle.dumps(teacher)) / 2
 
 
@@ -87,7 +70,7 @@ def test_columns_of_the_query_are_exchanged_for_whole_queries(kind):
     if kind != "array":
         X = pytest.importorskip(kind).DataFrame(dict(zip("abcdefgh", X.T, strict=False)))
     scores = queries.center(DATA.X[:, 0])
-    copy = _Drawing(X, scores, queries, 0.3, 0).copy(0)
+    copy = _Drawing(X, scores, queries, 0).copy(0)
     drawn = np.asarray(copy)[:, -2:]
     assert (queries.max(drawn[:, 0]) == queries.min(drawn[:, 0])).all()
     np.testing.assert_array_equal(drawn[:, 0] ** 2, drawn[:, 1])
@@ -96,9 +79,8 @@ def test_columns_of_the_query_are_exchanged_for_whole_queries(kind):
     assert (np.asarray(copy)[:, 0] != DATA.X[:, 0]).any()
 
 
-def test_a_linear_student_repeats_a_linear_teacher():
-    teacher = fitted(linear_stack())
-    student = fitted(DistilledModel(linear_stack(), Ridge(1e-8), context=BOTH))
+def test_a_linear_student_repeats_a_linear_teacher(teacher):
+    student = distill(teacher, DATA.X, DATA.groups, Ridge(1e-8), context=BOTH)
     given = [r.decision_function(DATA.X, groups=DATA.groups) for r in (teacher, student)]
     centred = [Queries.from_groups(DATA.groups).center(scores) for scores in given]
     assert np.abs(centred[0] - centred[1]).max() < 1e-6
@@ -106,68 +88,48 @@ def test_a_linear_student_repeats_a_linear_teacher():
     assert (student.predict(DATA.X, DATA.groups) == teacher.predict(DATA.X, DATA.groups)).all()
 
 
-def test_what_the_student_cannot_express_is_reported(stack):
-    constant = distill(stack, DATA.X, DATA.groups, DecisionTreeRegressor(max_depth=1), context=None)
-    deep = distill(stack, DATA.X, DATA.groups)
-    assert constant.model_.unexplained_ > 1.5 * deep.model_.unexplained_ > 0
+def test_what_the_student_cannot_express_is_reported(teacher):
+    stump = distill(teacher, DATA.X, DATA.groups, DecisionTreeRegressor(max_depth=1), context=None)
+    deep = distill(teacher, DATA.X, DATA.groups)
+    assert stump.model_.unexplained_ > 1.5 * deep.model_.unexplained_ > 0
 
 
-def test_fewer_copies_are_drawn_of_many_rows(monkeypatch, stack):
-    monkeypatch.setattr("sklearn_rankcal.stacking._distilled._MOST_ROWS", 3 * len(DATA.y))
-    assert distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_ == 2 * len(DATA.y)
-    monkeypatch.setattr("sklearn_rankcal.stacking._distilled._MOST_ROWS", 100_000)
-    for n_rows, n_copies in ((20_000, 41), (100, 1), (4_000, 8)):
-        monkeypatch.setattr("sklearn_rankcal.stacking._distilled._DRAWN_ROWS", n_rows)
-        n_drawn = distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_
-        assert n_drawn == min(40, n_copies) * len(DATA.y)
-    monkeypatch.setattr("sklearn_rankcal.stacking._distilled._MOST_ROWS", 1)
-    assert distill(stack, DATA.X, DATA.groups, Ridge()).model_.n_drawn_ == 0
+def test_fewer_copies_are_drawn_of_many_rows(monkeypatch, teacher):
+    def n_copies():
+        return distill(teacher, DATA.X, DATA.groups, Ridge()).model_.n_copies_
+
+    monkeypatch.setattr(_distill, "_MOST_ROWS", 3 * len(DATA.y))
+    assert n_copies() == 2
+    monkeypatch.setattr(_distill, "_MOST_ROWS", 100_000)
+    for n_rows, wanted in ((20_000, 40), (100, 1), (4_000, 8)):
+        monkeypatch.setattr(_distill, "_DRAWN_ROWS", n_rows)
+        assert n_copies() == wanted
+    monkeypatch.setattr(_distill, "_MOST_ROWS", 1)
+    assert n_copies() == 0
 
 
-def test_weights_reach_the_teacher_and_the_student():
-    weight = np.where(DATA.groups < 20, 1.0, 0.0)
-    kept = weight > 0
-    model = DistilledModel(DocumentModel(Ridge()), Ridge(), context=None)
-    weighted = CalibratedRanker(model).fit(DATA.X, DATA.y, DATA.groups, sample_weight=weight)
-    part = CalibratedRanker(model).fit(DATA.X[kept], DATA.y[kept], DATA.groups[kept])
-    coefficients = [ranker.model_.regressor_.coef_ for ranker in (weighted, part)]
-    assert np.abs(coefficients[0] - coefficients[1]).max() < 1e-9
-
-
-def test_each_copy_of_a_row_has_its_weight():
-    class Recorder(Ridge):
-        def fit(self, X, y, sample_weight=None):
-            Recorder.seen = sample_weight
-            return super().fit(X, y, sample_weight)
-
-    weight = np.random.default_rng(0).random(len(DATA.y)) + 0.5
-    model = DistilledModel(DocumentModel(Ridge()), Recorder(), context=None, n_copies=2)
-    CalibratedRanker(model).fit(DATA.X, DATA.y, DATA.groups, sample_weight=weight)
-    np.testing.assert_array_equal(Recorder.seen, np.tile(weight, 3))
-
-
-def test_what_the_student_misses_is_measured_on_rows_that_it_has_not_seen(stack):
+def test_what_the_student_misses_is_measured_on_rows_that_it_has_not_seen(teacher, monkeypatch):
+    monkeypatch.setattr(_distill, "_MOST_ROWS", 1)
     by_heart = DecisionTreeRegressor(random_state=0)  # repeats the scores of its own rows
-    student = distill(stack, DATA.X, DATA.groups, by_heart, n_copies=0)
+    student = distill(teacher, DATA.X, DATA.groups, by_heart)
     given = student.decision_function(DATA.X, groups=DATA.groups)
     centred = Queries.from_groups(DATA.groups).center
-    wanted = centred(stack.decision_function(DATA.X, groups=DATA.groups))
+    wanted = centred(teacher.decision_function(DATA.X, groups=DATA.groups))
     assert np.abs(centred(given) - wanted).max() < 1e-9
     assert student.model_.unexplained_ > 0.05
 
 
-@pytest.mark.parametrize("context, most", [("auto", 1.8), (None, 1.25)])
-def test_what_the_student_misses_is_what_it_misses_of_new_queries(context, most):
+def test_what_the_student_misses_is_what_it_misses_of_new_queries():
     """Without context columns the student knows the queries that it has learned by their rows.
 
     On copies of these it missed half of what it misses of new queries.
     """
     ratios = []
-    for seed in range(3):
+    for seed in range(2):
         data = make_ranking(n_queries=60, random_state=seed)
         new = make_ranking(n_queries=100, random_state=100 + seed)
-        teacher = CalibratedRanker(linear_stack()).fit(data.X, data.y, data.groups)
-        student = distill(teacher, data.X, data.groups, context=context)
+        teacher = CalibratedRanker(Ridge(), context="zscore").fit(data.X, data.y, data.groups)
+        student = distill(teacher, data.X, data.groups, context=None)
         centred = Queries.from_groups(new.groups).center
         wanted, given = (
             centred(ranker.decision_function(new.X, groups=new.groups))
@@ -175,58 +137,28 @@ def test_what_the_student_misses_is_what_it_misses_of_new_queries(context, most)
         )
         missed = np.sum((wanted - given) ** 2) / np.sum(wanted**2)
         ratios.append(student.model_.unexplained_ / missed)
-    print(f"context={context}: unexplained_ / share missed of new queries: {np.round(ratios, 2)}")
-    assert 0.8 < np.mean(ratios) < most
+    assert 0.8 < np.mean(ratios) < 1.25
 
 
-def test_few_queries_are_all_learned_and_tested(stack):
+def test_few_queries_are_all_learned_and_tested(teacher):
     few = np.isin(DATA.groups, np.unique(DATA.groups)[:3])
-    student = distill(stack, DATA.X[few], DATA.groups[few], Ridge(), n_copies=0)
+    student = distill(teacher, DATA.X[few], DATA.groups[few], Ridge())
     assert 0 < student.model_.unexplained_ < 1
 
 
-def test_the_order_of_the_rows_does_not_matter():
+def test_the_order_of_the_rows_does_not_matter(teacher):
     order = np.random.default_rng(1).permutation(len(DATA.y))
-    model = DistilledModel(linear_stack(), DecisionTreeRegressor(max_leaf_nodes=20, random_state=0))
-    one = fitted(model)
-    other = CalibratedRanker(model).fit(DATA.X[order], DATA.y[order], DATA.groups[order])
+    tree = DecisionTreeRegressor(max_leaf_nodes=20, random_state=0)
+    one = distill(teacher, DATA.X, DATA.groups, tree)
+    other = distill(teacher, DATA.X[order], DATA.groups[order], tree)
     scores = [ranker.decision_function(DATA.X, groups=DATA.groups) for ranker in (one, other)]
     assert np.abs(scores[0] - scores[1]).max() < 1e-9
 
 
-def test_it_is_a_model_for_losses_on_pairs_too(few_trees):  # noqa: F811
-    ranker = fitted(ResidualPairModel(DistilledModel()), loss="pd")
-    assert isinstance(ranker.model_.scores_, DistilledModel)
-    assert ranker.score(DATA.X, DATA.y, groups=DATA.groups) > 0.7
-
-
-def test_sparse_tables_are_made_dense_for_the_default_teacher(few_trees):  # noqa: F811
-    X = sparse.csr_matrix(np.where(DATA.X > 0, DATA.X, 0))
-    ranker = CalibratedRanker(DistilledModel(regressor=Ridge())).fit(X, DATA.y, DATA.groups)
-    dense = CalibratedRanker(DistilledModel(regressor=Ridge())).fit(
-        X.toarray(), DATA.y, DATA.groups
-    )
-    assert (ranker.predict(X, DATA.groups) == dense.predict(X.toarray(), DATA.groups)).all()
-
-
-def test_parameters_are_set_in_a_search():
-    grid = {"regressor__n_copies": [0, 1], "regressor__regressor__alpha": [0.1]}
-    ranker = CalibratedRanker(DistilledModel(linear_stack(), Ridge()))
-    search = GridSearchCV(
-        ranker, grid, cv=QueryKFold(2), scoring=get_ranking_scorer("ndcg@10"), error_score="raise"
-    )
-    search.fit(DATA.X, relevance_labels(DATA.y, DATA.groups))
-    assert search.best_estimator_.model_.regressor_.alpha == 0.1
-    assert clone(ranker).regressor.get_params()["n_copies"] is None
-
-
-def test_progress_is_printed_if_asked(capsys):
-    fitted(DistilledModel(linear_stack(), Ridge(), n_copies=2, verbose=1))
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.rpartition(" (")[0] for line in lines] == [
-        "[DistilledModel] fitted the teacher StackedModel",
-        "[DistilledModel] the teacher scored 2 drawn copies",
-    ]
+def test_progress_is_printed_if_asked(capsys, teacher):
+    distill(teacher, DATA.X, DATA.groups, Ridge(), verbose=1)
+    printed = capsys.readouterr().out
+    assert printed.startswith("[CalibratedRanker] imitated scores of X and 40 copies (")
 
 
 # -------------------------------------------------------------------- regret
@@ -269,30 +201,29 @@ def world(n_queries, seed):
 
 def best_order_is_found(regressor, n_queries):
     X, y, groups = world(n_queries, seed=n_queries)
-    teacher = DocumentModel(DecisionTreeRegressor(), center=False)
-    ranker = CalibratedRanker(
-        DistilledModel(teacher, regressor, context=None), loss=DCG(gain="linear")
-    ).fit(X, y, groups=groups)
+    model = DocumentModel(DecisionTreeRegressor(), center=False)
+    teacher = CalibratedRanker(model, loss=DCG(gain="linear")).fit(X, y, groups=groups)
+    ranker = distill(teacher, X, groups, regressor, context=None)
     order = np.argsort(-ranker.decision_function(np.arange(4.0)[:, None], groups=np.zeros(4)))
     return order.tolist() == [2, 0, 3, 1]  # expected labels 1.6, 1.1, .7 and .4
 
 
 def test_a_student_that_can_express_the_limit_of_its_teacher_is_consistent():
-    found = [best_order_is_found(DecisionTreeRegressor(), n) for n in (500, 1000, 2000, 4000)]
+    found = [best_order_is_found(DecisionTreeRegressor(), n) for n in (500, 4000)]
     assert all(found)
 
 
 def test_a_student_that_cannot_express_it_is_not():
-    found = [best_order_is_found(Ridge(), n) for n in (500, 1000, 2000, 4000)]
+    found = [best_order_is_found(Ridge(), n) for n in (500, 4000)]
     assert not any(found)
 
 
 # -------------------------------------------------------------------- drawn rows
 
 
-def drawing(X, swap=0.3, seed=0):
+def drawing(X, seed=0):
     queries = Queries.uniform(len(DATA.groups) // 12, 12)
-    return _Drawing(X, DATA.X[:, 0], queries, swap, seed)
+    return _Drawing(X, DATA.X[:, 0], queries, seed)
 
 
 def test_each_cell_is_of_its_column_and_few_are_changed():
@@ -305,11 +236,11 @@ def test_each_cell_is_of_its_column_and_few_are_changed():
     assert (drawing(DATA.X).copy(1) != copy).any()
     assert (drawing(DATA.X, seed=1).copy(0) != copy).any()
     assert (drawing(DATA.X).copy(0) == copy).all()
-    assert (drawing(DATA.X, swap=0.0).copy(0) == DATA.X).all()
 
 
-def test_cells_come_from_rows_that_the_teacher_scores_alike():
-    copy = drawing(DATA.X, swap=1.0).copy(0)
+def test_cells_come_from_rows_that_the_teacher_scores_alike(monkeypatch):
+    monkeypatch.setattr(_distill, "_SWAP", 1.0)
+    copy = drawing(DATA.X).copy(0)
     # the teacher of `drawing` scores by the first column
     assert np.corrcoef(copy[:, 0], DATA.X[:, 0])[0, 1] > 0.5
     assert abs(np.corrcoef(copy[:, 1], DATA.X[:, 1])[0, 1]) < 0.4
@@ -342,7 +273,9 @@ def test_rows_with_missing_values_infinity_and_categories_are_drawn():
 
 
 def test_a_ranker_in_a_pipeline_is_distilled():
-    pipe = make_pipeline(StandardScaler(), CalibratedRanker(linear_stack(), loss="pd_by_scores"))
+    pipe = make_pipeline(
+        StandardScaler(), CalibratedRanker(Ridge(), context="zscore", loss="pd_by_scores")
+    )
     pipe.fit(DATA.X, relevance_labels(DATA.y, DATA.groups))
     student = distill(pipe, DATA.X, DATA.groups, Ridge(1e-8), context=BOTH)
     ranks = student.predict(DATA.X, groups=DATA.groups)
@@ -354,10 +287,10 @@ def test_a_ranker_in_a_pipeline_is_distilled():
     assert student.score(DATA.X, DATA.y, groups=DATA.groups) > 0.7
 
 
-def test_rows_without_labels_teach(stack):
+def test_rows_without_labels_teach(teacher):
     more = make_ranking(n_queries=30, n_documents=7, n_features=6, random_state=5)
-    student = distill(stack, more.X, more.groups, Ridge(1e-8), context=BOTH, n_copies=0)
-    wanted = stack.predict(DATA.X, groups=DATA.groups)
+    student = distill(teacher, more.X, more.groups, Ridge(1e-8), context=BOTH)
+    wanted = teacher.predict(DATA.X, groups=DATA.groups)
     assert (student.predict(DATA.X, groups=DATA.groups) == wanted).mean() > 0.99
 
 
@@ -365,7 +298,7 @@ def test_rows_without_labels_teach(stack):
 def test_the_column_of_query_ids_stays_one(make):
     columns = {f"c{i}": DATA.X[:, i] for i in range(3)} | {"qid": [f"q{g}" for g in DATA.groups]}
     frame = make(columns | {f"c{i}": DATA.X[:, i] for i in range(3, 6)})
-    teacher = CalibratedRanker(linear_stack(), group_column="qid").fit(frame, DATA.y)
+    teacher = CalibratedRanker(Ridge(), context="zscore", group_column="qid").fit(frame, DATA.y)
     student = distill(teacher, frame, regressor=Ridge(1e-8), context=BOTH)
     assert (student.predict(frame) == teacher.predict(frame)).all()
     assert student.model_.unexplained_ < 1e-9
@@ -389,8 +322,8 @@ def test_a_ranker_of_lightgbm_teaches():
     assert student.calibrated_over_.startswith("no distributions")
 
 
-def test_a_saved_student_predicts_the_same(stack):
-    student = distill(stack, DATA.X, DATA.groups)
+def test_a_saved_student_predicts_the_same(teacher):
+    student = distill(teacher, DATA.X, DATA.groups)
     again = pickle.loads(pickle.dumps(student))
     assert (again.predict(DATA.X, DATA.groups) == student.predict(DATA.X, DATA.groups)).all()
 
@@ -399,19 +332,16 @@ def test_a_saved_student_predicts_the_same(stack):
     ("change", "error", "words"),
     [
         ({"regressor": LogisticRegression()}, TypeError, "is a classifier"),
-        ({"regressor": RandomForestClassifier()}, TypeError, "is a classifier"),
         ({"regressor": CalibratedRanker()}, TypeError, "is a ranker"),
         ({"regressor": "ridge"}, TypeError, "regressor must be None or a regressor"),
-        ({"n_copies": -1}, ValueError, "n_copies must be a whole number"),
-        ({"swap": 1.5}, ValueError, "swap must be a probability"),
         ({"X": DATA.X[:, :5]}, ValueError, "expecting 6 features"),
         ({"context": "level"}, ValueError, "Unknown context"),
     ],
 )
-def test_bad_input_is_refused(stack, change, error, words):
+def test_bad_input_is_refused(teacher, change, error, words):
     arguments = {"X": DATA.X, "groups": DATA.groups} | change
     with pytest.raises(error, match=words):
-        distill(stack, **arguments)
+        distill(teacher, **arguments)
 
 
 def test_a_teacher_without_scores_or_without_a_fit_is_refused():
@@ -420,13 +350,9 @@ def test_a_teacher_without_scores_or_without_a_fit_is_refused():
         distill(pairs, DATA.X, DATA.groups)
     with pytest.raises(NotFittedError):
         distill(CalibratedRanker(), DATA.X, DATA.groups)
-    with pytest.raises(TypeError, match="teacher must be a model of scores"):
-        fitted(DistilledModel(Ridge()))
-    with pytest.raises(TypeError, match="cannot stop early"):
-        fitted(DistilledModel(linear_stack()), validation_queries=0.2)
 
 
-def test_a_teacher_that_predicts_nan_is_refused(stack):
+def test_a_teacher_that_predicts_nan_is_refused():
     class Broken(CalibratedRanker):
         def decision_function(self, X, groups=None):
             return np.full(len(X), np.nan)
