@@ -29,28 +29,29 @@ from bench_stacking import calibrated, lightgbm, measure, peer, read_all, shuffl
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker, distill
-from sklearn_rankcal.models import DistilledModel
 
 Folds = list[tuple[Bunch, Bunch]]
 Values = dict[str, np.ndarray]
 METRIC = "NDCG@10"
 
 
-def row_student(train: Bunch, test: Bunch, context: object) -> tuple[np.ndarray, float]:
-    """A student of the columns of X alone, of a stack with or without context columns."""
+def student(
+    train: Bunch, test: Bunch, context: object = "auto", own: object = None
+) -> tuple[np.ndarray, float]:
+    """A student of a stack, both with or without context columns."""
     teacher = CalibratedRanker("stacked", context=context)
     teacher.fit(train.X, train.y, groups=train.groups)
-    student = distill(teacher, train.X, train.groups, context=None)
+    student = distill(teacher, train.X, train.groups, context=own)
     return student.decision_function(test.X, groups=test.groups), 0.0
 
 
 def methods(rows: bool) -> dict[str, Callable[[Bunch, Bunch], tuple[np.ndarray, float]]]:
     """The rankers, beginning with the stack, the reference."""
     found = {"stack": partial(calibrated, regressor="stacked")}
-    found["student"] = partial(calibrated, regressor=DistilledModel())
+    found["student"] = partial(student, own="auto")
     if rows:
-        found["rows, of the stack"] = partial(row_student, context="auto")
-        found["rows, of a stack of rows"] = partial(row_student, context=None)
+        found["rows, of the stack"] = student
+        found["rows, of a stack of rows"] = partial(student, context=None)
         found["boosting of rows"] = partial(calibrated, regressor="boosting", context=None)
         return found
     found["boosting"] = partial(calibrated, regressor="boosting")

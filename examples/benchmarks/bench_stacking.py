@@ -40,7 +40,7 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import MAP, MAPByScores
-from sklearn_rankcal.models import StackedModel, default_members
+from sklearn_rankcal.models import BoostingCV
 
 N_PARTS = 5
 TREES, LEARNING_RATE = 100, 0.05
@@ -167,13 +167,12 @@ def make_peers() -> dict[str, dict[str, Method]]:
 def make_stacks() -> dict[str, Method]:
     """The models on the curve of gain against cost, cheapest first."""
 
-    def stack(cv: int, *names: str) -> StackedModel:
-        return StackedModel([m for m in default_members() if m[0] in names], cv=cv)
-
     stacks = {
         "'boosting', one model": "boosting",
-        "targets + labels + forest, 3 folds": stack(3, "targets", "labels", "forest"),
-        "'stacked', four members, 5 folds": "stacked",
+        "targets + labels + forest, 3 folds": BoostingCV(
+            (None, "labels", "forest"), context="auto"
+        ),
+        "'stacked', 5 folds": "stacked",
     }
     return {name: partial(calibrated, regressor=model) for name, model in stacks.items()}
 

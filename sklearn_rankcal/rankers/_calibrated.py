@@ -53,8 +53,8 @@ class CalibratedRanker(QueryRanker):
           size of the trees (:ref:`defaults`).
         - ``"boosting"``: the same, but only for the targets of the loss. It takes about half the
           time.
-        - ``"stacked"``: five folds, and a forest in addition (`models.StackedModel`). `fit` takes
-          about twice as long, and `predict` ten times as long.
+        - ``"stacked"``: five folds, and a forest in addition (:ref:`stacking`). `fit` takes about
+          twice as long, and `predict` ten times as long.
         - An object: a regressor, a classifier of the relevance grades, or one of `models`.
     loss : str or Loss, default="ndcg"
         The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,

@@ -115,7 +115,8 @@ def test_regressors_of_few_rows_get_one_thread(two_threads, loss):
     assert {n_threads for n_threads, _ in Counting.seen} == {1}
 
 
-def test_the_folds_of_few_rows_are_fitted_in_several_threads(two_threads, few_trees, monkeypatch):
+@pytest.mark.usefixtures("few_trees")
+def test_the_folds_of_few_rows_are_fitted_in_several_threads(two_threads, monkeypatch):
     monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
     together = threading.Barrier(3, timeout=60)  # passes only if three fits run at the same time
     forest_fit, waiting, seen = ExtraTreesRegressor.fit, iter([True] * 3 + [False] * 3), set()
