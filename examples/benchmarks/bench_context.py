@@ -41,7 +41,7 @@ from _harness import half_interval, interval, print_table, values_of_queries
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal._kernels import _numpy_context
+from sklearn_rankcal._kernels import _numpy
 from sklearn_rankcal._kernels import kernels as running
 from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.metrics import ndcg_score
@@ -133,7 +133,7 @@ def report_columns(arguments: argparse.Namespace) -> None:
         "contiguous": Queries.from_groups(data.groups),
         "random order": Queries.from_groups(np.random.default_rng(0).permutation(data.groups)),
     }
-    kernels = {"NumPy": (_numpy_context.describe, _numpy_context.N_TEMPORARIES)}
+    kernels = {"NumPy": (_numpy.describe, _numpy.N_TEMPORARIES)}
     if KERNELS == "compiled":
         kernels = {"compiled": (running.describe, running.N_TEMPORARIES), **kernels}
     rows = []

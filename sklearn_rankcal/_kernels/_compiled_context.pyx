@@ -2,7 +2,7 @@
 # cython: initializedcheck=False
 """Z-scores and differences from the mean inside queries, and the bins of values.
 
-`_numpy_context.py` has the same functions in NumPy, with the same results to the last bit. Its
+`_numpy.py` has the same functions in NumPy, with the same results to the last bit. Its
 docstrings describe the arguments, and its comments give the reasons for the steps.
 """
 

@@ -2,7 +2,7 @@
 # cython: initializedcheck=False
 """Matrices of preferences and the graphs of their differences.
 
-`_numpy_graphs.py` has the same functions in NumPy. An array with a leading axis m is a batch of
+`_numpy.py` has the same functions in NumPy. An array with a leading axis m is a batch of
 queries of equal size r. d is the matrix of differences d_ij = u_ij - u_ji. Its graph has an edge
 i -> j of weight d_ij if d_ij > 0: document i is then preferred to document j.
 """

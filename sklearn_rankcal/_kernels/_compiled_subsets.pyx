@@ -2,7 +2,7 @@
 # cython: initializedcheck=False
 """Subset dynamic programming: the cheapest order when costs depend on the set already placed.
 
-`_numpy_subsets.py` has the same function in NumPy.
+`_numpy.py` has the same function in NumPy.
 """
 
 import numpy as np

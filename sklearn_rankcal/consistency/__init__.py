@@ -5,23 +5,30 @@ ranking, regrets and bounds on them. They check the conditions of theorems, and 
 distributions where a surrogate, or a loss with a decoder, fails.
 """
 
-from sklearn_rankcal.consistency._bounds import bregman_regret_bound, regret_bound
 from sklearn_rankcal.consistency._calibration import (
     CalibrationCheck,
+    Counterexample,
+    find_counterexample,
     is_calibrated_numerically,
     suboptimality,
     surrogate_regret,
 )
 from sklearn_rankcal.consistency._conditions import (
     Condition,
+    bregman_regret_bound,
     is_low_noise,
+    regret_bound,
     satisfies_dag,
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._counterexamples import Counterexample, find_counterexample
-from sklearn_rankcal.consistency._distributions import LabelDistribution, expected_targets
-from sklearn_rankcal.consistency._rankings import bayes_ranking, ranking_regret, ranking_risk
+from sklearn_rankcal.consistency._distributions import (
+    LabelDistribution,
+    bayes_ranking,
+    expected_targets,
+    ranking_regret,
+    ranking_risk,
+)
 
 __all__ = [
     "CalibrationCheck",

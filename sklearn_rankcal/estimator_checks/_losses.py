@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_rankcal.consistency._distributions import all_targets
-from sklearn_rankcal.consistency._rankings import (
+from sklearn_rankcal.consistency._distributions import (
     all_ranks,
+    all_targets,
     calibrated_values,
     ranking_numbers,
     values_of_rankings,

@@ -18,20 +18,18 @@ from sklearn_rankcal.decoders import Sort, get_decoder
 from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.decoders._decoders import sorts_scores
 from sklearn_rankcal.label_ranking._blend import BlendedRegressor
-from sklearn_rankcal.label_ranking._label_targets import (
+from sklearn_rankcal.label_ranking._outputs import (
     confirmed_share,
     cyclic_part,
-    goes_by_scores,
-    make_label_targets,
-    net_scores,
-    read_labels,
-)
-from sklearn_rankcal.label_ranking._outputs import (
     fit_each,
     fit_outputs,
+    goes_by_scores,
     impute_together,
+    make_label_targets,
+    net_scores,
     predict_each,
     prepare_regressor,
+    read_labels,
 )
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
 from sklearn_rankcal.labels._label_names import make_frame, read_names

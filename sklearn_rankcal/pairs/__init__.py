@@ -3,10 +3,8 @@
 `models` exports the same names, and imports them on first use.
 """
 
-from sklearn_rankcal.pairs._bilinear_pairs import BilinearPairs
-from sklearn_rankcal.pairs._pair_model import PairModel
-from sklearn_rankcal.pairs._pairwise_ridge import PairwiseRidge
-from sklearn_rankcal.pairs._residual_pairs import ResidualPairModel, ResidualProductModel
+from sklearn_rankcal.pairs._closed_forms import BilinearPairs, PairwiseRidge
+from sklearn_rankcal.pairs._pair_models import PairModel, ResidualPairModel, ResidualProductModel
 
 __all__ = [
     "BilinearPairs",

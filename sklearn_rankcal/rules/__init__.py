@@ -4,7 +4,7 @@
 """
 
 from sklearn_rankcal.rules._exposure import ExposurePolicy, exposure_policy
-from sklearn_rankcal.rules._quotas import Quota
+from sklearn_rankcal.rules._query_rules import Quota
 from sklearn_rankcal.rules._rules import Rules
 
 __all__ = ["ExposurePolicy", "Quota", "Rules", "exposure_policy"]

@@ -11,8 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sklearn_rankcal.rules._places import Found
-from sklearn_rankcal.rules._program import Program
+from sklearn_rankcal.rules._places import Found, Program
 from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._rounding import ROUNDING

@@ -29,8 +29,13 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._distributions import all_targets, as_queries
-from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
+from sklearn_rankcal.consistency._distributions import (
+    all_ranks,
+    all_targets,
+    as_queries,
+    calibrated_values,
+    ranking_numbers,
+)
 from sklearn_rankcal.decoders import (
     DECODERS,
     AveragePrecisionDecoder,

@@ -20,7 +20,7 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._rankings import all_ranks, ranking_numbers
+from sklearn_rankcal.consistency._distributions import all_ranks, ranking_numbers
 from sklearn_rankcal.decoders import PreferenceDecoder, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, NDCG, MAPByScores, PDByScores
 
@@ -237,7 +237,7 @@ def test_exact_decoders_take_over_beyond_eight_documents(loss, monkeypatch):
             labels = rng.integers(0, 4, (5, r, r)) * ~np.eye(r, dtype=bool)
         distribution = (labels, rng.dirichlet(np.ones(5)))
         expected = bayes_ranking(distribution, loss) if r == 5 else None
-        monkeypatch.setattr("sklearn_rankcal.consistency._rankings.LARGEST", limit)
+        monkeypatch.setattr("sklearn_rankcal.consistency._distributions.LARGEST", limit)
         ranks = bayes_ranking(distribution, loss)
         risk = ranking_risk(ranks, distribution, loss)
         monkeypatch.undo()

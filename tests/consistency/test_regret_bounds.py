@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal.consistency import regret_bound
-from sklearn_rankcal.consistency._distributions import all_targets, as_queries
-from sklearn_rankcal.consistency._rankings import all_ranks, calibrated_values, ranking_numbers
+from sklearn_rankcal.consistency._distributions import (
+    all_ranks,
+    all_targets,
+    as_queries,
+    calibrated_values,
+    ranking_numbers,
+)
 from sklearn_rankcal.decoders import decode_preferences, get_decoder
 from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, PD
 from sklearn_rankcal.queries import Queries

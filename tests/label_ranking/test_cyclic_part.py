@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_predict
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.label_ranking._label_targets import confirmed_share, cyclic_part, net_scores
+from sklearn_rankcal.label_ranking._outputs import confirmed_share, cyclic_part, net_scores
 
 FIRST, SECOND = np.triu_indices(4, 1)
 

@@ -32,7 +32,7 @@ from sklearn_rankcal import CalibratedLabelRanker, Judgements
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.label_ranking._blend import TableEncoder
-from sklearn_rankcal.label_ranking._label_targets import scores_of_labels
+from sklearn_rankcal.label_ranking._outputs import scores_of_labels
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.labels._doubtful_ranks import look_like_positions
 from sklearn_rankcal.labels._label_names import read_names

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_rankcal.label_ranking import _logistic
-from sklearn_rankcal.label_ranking._logistic import fit_logistic, logistic_leave_one_out
+from sklearn_rankcal.label_ranking import _blend
+from sklearn_rankcal.label_ranking._blend import fit_logistic, logistic_leave_one_out
 
 
 @pytest.fixture
@@ -14,9 +14,9 @@ def one_penalty(monkeypatch):
     """A function that leaves a single penalty to choose from, and intercepts without a penalty."""
 
     def choose(alpha):
-        monkeypatch.setattr(_logistic, "PENALTIES", np.array([alpha]))
-        monkeypatch.setattr(_logistic, "_INTERCEPT_PENALTY", 1e-12)
-        monkeypatch.setattr(_logistic, "_TOLERANCE", 1e-16)
+        monkeypatch.setattr(_blend, "PENALTIES", np.array([alpha]))
+        monkeypatch.setattr(_blend, "_INTERCEPT_PENALTY", 1e-12)
+        monkeypatch.setattr(_blend, "_TOLERANCE", 1e-16)
 
     return choose
 
@@ -75,8 +75,8 @@ def test_the_penalty_has_the_least_leave_one_out_error(monkeypatch):
     Z, y, weight = noisy(n=80, m=10)
     found = logistic_leave_one_out(Z, y, weight)[0]
     errors = []
-    for alpha in _logistic.PENALTIES:
-        monkeypatch.setattr(_logistic, "PENALTIES", np.array([alpha]))
+    for alpha in _blend.PENALTIES:
+        monkeypatch.setattr(_blend, "PENALTIES", np.array([alpha]))
         errors.append(logistic_leave_one_out(Z, y, weight)[0])
     assert found == pytest.approx(min(errors), rel=1e-3) and max(errors) > 1.05 * found
 
@@ -113,9 +113,9 @@ def test_newton_steps_are_halved_where_they_would_overshoot():
     """From a start far away a full step overshoots; the solution is the same as from 0."""
     Z, y, weight = noisy()
     penalty, targets = np.full(3, 1.0), (y + 1) / 2
-    wanted = _logistic._newton(Z, targets, weight, penalty, np.zeros((3, 2)))
+    wanted = _blend._newton(Z, targets, weight, penalty, np.zeros((3, 2)))
     start = np.array([[8.0, -6.0], [-7.0, 9.0], [6.0, 8.0]])
-    found = _logistic._newton(Z, targets, weight, penalty, start)
+    found = _blend._newton(Z, targets, weight, penalty, start)
     np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 

@@ -10,13 +10,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
-from sklearn_rankcal.label_ranking import BlendedRegressor, _blend, _label_targets
-from sklearn_rankcal.label_ranking._label_targets import (
+from sklearn_rankcal.label_ranking import BlendedRegressor, _blend, _outputs
+from sklearn_rankcal.label_ranking._outputs import (
+    fill_unknown,
     goes_by_scores,
     make_label_targets,
     scores_of_labels,
 )
-from sklearn_rankcal.label_ranking._outputs import fill_unknown
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.queries import Queries
@@ -26,7 +26,7 @@ from .. import oracles
 
 @pytest.fixture
 def two_are_many(monkeypatch):
-    monkeypatch.setattr(_label_targets, "MAX_LABELS_BY_PAIRS", 2)
+    monkeypatch.setattr(_outputs, "MAX_LABELS_BY_PAIRS", 2)
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,8 @@ def fit_distribution(orders, probabilities):
 
 def test_scores_are_calibrated_under_their_condition(monkeypatch):
     """Plackett-Luce orders meet the condition P_f; of the others, only pairs find the best."""
-    limit = _label_targets.MAX_LABELS_BY_PAIRS
-    monkeypatch.setattr(_label_targets, "MAX_LABELS_BY_PAIRS", 2)
+    limit = _outputs.MAX_LABELS_BY_PAIRS
+    monkeypatch.setattr(_outputs, "MAX_LABELS_BY_PAIRS", 2)
     orders = [tuple(order) for order in oracles.all_orders(4)]
     for seed in range(5):
         strength = np.random.default_rng(seed).uniform(0.2, 2, size=4)
@@ -127,7 +127,7 @@ def test_scores_are_calibrated_under_their_condition(monkeypatch):
     outside = ([(0, 1, 2), (1, 2, 0)], [0.6, 0.4])  # a > b > c against b > c > a
     found, best = expected_taus(fit_distribution(*outside), *outside)
     assert found < best - 0.1
-    monkeypatch.setattr(_label_targets, "MAX_LABELS_BY_PAIRS", limit)
+    monkeypatch.setattr(_outputs, "MAX_LABELS_BY_PAIRS", limit)
     found, best = expected_taus(fit_distribution(*outside), *outside)
     assert found == pytest.approx(best)
 

@@ -34,7 +34,7 @@ from sklearn_rankcal.rules._orders import (
     best_linear_order,
     best_of_subsets,
 )
-from sklearn_rankcal.rules._quotas import _failure_probability, _fair_table
+from sklearn_rankcal.rules._query_rules import _failure_probability, _fair_table
 from tests.rules_oracle import (
     AveragePrecisionCost,
     PreferenceCost,
