@@ -19,4 +19,4 @@ def few_trees(monkeypatch):
         monkeypatch.setattr(name, make)
     monkeypatch.setattr("sklearn_rankcal.models._boosting_cv._AT_FIRST", N_TREES)
     for name in ("_MOST_TREES", "_MOST_OF_MANY_ROWS"):
-        monkeypatch.setattr(f"sklearn_rankcal.models._booster_growth.{name}", N_TREES)
+        monkeypatch.setattr(f"sklearn_rankcal.models._boosting_cv.{name}", N_TREES)

@@ -42,7 +42,7 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.models import default_regressor
-from sklearn_rankcal.models._training import Validation
+from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 
 HUNDRED, THOUSAND = "100 trees", "1,000 trees"

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.models._context_table import ContextTableModel
+from sklearn_rankcal.models._context import ContextTableModel
 from sklearn_rankcal.models._early_stopping import check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate

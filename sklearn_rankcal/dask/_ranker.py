@@ -50,8 +50,8 @@ from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._context import check_context
+from sklearn_rankcal.models._model import undefined_everywhere
 from sklearn_rankcal.models._sums import has_closed_form
-from sklearn_rankcal.models._training import undefined_everywhere
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.dask._collections import Collections, Rows, Table
 from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.models._automatic_context import (
+from sklearn_rankcal.models._context import (
     SAMPLE_ROWS,
     columns_of_sample_that_differ,
     sampled_queries,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
-from sklearn_rankcal.models._model import Model
-from sklearn_rankcal.models._training import Training
+from sklearn_rankcal.models._model import Model, Training
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._targets import Space
 from sklearn_rankcal.utils._lazy import load_on_use

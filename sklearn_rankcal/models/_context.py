@@ -6,23 +6,42 @@ columns give any regressor information about the query.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal._kernels import kernels
+from sklearn_rankcal.models._column_parameters import (
+    constrained_places,
+    ignored_places,
+    match_parameters,
+    places_without_context,
+)
+from sklearn_rankcal.models._early_stopping import BoostingRun, fit_until_best
+from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils._catboost import readable_table
 from sklearn_rankcal.utils._features import (
     append_columns,
     category_codes,
     category_columns,
     check_features,
     column_values,
+    frequent_categories,
     is_dataframe,
+    keep_categories,
+    note_columns,
     numeric_columns,
+    stored_columns,
+    take_rows,
 )
-from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
+from sklearn_rankcal.utils._memory import CACHE_BYTES, PREDICTION_BYTES, rows_per_block
+from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
+from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
@@ -251,3 +270,324 @@ def _ranks(block: NDArray[Any], missing: Bools, queries: Queries) -> Floats:
         result[ranked.order, column] = share
     result[missing] = np.nan
     return result
+
+
+#: A column is omitted only if queries surely explain a smaller share of its variance.
+SMALLEST_SHARE = 0.02
+SAMPLE_ROWS = 50_000  # number of rows to sample, about
+_FEWEST_QUERIES = 50  # fewest queries to sample, if there are enough
+_FEWEST_ROWS = 10_000  # threads are not worth their start for fewer rows
+_N_BINS = 256  # number of quantiles that replace the values
+_COMMON = 0.1  # if more of the rows have the same value, also test the other rows alone
+_STANDARD_ERRORS = 2.0
+# In smaller queries, means vary by chance, and a value says little about the place of a document in
+# its query. z-scores gained .025 in sets of six cars.
+_FEW_DOCUMENTS = 10
+
+
+def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
+    """Return the columns that differ, or may differ, between queries in level or spread.
+
+    The intraclass correlation is the share of the variance between queries. It is estimated for the
+    ranks of the column among all rows (level), and for the distances of these ranks from their
+    middle (spread). If more than a tenth of the rows have the same value, both are also estimated
+    from the other rows alone. A column is omitted if all estimates plus two standard errors are
+    below `SMALLEST_SHARE` and queries have ten or more documents on average, or if it is constant
+    within each query. A category column is omitted only if it is constant within each query. For
+    more than 50,000 rows, a sample of about 50,000 decides; see `sampled_queries` and
+    `thinned_rows`.
+    """
+    if not columns:
+        return []
+    part = queries
+    if queries.n_rows > SAMPLE_ROWS:
+        chosen = np.zeros(queries.n_queries, dtype=bool)
+        chosen[sampled_queries(hash_values(queries.ids), queries.sizes)] = True
+        kept, part = queries.select(chosen)
+        X = take_rows(X, kept)
+        if (step := part.n_rows // SAMPLE_ROWS) > 1:
+            kept, part = thinned_rows(X, part, step)
+            X = take_rows(X, kept)
+    return columns_of_sample_that_differ(X, columns, part)
+
+
+def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
+    """Return the result of `columns_that_differ` from all rows of X."""
+    codes, categories = queries.codes, set(category_columns(X))
+    numbers = [name for name in columns if name not in categories]
+    values = column_values(X, numbers) if numbers else np.empty((queries.n_rows, 0))
+    place = {name: n for n, name in enumerate(numbers)} if is_dataframe(X) else {}
+
+    def differs(column: Any) -> bool:
+        if column in categories:
+            of_rows = category_codes(X, column)
+            return bool((queries.max(of_rows) > queries.min(of_rows)).any())
+        own = values[:, place.get(column, column)].astype(np.float64)
+        return _varies(own, queries) if few else _differs(own, codes)
+
+    few = queries.n_rows < _FEW_DOCUMENTS * queries.n_queries
+    n_threads = allowed_threads() if len(values) > _FEWEST_ROWS else 1
+    return list(compress(columns, map_in_order(differs, columns, n_threads)))
+
+
+def sampled_queries(hashes: NDArray[np.uint64], sizes: Ints) -> Ints:
+    """Choose the fewest queries with `SAMPLE_ROWS` rows, but at least 50 if possible.
+
+    They are the queries with the smallest hashes of their ids, in this order. The choice does not
+    depend on the order of the queries or on parts in which they are stored: applied to the queries
+    chosen from each part, the function chooses the same queries as from all.
+    """
+    order = np.lexsort((sizes, hashes))
+    enough = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS)) + 1
+    return order[: max(enough, _FEWEST_QUERIES)]
+
+
+def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[Ints, Queries]:
+    """Keep every `step`-th row of each query, at least one; return the rows and their queries.
+
+    Rows are counted in the order of hashes of their contents. The choice therefore does not depend
+    on the order of the rows.
+    """
+    order = np.lexsort((hash_rows(X, np.arange(queries.n_rows)), queries.codes))
+    rows = order[queries.place % step == 0]
+    offsets = np.append(0, np.cumsum(-(-queries.sizes // step)))
+    return rows, Queries(offsets, None, queries.ids)
+
+
+def _varies(values: Floats, queries: Queries) -> bool:
+    """Whether a column has different numbers in some query."""
+    known = np.isfinite(values)
+    largest = queries.max(np.where(known, values, -np.inf))
+    return bool((largest > queries.min(np.where(known, values, np.inf))).any())
+
+
+def _differs(values: Floats, codes: Ints) -> bool:
+    """Whether the level or the spread of one column may differ between queries."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        values, codes = values[finite], codes[finite]
+    if not len(values):
+        return False
+    bins = _bins(values)
+    if _level_or_spread(bins, codes):
+        return True
+    # if most values are 0, the scale of the other values hardly changes the ranks
+    counts = np.bincount(bins)
+    others = bins != counts.argmax()
+    return counts.max() > _COMMON * len(bins) and _level_or_spread(bins[others], codes[others])
+
+
+def _bins(values: Floats) -> Ints:
+    """Return the bin of each value. Quantiles bound the bins."""
+    bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
+    return kernels.find_bins(bounds, values)
+
+
+def _level_or_spread(bins: Ints, codes: Ints) -> bool:
+    counts = np.bincount(bins)
+    ranks = (np.cumsum(counts) - counts / 2)[bins]  # equal ones get their mean rank
+    return _may_differ(ranks, codes) or _may_differ(np.abs(ranks - len(ranks) / 2), codes)
+
+
+def _may_differ(values: Floats, codes: Ints) -> bool:
+    """Whether the intraclass correlation may reach `SMALLEST_SHARE`."""
+    # A one-way analysis of variance, with k queries of n rows in all:
+    # ratio = (variance between queries) / (variance within queries); 1 is expected if the
+    # distribution is the same in every query.
+    sizes = np.bincount(codes)
+    n, k = len(values), np.count_nonzero(sizes)
+    means = np.bincount(codes, values) / np.maximum(sizes, 1)
+    within = np.square(values - means[codes]).sum()
+    if within == 0:
+        return False
+    if k == 1:
+        return True
+    ratio = (sizes * np.square(means - values.mean())).sum() / (k - 1) / (within / (n - k))
+    size = (n - np.square(sizes).sum() / n) / (k - 1)  # the size of the queries, in effect
+    share = (ratio - 1) / (ratio - 1 + size)
+    # For a share near 0, the variance of the ratio is about 2 / (k - 1) + 2 / (n - k).
+    error = np.sqrt(2 / (k - 1) + 2 / (n - k)) / size
+    return bool(share + _STANDARD_ERRORS * error >= SMALLEST_SHARE)
+
+
+class ContextTableModel(Model):
+    """Base class of models of scores that fit one regressor to a table with context columns.
+
+    A subclass has the parameters `regressor` and `context`. Its `fit` calls `_choose_columns`
+    first, and `match_parameters` before it fits the regressor.
+    """
+
+    regressor: Any
+    regressor_: Any
+    has_table = True
+    context: str | Sequence[str] | None
+    #: dtype of tables with context columns. None keeps float32 and converts the rest to float64.
+    _dtype: Any = None
+
+    @property
+    def needs_queries(self) -> bool:  # type: ignore[override]
+        """Whether the score of a document depends on the other documents of its query."""
+        return self._auto or bool(check_context(self.context))
+
+    @property
+    def needs_dense(self) -> bool:  # type: ignore[override]
+        """Whether the regressor is the default, which needs a dense table."""
+        return self.regressor is None
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether the regressor is the default, which supports categories of a data frame."""
+        return self.regressor is None
+
+    def _choose_columns(self, X: Any, queries: Queries) -> None:
+        """Choose the columns that get context columns, and set `context_`."""
+        judged, others = self.candidates(X)
+        self._set_columns(X, others + columns_that_differ(X, judged, queries))
+
+    def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
+        """Return the columns that get context columns if they differ, and those that always do."""
+        kinds = () if self._auto else check_context(self.context)
+        numbers = numeric_columns(X)
+        # an encoder for a table of only categories would encode the shares, too
+        encoded = self._auto and not numbers and hasattr(self.regressor, "steps")
+        described = SHARE in kinds or (self._auto and not encoded)
+        categories = category_columns(X) if described else []
+        return (numbers + categories, []) if self._auto else (categories, numbers)
+
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.context, str) and self.context == "auto"
+
+    def _set_columns(self, X: Any, columns: list[Any]) -> None:
+        """Set `context_` for these columns of tables of the form of X."""
+        names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
+        place = {name: number for number, name in enumerate(names)}
+        categories = set(category_columns(X))
+        kinds = self.context
+        if self._auto:  # constraints hold for differences, but not for z-scores
+            constrained = columns and constrained_places(self.regressor, X)
+            signed = constrained and constrained & {place[name] for name in columns}
+            kinds = ["difference" if signed else "zscore", SHARE]
+        self.context_: dict[str, list[Any]] = {}
+        self._columns: list[Any] = []  # numeric columns with context columns
+        kinds = check_context(kinds)
+        possible = columns_of_kinds(X, kinds)
+        for kind in kinds:
+            if kind == SHARE:
+                left_out = ignored_places(self.regressor, X)
+            else:
+                left_out = places_without_context(self.regressor, X, kinds)
+            kept = [
+                name
+                for name in columns
+                if (name in categories) == (kind == SHARE) and place[name] not in left_out
+            ]
+            # `add_context` raises an error for a requested kind without any possible column
+            if kept or not (self._auto or possible[kind]):
+                self.context_[kind] = kept
+                self._columns = self._columns if kind == SHARE else kept
+        #: the categories that are not made missing, for columns with too many for the regressor
+        self._frequent = self._categories_to_keep(X)
+        self._kinds = tuple(self.context_)
+        self._n_columns = X.shape[1]
+        #: kind of each context column, and place of its column of X
+        self._added = [(kind, place[name]) for kind, own in self.context_.items() for name in own]
+
+    def _categories_to_keep(self, X: Any) -> dict[Any, list[Any]]:
+        """Return the most frequent categories of columns with more than histograms have bins."""
+        regressor = HistGradientBoostingRegressor() if self.regressor is None else self.regressor
+        if not is_dataframe(X) or not isinstance(regressor, HISTOGRAMS):
+            return {}
+        # for scikit-learn, a missing text is a category of its own
+        return frequent_categories(X, regressor.max_bins - 1)
+
+    def match_parameters(self, regressor: Any, X: Any) -> None:
+        """Extend parameters of columns, such as monotone constraints, to context columns."""
+        match_parameters(regressor, X, [place for _, place in self._added])
+
+    def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
+        """Return the table of the regressor, and the mean slopes of z-scores."""
+        slopes = None
+        if self._kinds:
+            X, slopes = add_context(X, queries, self.context_, self._dtype)
+        return readable_table(self.regressor, keep_categories(X, self._frequent)), slopes
+
+    def _fit_to_table(
+        self,
+        regressor: Any,
+        table: Any,
+        targets: NDArray[Any],
+        weights: dict[str, Any],
+        validation: Validation | None,
+        as_scores: Callable[[Any], Floats],
+    ) -> Any:
+        """Fit a regressor. Validation queries, if any, choose the number of iterations."""
+        try:
+            if validation is None:
+                return regressor.fit(table, targets, **weights)
+            held_out, _ = self._table(validation.held_out.X, validation.held_out.queries)
+            return fit_until_best(
+                BoostingRun(regressor, table, targets, weights, validation, held_out, as_scores)
+            )
+        except (TypeError, ValueError) as error:
+            note_columns(error, table)
+            raise
+
+    def table_names(self, names: list[str]) -> list[str]:
+        """Return the column names of the table of the regressor, given the names of X."""
+        return [*names, *(f"{names[place]}__{kind}" for kind, place in self._added)]
+
+    def _predict_blocks(
+        self,
+        X: Any,
+        queries: Queries,
+        predict: Callable[[Any], Floats],
+        n_bytes: int = PREDICTION_BYTES,
+    ) -> Floats:
+        """Predict the score of each document in blocks of about `n_bytes` bytes."""
+        scores = np.empty(queries.n_rows)
+        # without context columns, blocks need not consist of whole queries
+        parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
+        n_columns = stored_columns(X) + len(self._added)
+        step = rows_per_block(8 * n_columns, n_bytes)
+        for rows, part in parts.chunks(step):
+            whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
+            table, _ = self._table(X if whole else take_rows(X, rows), part)
+            if part.n_rows <= step:
+                scores[rows] = predict(table)
+                continue
+            # a query that is larger than a block
+            starts = range(0, part.n_rows, step)
+            scores[rows] = np.concatenate(
+                [predict(take_rows(table, slice(a, a + step))) for a in starts]
+            )
+        return scores
+
+    def own_importances(self) -> NDArray[Any]:
+        """Return the importances of the fitted regressor per column of X."""
+        regressor = self.regressor_
+        if not hasattr(regressor, "feature_importances_"):
+            raise AttributeError(
+                f"{type(regressor).__name__} has no feature_importances_, so a ranker or stack "
+                "with it has none. inspection.permutation_importance supports all rankers."
+            )
+        return self.column_importances(regressor.feature_importances_)
+
+    def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Add the importance of each context column to its column of X."""
+        return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
+
+    def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
+        """Add each context column, times the factor of its kind, to its column of X."""
+        values = np.asarray(values)
+        total = np.array(values[..., : self._n_columns], dtype=np.float64)
+        if not self._kinds:
+            return total
+        added = values[..., self._n_columns :]
+        if added.shape[-1] != len(self._added):
+            raise AttributeError("The columns of the regressor do not match those of X.")
+        for kind in self._kinds:
+            own = [number for number, (other, _) in enumerate(self._added) if other == kind]
+            places = [self._added[number][1] for number in own]
+            total[..., places] += added[..., own] * factors[kind]
+        return total

@@ -20,7 +20,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._column_parameters import library_of
-from sklearn_rankcal.models._training import Validation
+from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 from sklearn_rankcal.utils._typing import Floats

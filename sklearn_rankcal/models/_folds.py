@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from sklearn_rankcal.models._training import Training
+from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import is_dataframe
 from sklearn_rankcal.utils._messages import counted

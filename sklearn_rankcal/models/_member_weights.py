@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import as_counts
+from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import solve_nonnegative
-from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._typing import Floats

@@ -2,16 +2,197 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from sklearn_rankcal.models._training import Training
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankcal.labels._labels import take_labels
+from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._targets import Space
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._estimators import reduce_with_versions
+from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._messages import all_of
+from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
+
+_N_REPORTS = 20  # number of progress lines, about, without early stopping
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Checked documents with the targets of a model.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix, data frame} of shape (n_documents, n_features)
+        The table, without a column of query ids.
+    targets : ndarray of shape (n_documents,) or PairTargets
+        Targets of the loss: one per document, or one per pair of documents.
+    queries : Queries
+        The rows of each query.
+    weight : ndarray of shape (n_documents,), default=None
+        Positive weight of each row. None means equal weights.
+    labels : ndarray of shape (n_documents,) or Preferences, default=None
+        The labels, for models that learn several targets.
+    graded_targets : bool, default=False
+        Whether each target depends only on the label of its document (`Loss.graded_targets`). A
+        classifier can then learn the distinct targets as classes.
+    validation : Validation, default=None
+        Held-out queries, for models that stop early.
+    by_targets : bool, default=False
+        For held-out queries: whether they choose by the error of the targets instead of the
+        measure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn_rankcal.models import DocumentModel, Training
+    >>> from sklearn_rankcal.queries import Queries
+    >>> X, targets = np.array([[0.0], [1.0], [5.0], [3.0]]), np.array([0.0, 2.0, 3.0, -1.0])
+    >>> queries = Queries.from_groups(["a", "a", "b", "b"])
+    >>> model = DocumentModel(LinearRegression()).fit(Training(X, targets, queries))
+    >>> model.regressor_.coef_.round(2).tolist()
+    [0.34]
+    """
+
+    X: Any
+    targets: Any
+    queries: Queries
+    weight: Floats | None = None
+    labels: Any = None
+    graded_targets: bool = False
+    validation: Validation | None = None
+    by_targets: bool = False
+
+    def learning(self, loss: Loss) -> Training:
+        """Return the same data with the targets of a loss."""
+        targets = loss.training_targets(self.labels, self.queries)
+        return replace(self, targets=targets, graded_targets=loss.graded_targets)
+
+    def without_zero_weights(self) -> Training:
+        """Return the rows of positive weight, and their queries."""
+        if self.weight is None or (self.weight > 0).all():
+            return self
+        rows = np.flatnonzero(self.weight)
+        kept = Queries.from_groups(self.queries.codes[rows])
+        return self.take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
+
+    def without_undefined_queries(self, loss: Loss) -> Training:
+        """Return the queries on which a loss is defined. Raise ValueError if there are none."""
+        defined = loss.defined(self.labels, self.queries)
+        if defined.all():
+            return self
+        if not defined.any():
+            raise undefined_everywhere(loss, len(defined), self.queries.n_rows)
+        return self.take_queries(defined)
+
+    def weighted_by(self, loss: Loss) -> Training:
+        """Return the same data with weights multiplied by `Loss.row_weight`."""
+        factor = loss.row_weight(self.labels, self.queries)
+        if factor is None:
+            return self
+        return replace(self, weight=factor if self.weight is None else self.weight * factor)
+
+    def take_queries(self, keep: NDArray[np.bool_]) -> Training:
+        """Return the queries that `keep` (n_queries,) selects."""
+        return self.take(*self.queries.select(keep))
+
+    def take(self, rows: Any, queries: Queries) -> Training:
+        """Return some rows, which are whole `queries`. Targets of pairs are dropped."""
+        return replace(
+            self,
+            X=take_rows(self.X, rows),
+            targets=self.targets[rows] if isinstance(self.targets, np.ndarray) else None,
+            queries=queries,
+            weight=None if self.weight is None else self.weight[rows],
+            labels=None if self.labels is None else take_labels(self.labels, rows, queries),
+        )
+
+
+def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
+    """Return the error for a loss that is undefined on all queries."""
+    return ValueError(
+        f"{type(loss).__name__} is undefined on {all_of(n_queries, 'query')} "
+        f"(n_samples={n_rows}), so "
+        "there is nothing to learn from. For most losses, a query needs a document of positive "
+        "relevance. For 'auc', 'spearman' and 'pd', it needs two different labels."
+    )
+
+
+@dataclass(eq=False)
+class Validation:
+    """Validation queries, and the quality of their rankings after each iteration of a regressor.
+
+    ``evaluate(scores)`` returns the measure of the rankings by these scores. ``steady(scores)``
+    returns a value that varies less over few queries: minus the error of the targets, or minus the
+    surrogate. Larger is better. Training stops after `n_iter_no_change` iterations without a new
+    best value of either, and `n_iter` is the number of iterations before these. Among equal values,
+    the first is the best. `scores` has the result of `evaluate` after each iteration.
+    ``show(line)`` receives progress lines.
+    """
+
+    held_out: Training
+    evaluate: Callable[[Floats], float]
+    n_iter_no_change: int
+    show: Callable[[str], None] | None = None
+    steady: Callable[[Floats], float] | None = None
+    scores: list[float] = field(default_factory=list, init=False)
+    n_iter: int = field(default=0, init=False)
+    _best: list[float] = field(default_factory=list, init=False)  # of `evaluate` and of `steady`
+    _n_reported: int = field(default=0, init=False)
+
+    def record(self, scores: Floats) -> None:
+        """Evaluate the predictions after one more iteration.
+
+        The measure of few queries is noisy, and by chance its largest value can come early.
+        Therefore, training stops only if neither of the two values improves.
+        """
+        found = [self.evaluate(scores)]
+        if self.steady is not None:
+            found.append(self.steady(scores))
+        self.scores.append(found[0])
+        best = self._best or [-np.inf] * len(found)
+        pairs = list(zip(found, best, strict=True))
+        better = [new > old and bool(exceeds(new, old, abs(new))) for new, old in pairs]
+        self._best = np.where(better, found, best).tolist()
+        if any(better) or self.n_iter == 0:
+            self.n_iter = len(self.scores)
+
+    @property
+    def stops(self) -> bool:
+        """Whether training should stop."""
+        return len(self.scores) - self.n_iter >= self.n_iter_no_change
+
+    def report(self, n_max: int, seconds: float) -> None:
+        """Show a progress line if enough iterations, of at most `n_max`, passed since the last."""
+        n_done = len(self.scores)
+        if self.show is None or n_done == 0 or n_done - self._n_reported < n_max / _N_REPORTS:
+            return
+        self._n_reported = n_done
+        remaining = seconds / n_done * (n_max - n_done)
+        self.show(
+            f"iteration {n_done} of at most {n_max}: {self.scores[-1]:.4g} on the validation "
+            f"queries, {self.scores[self.n_iter - 1]:.4g} after {self.n_iter}, the last new best; "
+            f"at most {remaining:.1f} s remain ({seconds:.2f} s)"
+        )
+
+
+def squared_error(held_out: Training) -> Callable[[Floats], float]:
+    """Return a function of scores: minus their mean squared error, centred in each query."""
+    queries = held_out.queries
+    wanted = queries.center(held_out.targets)
+
+    def evaluate(scores: Floats) -> float:
+        return -float(np.average((queries.center(scores) - wanted) ** 2, weights=held_out.weight))
+
+    return evaluate
 
 
 class Model(ClonesCatBoost):

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from sklearn_rankcal.models._folds import query_folds
-from sklearn_rankcal.models._model import PairwiseModel
+from sklearn_rankcal.models._model import PairwiseModel, Training
 from sklearn_rankcal.models._sums import Sums
-from sklearn_rankcal.models._training import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets, RelevanceDifferences
 from sklearn_rankcal.targets._targets import Space

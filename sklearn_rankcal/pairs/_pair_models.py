@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal.models._column_parameters import SIGNS, refuse_parameters
 from sklearn_rankcal.models._document import DocumentModel, default_regressor, weight_arguments
 from sklearn_rankcal.models._early_stopping import check_stops_early
-from sklearn_rankcal.models._model import PairwiseModel
-from sklearn_rankcal.models._training import Training, squared_error
+from sklearn_rankcal.models._model import PairwiseModel, Training, squared_error
 from sklearn_rankcal.pairs._closed_forms import BilinearPairs, score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets

@@ -14,7 +14,7 @@ from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Model, Training
-from sklearn_rankcal.models._training import squared_error
+from sklearn_rankcal.models._model import squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _predict, _reports

@@ -19,7 +19,7 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._early_stopping import check_stops_early
 from sklearn_rankcal.models._folds import query_folds
-from sklearn_rankcal.models._training import Validation, squared_error
+from sklearn_rankcal.models._model import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._input import read_table
 from sklearn_rankcal.targets import SCORES

@@ -29,7 +29,7 @@ from sklearn_rankcal.estimator_checks._rankers import (
 from sklearn_rankcal.losses import MAP, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.models._training import Validation
+from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
 

@@ -216,7 +216,7 @@ def test_predictions_are_lazy():
 @pytest.mark.parametrize("long", [False, True])
 def test_automatic_context_of_many_rows_is_that_of_one_machine(monkeypatch, long):
     # A sample of 4,000 rows: of short queries all rows, and of 50 long ones every second row.
-    for module in ("models._automatic_context", "dask._training"):
+    for module in ("models._context", "dask._training"):
         monkeypatch.setattr(f"sklearn_rankcal.{module}.SAMPLE_ROWS", 4000)
     rng = np.random.default_rng(0)
     sizes = rng.integers(170, 200, 60) if long else rng.integers(1, 20, 900)

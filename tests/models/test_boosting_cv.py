@@ -21,7 +21,6 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     Training,
 )
-from sklearn_rankcal.models import _booster_growth as growth_module
 from sklearn_rankcal.models import _boosting_cv as module
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters
@@ -38,11 +37,11 @@ LOSSES = (None, "pd_by_scores", "labels")
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(growth_module, "_MOST_TREES", 60)
+    monkeypatch.setattr(module, "_MOST_TREES", 60)
     monkeypatch.setattr(module, "_MOST_MERGED", 4_000)
-    monkeypatch.setattr(growth_module, "_PATIENCE", 5)
+    monkeypatch.setattr(module, "_PATIENCE", 5)
     monkeypatch.setattr(module, "_AT_FIRST", 70)
-    monkeypatch.setattr(growth_module, "_SLOW_OF_MANY_ROWS", 1000)
+    monkeypatch.setattr(module, "_SLOW_OF_MANY_ROWS", 1000)
 
 
 def fit(losses=(None,), context="zscore", **parameters):
@@ -117,7 +116,7 @@ def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
 
 def test_the_rate_doubles_after_the_first_trees(small, monkeypatch):
     monkeypatch.setattr(module, "_MOST_MERGED", 0)
-    monkeypatch.setattr(growth_module, "_SLOW_TREES", 10)
+    monkeypatch.setattr(module, "_SLOW_TREES", 10)
     model = fit()
     table, _ = model._table(X, QUERIES)
     n_trees, _ = model.sizes_["targets"]
@@ -152,13 +151,13 @@ def test_plateaus_are_left_if_they_are_no_longer_than_half_of_the_trees_before(
     falls = np.linspace(2, 1, start)
     curve = np.concatenate([falls, np.full(length, 1.5), np.linspace(0.9, 0.5, 5), np.ones(900)])
     monkeypatch.setattr(
-        growth_module.BoosterGrowth,
+        module.BoosterGrowth,
         "_errors",
         lambda self, regressor, fold, n: curve[self.n_grown : n],
     )
     targets = np.array([0.0, 1.0])
     booster = HistGradientBoostingRegressor(max_leaf_nodes=7)
-    growth = growth_module.BoosterGrowth(booster, [None], targets, targets, n_jobs=1)
+    growth = module.BoosterGrowth(booster, [None], targets, targets, n_jobs=1)
     while not growth.stops:
         growth.grow(30)
     assert growth.n_trees == wanted
@@ -457,8 +456,7 @@ def test_queries_of_one_document_do_not_count(small):
 def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(small, monkeypatch):
     choose = "sklearn_rankcal.rankers._choose_model"
     monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
-    for each in (module, growth_module):
-        monkeypatch.setattr(each, "MANY_ROWS", len(Y) // 2)
+    monkeypatch.setattr(module, "MANY_ROWS", len(Y) // 2)
     monkeypatch.setattr(f"{choose}._FEWEST_TO_HOLD_OUT", 20)
     relevant = int((Y > QUERIES.broadcast(QUERIES.min(Y))).sum())
     monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant)

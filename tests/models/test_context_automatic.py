@@ -13,8 +13,8 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models import DocumentModel, Training, _automatic_context
-from sklearn_rankcal.models._automatic_context import (
+from sklearn_rankcal.models import DocumentModel, Training, _context
+from sklearn_rankcal.models._context import (
     columns_that_differ,
     sampled_queries,
     thinned_rows,
@@ -89,10 +89,10 @@ def test_the_choice_does_not_depend_on_the_number_of_threads(monkeypatch):
         time.sleep(0.01)  # so that no thread is fast enough to take all columns
         return kernel(*arguments)
 
-    kernel = _automatic_context._differs
-    monkeypatch.setattr(_automatic_context, "_differs", differs)
+    kernel = _context._differs
+    monkeypatch.setattr(_context, "_differs", differs)
     for n_threads in (1, 2, 3):
-        monkeypatch.setattr(_automatic_context, "allowed_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(_context, "allowed_threads", lambda n=n_threads: n)
         used.clear()
         test_columns_whose_level_or_spread_differs()
         assert len(used) == 1 if n_threads == 1 else 1 < len(used) <= n_threads
@@ -111,12 +111,12 @@ def test_the_intraclass_correlation_is_that_of_the_textbook():
     error = np.sqrt(2 / (k - 1) + 2 / (N - k)) / size
     for limit, wanted in ((share + 1.99 * error, True), (share + 2.01 * error, False)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_automatic_context, "SMALLEST_SHARE", limit)
-            assert _automatic_context._may_differ(ranks, QUERIES.codes) is wanted
+            patch.setattr(_context, "SMALLEST_SHARE", limit)
+            assert _context._may_differ(ranks, QUERIES.codes) is wanted
 
 
 def test_a_sample_of_whole_queries(monkeypatch):
-    monkeypatch.setattr(_automatic_context, "SAMPLE_ROWS", N // 3)
+    monkeypatch.setattr(_context, "SAMPLE_ROWS", N // 3)
     hashes = hash_values(QUERIES.ids)
     chosen = sampled_queries(hashes, QUERIES.sizes)
     assert 0 <= QUERIES.sizes[chosen].sum() - N // 3 < QUERIES.sizes.max()
@@ -132,7 +132,7 @@ def test_a_sample_of_whole_queries(monkeypatch):
 
 
 def test_the_order_of_the_rows_does_not_matter(monkeypatch):
-    monkeypatch.setattr(_automatic_context, "SAMPLE_ROWS", N // 3)
+    monkeypatch.setattr(_context, "SAMPLE_ROWS", N // 3)
     order = RNG.permutation(N)
     columns = list(range(len(COLUMNS)))
     chosen = columns_that_differ(TABLE, columns, QUERIES)

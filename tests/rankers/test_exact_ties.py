@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, RiskControlledCutoff
 from sklearn_rankcal.cutoffs._cutoff import controlled_threshold
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models._training import Validation
+from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.utils._rounding import first_smallest

@@ -35,7 +35,7 @@ from sklearn_rankcal.models import (
     Training,
     default_regressor,
 )
-from sklearn_rankcal.models._training import Validation
+from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 
 DATA = make_ranking(90, (3, 10), 6, random_state=0)
