@@ -108,7 +108,7 @@ y = rng.integers(n_classes, size=n_samples)
 X = np.c_[place[y], np.zeros((n_samples, 16))] + 0.5 * rng.normal(size=(n_samples, 20))
 train, test = slice(0, 8000), slice(8000, None)
 print()
-for name, loss in {"0-1 loss": None, "rank 5": LowRankLoss(alpha, beta, square)}.items():
+for name, loss in {"0-1 loss": None, "rank 5": LowRankLoss(alpha, beta, c=square)}.items():
     started = time.perf_counter()
     clf = LowRankClassifier(Ridge(), loss_matrix=loss, classes=range(n_classes))
     clf.fit(X[train], y[train])

@@ -22,7 +22,7 @@ from sklearn_rankcal.boosting import _boosted_model as _boosted
 from sklearn_rankcal.boosting._boosted_model import boosted_regressor
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import yield_ranker_checks
-from sklearn_rankcal.estimator_checks._rankers import (
+from sklearn_rankcal.estimator_checks import (
     check_ranker_frame_equals_array,
     check_ranker_sparse_equals_dense,
 )

@@ -244,8 +244,8 @@ SQUARE = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
 MATRICES = {
     "decode_preferences": decode_preferences,
     "loss matrix": LowRankLoss.from_matrix,
-    "alpha": lambda v: LowRankLoss(v, np.eye(3), 0.0).expected_cost(np.zeros((1, 3))),
-    "beta": lambda v: LowRankLoss(np.eye(3), v, 0.0).expected_cost(np.zeros((1, 3))),
+    "alpha": lambda v: LowRankLoss(v, np.eye(3)).decode(np.zeros((1, 3))),
+    "beta": lambda v: LowRankLoss(np.eye(3), v).decode(np.zeros((1, 3))),
     "u": lambda v: LowRankLoss(np.eye(3), np.eye(3)).decode(v),
     "make_cost_scorer": lambda v: make_cost_scorer(v, classes=[0, 1, 2]),
     "labels of a distribution": lambda v: LabelDistribution(v, [0.5, 0.25, 0.25]),

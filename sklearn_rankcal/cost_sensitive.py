@@ -1,4 +1,8 @@
-"""Classification that minimises expected costs, and the mean cost of predictions."""
+"""Classification that minimises expected costs, for any matrix of costs.
+
+By theorem 3 of Ramaswamy, Agarwal and Tewari (2013), least squares on factors of the
+costs, one vector for each class, is calibrated for every distribution of the classes.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +12,180 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import check_array, check_consistent_length, column_or_1d, gen_batches, get_tags
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.cost_sensitive._low_rank import LowRankLoss, read_matrix
 from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import check_features, take_rows
+from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_numbers
+from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._scales import mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
 from sklearn_rankcal.utils._typing import Floats, Ints
 
+__all__ = ["LowRankClassifier", "LowRankLoss", "make_cost_scorer", "mean_cost_loss"]
+
 Names = NDArray[Any]
-#: Types of the parameter `loss_matrix` other than None.
-Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
 #: With more classes than this, `fit` does not try a logistic regression on u.
 MAX_RECALIBRATED = 100
+#: Rounding errors of an expected cost are below ||u|| ||beta|| + |intercept| times this number.
+TIED = 1e-12
+#: A singular value below this number times the norm of the matrix of costs is rounding.
+NOISE = 1e-13
+
+
+class LowRankLoss:
+    """A loss <alpha_y, beta_t> + c_y + b_t of a label y and a target t, both numbered from 0.
+
+    Least squares on the vectors alpha_y estimates u = E[alpha_Y], and `decode` returns the target
+    with the smallest <u, beta_t> + b_t. For any u, its regret is at most
+    ``regret_constant() * ||u - E[alpha_Y]|| + 2 * error``; see :ref:`low_rank`.
+
+    Parameters
+    ----------
+    alpha : array-like of shape (n_labels, rank)
+        The regression targets of each label.
+    beta : array-like of shape (n_targets, rank)
+        The vector of each target. Its product with the regression targets is the cost.
+    c : float or array-like of shape (n_labels,), default=0.0
+        Part of the cost that depends only on the label. It does not affect decoding.
+
+    Examples
+    --------
+    Six grades have a matrix of distances of rank 5. Two regression targets approximate it well:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.cost_sensitive import LowRankLoss
+    >>> L = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    >>> loss = LowRankLoss.from_matrix(L, rank=2)
+    >>> p = np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
+    >>> u = p @ loss.alpha
+    >>> round(loss.error, 2), loss.decode(u[None]).item(), int(np.argmin(p @ L))  # the median
+    (0.52, 2, 2)
+    """
+
+    def __init__(self, alpha: ArrayLike, beta: ArrayLike, c: ArrayLike = 0.0) -> None:
+        self.alpha, self.beta = _read_matrix(alpha, "alpha"), _read_matrix(beta, "beta")
+        n, k = self.shape = len(self.alpha), len(self.beta)
+        read = read_numbers(c, "c")
+        if read.shape not in ((), (n,)) or not np.isfinite(read).all():
+            raise ValueError(f"c must be a finite number, or {n} of them; got {c!r}.")
+        self.c = np.broadcast_to(read, n)
+        self.intercept = np.zeros(k)  # b, the part of the cost that depends only on the target
+        self.error = 0.0  # largest difference from the costs that this loss approximates
+        if self.alpha.shape[1] != self.beta.shape[1]:
+            shapes = f"{self.alpha.shape} and {self.beta.shape}"
+            raise ValueError(f"alpha and beta need the same number of columns; got {shapes}.")
+
+    @classmethod
+    def from_matrix(cls, L: ArrayLike, rank: int | None = None) -> LowRankLoss:
+        """Factor a matrix of costs, in O(n_labels n_targets min(n_labels, n_targets)) time.
+
+        Parameters
+        ----------
+        L : array-like of shape (n_labels, n_targets)
+            ``L[y, t]`` is the cost of target t for label y: 0, or from 1e-50 to 1e50.
+        rank : int, default=None
+            Maximum number of regression targets. If the matrix needs more, it is approximated. None
+            means as many as the matrix needs, and at least one.
+
+        Returns
+        -------
+        loss : LowRankLoss
+            The factored loss. Its ``intercept`` b holds the column means. The columns of ``beta``
+            are orthonormal: the squared error of a prediction of alpha equals that of the costs of
+            all targets. Its ``error`` is the largest error of a cost, only rounding without `rank`.
+        """
+        matrix = _read_matrix(L, "loss_matrix")
+        check_range(matrix, "loss_matrix")
+        check_count(rank, "rank", or_none=True)
+        # Let H = I - 11'/n, which subtracts the means of columns. For all intercepts b and all M,
+        # H (L - 1 b' - M) = H L - H M. H never increases a norm or a rank. Therefore no b leaves a
+        # smaller rank than rank(H L), or a smaller squared error for M of the same rank. The column
+        # means attain this: they leave H L. Row means would save at most one output, but without
+        # their costs.
+        b = matrix.mean(axis=0)
+        left, values, right = np.linalg.svd(matrix - b, full_matrices=False)
+        left, right = svd_flip(left, right)
+        values[values <= NOISE * np.linalg.norm(matrix)] = 0.0
+        d = max(np.count_nonzero(values[:rank]), 1)
+        loss = cls(left[:, :d] * values[:d], right[:d].T)
+        loss.intercept = b
+        loss.error = float(np.abs(loss._expected_cost(loss.alpha) - matrix).max())
+        return loss
+
+    def decode(self, u: ArrayLike) -> Ints:
+        """Return the target with the smallest <u, beta_t> + b_t for each row of u.
+
+        Parameters
+        ----------
+        u : array-like of shape (n_samples, rank)
+            Estimates of E[alpha_Y].
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples,)
+            Targets, numbered from 0. If several targets tie up to rounding, the first of them.
+        """
+        u = _read_matrix(u, "u")
+        best = np.empty(len(u), dtype=np.int64)
+        lengths = np.linalg.norm(self.beta, axis=1)
+        # At most four arrays of shape (rows, n_targets) exist at the same time.
+        for rows in gen_batches(len(u), rows_per_block(4 * 8 * len(self.beta))):
+            cost = self._expected_cost(u[rows])
+            # A target ties with the smallest if the intervals of their rounding errors overlap.
+            slack = np.linalg.norm(u[rows], axis=1, keepdims=True) * lengths
+            slack = TIED * (slack + np.abs(self.intercept))
+            least = (cost + slack).min(axis=1, keepdims=True)
+            best[rows] = np.argmax(cost - slack <= least, axis=1)
+        return best
+
+    def _expected_cost(self, u: Floats) -> Floats:
+        """Return the expected cost of each target, without the part c."""
+        return u @ self.beta.T + self.intercept
+
+    def _cost(self, labels: Ints, targets: Ints) -> Floats:
+        """Return the costs of targets for known labels."""
+        product = np.einsum("...d,...d->...", self.alpha[labels], self.beta[targets])
+        return np.asarray(product + self.c[labels] + self.intercept[targets])
+
+    def regret_constant(self) -> float:
+        """Return the largest distance between two rows of beta, in O(n_targets^2 rank) time.
+
+        Returns
+        -------
+        constant : float
+            The constant of the regret bound.
+        """
+        batches = gen_batches(len(self.beta), rows_per_block(8 * len(self.beta)))
+        return max(float(cdist(self.beta[rows], self.beta).max()) for rows in batches)
+
+
+#: Types of the parameter `loss_matrix` other than None.
+Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
 
 
 class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     """Classifier that predicts the target of least expected cost, by least squares.
 
-    A matrix of costs has a row for each class y and a column for each target t. It is factored into
-    vectors alpha_y and beta_t, with the products <alpha_y, beta_t> as the costs. A regressor
-    predicts u, an estimate of the expectation of alpha_y given the features. The expected costs are
-    linear in u, and `predict` returns the target with the smallest one.
-
-    Use it for unequal misclassification costs, for ordered or hierarchical classes, and for targets
-    that are not classes, such as abstaining.
+    A matrix of costs of each target (column) for each class (row) is factored into a `LowRankLoss`.
+    A regressor predicts u, the expectation of alpha_y given the features. The expected costs are
+    linear in u, and `predict` returns the target with the smallest one. Targets need not be
+    classes: one can stand for abstaining.
 
     Parameters
     ----------
@@ -54,9 +193,9 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         The regressor. If it supports only one output, it is wrapped in `MultiOutputRegressor`. None
         means `label_ranking.BlendedRegressor`.
     loss_matrix : array-like of shape (n_classes, n_targets), LowRankLoss or callable, default=None
-        The cost of each target (column) for each class (row, in the order of ``classes_``). A
-        `LowRankLoss` holds the costs in factored form. A callable receives ``classes_`` and returns
-        one of these. None means the 0-1 loss: 1 for a wrong class and 0 for the right one.
+        The cost of each target (column) for each class (row, in the order of ``classes_``), maybe
+        factored. A callable receives ``classes_`` and returns one of these. None means the 0-1
+        loss: 1 for a wrong class and 0 for the right one.
     targets : array-like of shape (n_targets,), default=None
         Names of the targets, which `predict` returns. None means the classes.
     classes : array-like of shape (n_classes,), default=None
@@ -222,8 +361,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     def predict_cost(self, X: Any) -> Floats:
         """Estimate the expected cost of every target for each row of X.
 
-        Without a `recalibrator_`, the estimates come from least squares, and can lie outside the
-        range of the given costs. The part `c` of a `LowRankLoss` is left out.
+        Without a `recalibrator_`, they can lie outside the range of the given costs. The part `c`
+        of a `LowRankLoss` is left out.
 
         Parameters
         ----------
@@ -235,21 +374,18 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
         cost : ndarray of shape (n_samples, n_targets)
             The expected costs.
         """
-        u = self._predict_alpha(X)
-        return self.loss_.expected_cost(u)
+        u = _read_matrix(self._predict_alpha(X), "u")
+        return self.loss_._expected_cost(u)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return 1 minus the mean cost of the predictions, the accuracy for the 0-1 loss.
-
-        `make_cost_scorer` returns minus the mean cost itself.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The features.
         y : array-like of shape (n_samples,)
-            The classes. With a `loss_matrix`, they must be among ``classes_``; no other class has
-            costs.
+            The classes. With a `loss_matrix`, they must be among ``classes_``.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row. If None, every row has weight 1.
 
@@ -312,7 +448,7 @@ def mean_cost_loss(
     check_consistent_length(y_true, y_pred)
     rows = _places(y_true, class_names, "y_true", "the classes")
     columns = _places(y_pred, target_names, "y_pred", "the targets")
-    values = costs.cost(rows, columns) if isinstance(costs, LowRankLoss) else costs[rows, columns]
+    values = costs._cost(rows, columns) if isinstance(costs, LowRankLoss) else costs[rows, columns]
     return float(np.average(values, weights=check_weight(sample_weight, len(rows))))
 
 
@@ -364,8 +500,11 @@ def _read_problem(
     given: Any = loss_matrix(rows) if callable(loss_matrix) else loss_matrix
     if loss_matrix is None:  # two classes need a single output
         n = len(rows)
-        given = 1 - np.eye(2) if n == 2 else LowRankLoss(np.eye(n), -np.eye(n), intercept=1.0)
-    costs = given if isinstance(given, LowRankLoss) else read_matrix(given, "loss_matrix")
+        given = 1 - np.eye(2)
+        if n != 2:
+            given = LowRankLoss(np.eye(n), -np.eye(n))
+            given.intercept += 1.0
+    costs = given if isinstance(given, LowRankLoss) else _read_matrix(given, "loss_matrix")
     if costs.shape != (len(rows), len(columns)):
         raise ValueError(
             f"loss_matrix has the shape {costs.shape}, but there are {counted(len(rows), 'class')} "
@@ -401,3 +540,8 @@ def _fit_logistic(u: Floats, labels: Ints, weight: Floats) -> Any:
     # Scale weights to mean 1 to make the penalty independent of their scale.
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return model.fit(u, labels, logisticregression__sample_weight=mean_one(weight))
+
+
+def _read_matrix(values: ArrayLike, name: str) -> Floats:
+    """Check a matrix of finite numbers."""
+    return np.asarray(check_array(read_numbers(values, name), dtype=np.float64, input_name=name))
