@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rankcal import CalibratedRanker, LinearRanker
-from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
+from sklearn_rankcal.metrics import compare_rankings, evaluate_run, runs_table, to_run
 
 # %%
 # Simulate two indexes
@@ -105,7 +105,7 @@ print(pd.DataFrame(values).T.round(3).to_string())
 # Both rankers beat reciprocal rank fusion. Its constant 60 makes the first ranks almost equal, but
 # here the first rank of an index means much more than its twentieth.
 
-outcome = compare_runs(test, fused, baseline="reciprocal ranks", metrics="ndcg@10")
+outcome = compare_rankings(test, fused, baseline="reciprocal ranks", metric="ndcg@10")
 middle, place = outcome["difference"], np.arange(4)
 errors = [middle - outcome["low"], outcome["high"] - middle]
 fig, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")

@@ -15,7 +15,7 @@ from sklearn_rankcal.aggregation import Structure
 from sklearn_rankcal.decoders import Quota, Rules
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Measure
-from sklearn_rankcal.metrics import RankingScorer, RunEvaluation
+from sklearn_rankcal.metrics import RunEvaluation
 from sklearn_rankcal.models import Model
 from sklearn_rankcal.surrogates import Surrogate
 
@@ -65,7 +65,7 @@ CHECKS = {
 #: The package calls the methods of these classes, which their bases describe.
 CALLED_BY_THE_PACKAGE = (Measure, Surrogate, Structure, Model, Preferences, Rules, Quota)
 #: Users make these by functions or by methods such as `Judgements.from_votes`.
-MADE_BY_FUNCTIONS = (Judgements, RankingScorer, RunEvaluation)
+MADE_BY_FUNCTIONS = (Judgements, RunEvaluation)
 
 
 def faults(full_name, checks):

@@ -42,7 +42,7 @@ value: float = scorer(ranker, X, y, groups=groups)
 
 low: float = compare_rankings(y, scores, linear.decision_function(X), groups=groups).low
 several = compare_rankings(y, scores, scores, groups=groups, metric=["ndcg@5", "err"])
-names: list[str] = [name for name, comparison in several.items() if comparison.difference == 0]
+names: list[str] = several["metric"][several["difference"] == 0].tolist()
 
 board = aggregate(Judgements.from_pairs([("a", "b"), ("a", "c"), ("b", "c"), ("c", "a")]))
 first: NDArray[np.float64] = board.scores[board.ranks == 1]

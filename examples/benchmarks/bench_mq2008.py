@@ -40,7 +40,7 @@ from sklearn.utils import Bunch
 from sklearn_rankcal import CalibratedRanker, context_columns, sizes_to_groups
 from sklearn_rankcal.datasets import load_letor
 from sklearn_rankcal.losses import DCG, MAP, MAPByScores
-from sklearn_rankcal.metrics import paired_bootstrap
+from sklearn_rankcal.metrics import compare_rankings
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -232,7 +232,7 @@ def track_all(
 
 def interval(first: np.ndarray, second: np.ndarray) -> str:
     """The difference with its interval, marked if the interval does not contain 0."""
-    result = paired_bootstrap(first, second)
+    result = compare_rankings(None, first, second)
     mark = " *" if result.low > 0 or result.high < 0 else "  "
     return f"{result.difference:+.4f} [{result.low:+.4f}, {result.high:+.4f}]{mark}"
 

@@ -30,7 +30,7 @@ import numpy as np
 from _harness import print_table
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.metrics import paired_bootstrap
+from sklearn_rankcal.metrics import compare_rankings
 
 PARTS = ("votes", "judges", "effects", "queries")
 KINDS = ("information", "robust", "resamples")
@@ -150,7 +150,7 @@ def report_queries(n_worlds: int) -> None:
             d = rng.standard_t(2, size=n) if kind == "heavy tails" else rng.normal(size=n)
             if kind == "zeros":
                 d *= rng.random(n) < 0.2
-            compared = paired_bootstrap(d, np.zeros(n), n_resamples=1000)
+            compared = compare_rankings(None, d, np.zeros(n), n_resamples=1000)
             significant += compared.p_value < 0.05
             held += compared.low <= 0 <= compared.high
         shares = [f"{count / n_worlds:.1%}" for count in (significant, held)]

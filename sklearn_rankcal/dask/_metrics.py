@@ -36,6 +36,7 @@ from sklearn_rankcal.metrics._checks import (
     has_positions,
     warn_of_positions,
 )
+from sklearn_rankcal.metrics._compare import compare_values, named_rankings
 from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._names import checks_keywords
@@ -168,9 +169,10 @@ def evaluate_rankings(
 def compare_rankings(
     y_true: Any,
     first: Any,
-    second: Any,
+    second: Any = None,
     *,
     metric: str | Sequence[str] = "ndcg@10",
+    baseline: str | None = None,
     as_ranks: bool = False,
     groups: Any = None,
     ties: Ties = "average",
@@ -180,7 +182,7 @@ def compare_rankings(
     random_state: Any = 0,
     **parameters: Any,
 ) -> Any:
-    """Compare two rankings in dask collections by an interval and a p-value over queries.
+    """Compare two or more rankings in dask collections by intervals and p-values over queries.
 
     The result equals `metrics.compare_rankings` up to rounding, for any partitioning. This process
     gathers one value per query for each ranking.
@@ -190,11 +192,14 @@ def compare_rankings(
     y_true : dask series or array of shape (n_documents,)
         Relevance grade of each document, larger is better.
     first, second : dask series or array of shape (n_documents,)
-        Scores, where larger is better, or positions if ``as_ranks=True``.
+        Scores, where larger is better, or positions if ``as_ranks=True``. To compare two or more by
+        name, pass a dict from names to rankings as `first` alone.
     metric : str or sequence of str, default="ndcg@10"
         Name or names of metrics.
+    baseline : str, default=None
+        Name of the ranking to compare all others with. If None, all pairs are compared.
     as_ranks : bool, default=False
-        Whether `first` and `second` are positions, where 1 is the top.
+        Whether the rankings are positions, where 1 is the top.
     groups : dask series or array of shape (n_documents,)
         Query id of each row, as in `evaluate_rankings`.
     ties : {"average", "first", "worst", "best"}, default="average"
@@ -212,8 +217,9 @@ def compare_rankings(
 
     Returns
     -------
-    comparison : metrics.Comparison, or dict of str to metrics.Comparison
-        The comparison. If `metric` is a sequence, a dict from each name to its comparison.
+    comparison : metrics.Comparison or dict
+        For two rankings and one metric, a `metrics.Comparison`. For a dict of rankings or several
+        metrics, a table, as in `metrics.compare_rankings`.
 
     Raises
     ------
@@ -236,9 +242,11 @@ def compare_rankings(
     measures = get_measures(names, parameters)
     check_flag(as_ranks, "as_ranks")
     check_resampling(n_resamples, confidence_level)
+    rankings = named_rankings(first, second)
+    keys = {name: name if second is not None else f"ranking {name!r}" for name in rankings}
     parts = _query_values(
         y_true,
-        {"first": first, "second": second},
+        {keys[name]: one for name, one in rankings.items()},
         groups,
         sample_weight,
         measures=measures,
@@ -246,18 +254,15 @@ def compare_rankings(
         ties=ties,
     )
     table = _gather(parts, "rankings with as_ranks=True")
-    found = {
-        name: compare(
-            table[f"first {number}"],
-            table[f"second {number}"],
-            table["weight"],
-            n_resamples,
-            confidence_level,
-            random_state,
-        )
-        for number, name in enumerate(names)
+    values = {
+        name: {of: table[f"{keys[name]} {number}"] for number, of in enumerate(names)}
+        for name in rankings
     }
-    return found[metric] if isinstance(metric, str) else found
+    resampling = (n_resamples, confidence_level, random_state)
+    if second is not None and isinstance(metric, str):
+        a, b = values.values()
+        return compare(a[metric], b[metric], table["weight"], *resampling)
+    return compare_values(values, table["weight"], names, baseline, *resampling)
 
 
 def _query_values(

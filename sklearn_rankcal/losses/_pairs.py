@@ -459,6 +459,7 @@ def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False)
     therefore bitwise independent of other queries, and never exceeds `preference_weight`.
     """
     queries = ranking.queries
+    count: NDArray[Any]
     if ranking.start is None:
         grouped, count = _discordant_counts(ranking, relevance, graded)
     else:  # a tied pair counts 0 in one of these orders and 1 in the other

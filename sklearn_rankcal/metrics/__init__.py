@@ -3,19 +3,15 @@
 The metric functions take labels and a ranking, and return the mean of the metric over queries.
 """
 
-from sklearn_rankcal.metrics._bootstrap import (
-    Comparison,
-    ComparisonTable,
-    MeanInterval,
-    paired_bootstrap,
-)
-from sklearn_rankcal.metrics._evaluate import compare_rankings, compare_systems, evaluate_rankings
-from sklearn_rankcal.metrics._evaluate_run import RunEvaluation, compare_runs, evaluate_run
+from sklearn_rankcal.metrics._bootstrap import Comparison, MeanInterval
+from sklearn_rankcal.metrics._compare import compare_rankings
+from sklearn_rankcal.metrics._evaluate_run import RunEvaluation, evaluate_run
 from sklearn_rankcal.metrics._functions import (
     auc_score,
     dcg_score,
     err_score,
     eru_score,
+    evaluate_rankings,
     kendall_tau_score,
     map_score,
     mrr_score,
@@ -25,35 +21,25 @@ from sklearn_rankcal.metrics._functions import (
     recall_at_k_score,
     spearman_score,
 )
-from sklearn_rankcal.metrics._ranking_scorer import (
-    RankingScorer,
-    get_ranking_scorer,
-    get_ranking_scorer_names,
-)
-from sklearn_rankcal.metrics._trec import runs_table, to_qrels, to_run
+from sklearn_rankcal.metrics._ranking_scorer import get_ranking_scorer
+from sklearn_rankcal.metrics._runs import runs_table, to_qrels, to_run
 
 __all__ = [
     "Comparison",
-    "ComparisonTable",
     "MeanInterval",
-    "RankingScorer",
     "RunEvaluation",
     "auc_score",
     "compare_rankings",
-    "compare_runs",
-    "compare_systems",
     "dcg_score",
     "err_score",
     "eru_score",
     "evaluate_rankings",
     "evaluate_run",
     "get_ranking_scorer",
-    "get_ranking_scorer_names",
     "kendall_tau_score",
     "map_score",
     "mrr_score",
     "ndcg_score",
-    "paired_bootstrap",
     "pairwise_disagreement_loss",
     "precision_at_k_score",
     "recall_at_k_score",

@@ -8,19 +8,15 @@ test holds for any number of queries, also with heavy tails.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
 from sklearn_rankcal.utils._parameters import check_count, check_number
 from sklearn_rankcal.utils._rounding import exceeds
 from sklearn_rankcal.utils._typing import Floats
@@ -58,8 +54,8 @@ class Comparison:
 
     Examples
     --------
-    >>> from sklearn_rankcal.metrics import paired_bootstrap
-    >>> print(paired_bootstrap([0.5, 0.75, 1.0] * 4, [0.25, 0.5, 0.75] * 4))
+    >>> from sklearn_rankcal.metrics import compare_rankings
+    >>> print(compare_rankings(None, [0.5, 0.75, 1.0] * 4, [0.25, 0.5, 0.75] * 4))
     0.7500 - 0.5000 = +0.2500 [+0.2500, +0.2500] (95 % interval, 12 queries)
     """
 
@@ -120,95 +116,6 @@ class MeanInterval:
         )
 
 
-def paired_bootstrap(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    weight: ArrayLike | None = None,
-    n_resamples: int = 10_000,
-    confidence_level: float = 0.95,
-    random_state: Any = 0,
-) -> Comparison:
-    """Compare two rankings by the values of a metric on each query.
-
-    `compare_rankings` computes the values and compares them. Call this function if you have the
-    values already, for example from several folds. ``evaluate_rankings(...,
-    return_per_query=True)`` returns such values.
-
-    The interval is the percentile interval of the bootstrap. Below 100 queries, it is widened to
-    include Student's interval. If the p-value is larger than ``1 - confidence_level``, it is
-    widened to include 0. For a single query, it is infinite.
-
-    The p-value comes from a sign-flip test. It is the share of all sign combinations of the
-    differences whose mean is at least as far from 0 as the observed mean. With more than 16 nonzero
-    differences, `n_resamples` sign combinations are sampled, and the p-value is at least
-    1 / (n_resamples + 1). With five queries or fewer, no p-value is below 0.0625.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_queries,)
-        Values of the same metric on the same queries, for each of two rankings. Queries with a NaN
-        value are left out.
-    weight : array-like of shape (n_queries,), default=None
-        Weight of each query. By default all weights are equal.
-    n_resamples : int, default=10000
-        Number of bootstrap samples, and of sampled sign combinations. At most 10,000,000.
-    confidence_level : float, default=0.95
-        Confidence level of the interval.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap samples (`scipy.stats.bootstrap`) and of the sampled signs.
-
-    Returns
-    -------
-    comparison : Comparison
-        The means, their difference, its interval and its p-value.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, if a value, a weight or a parameter is not valid, or if no query has two
-        defined values.
-
-    Warns
-    -----
-    UserWarning
-        If there are fewer than 10 queries, or if unequal weights reduce their effective number
-        below 10.
-
-    References
-    ----------
-    Fisher (1935). The design of experiments. Section 21, on the sign-flip test.
-
-    Phipson and Smyth (2010). Permutation p-values should never be zero. Statistical Applications in
-    Genetics and Molecular Biology 9(1).
-
-    Examples
-    --------
-    The first ranking is better on nine of twelve queries and equally good on three. Only two of the
-    2 ** 9 sign combinations are as extreme as the observed one:
-
-    >>> from sklearn_rankcal.metrics import paired_bootstrap
-    >>> comparison = paired_bootstrap([0.5, 0.75, 1.0, 0.25] * 3, [0.25, 0.5, 0.75, 0.25] * 3)
-    >>> comparison.difference, comparison.p_value
-    (0.1875, 0.00390625)
-    """
-    a, b = read_numbers(first, "first"), read_numbers(second, "second")
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(
-            "first and second must be 1-D arrays of the same length, with one value per query; "
-            f"got the shapes {a.shape} and {b.shape}."
-        )
-    if max(np.abs(each[~np.isnan(each)]).max(initial=0.0) for each in (a, b)) > LARGEST**2:
-        raise ValueError(
-            "first and second must hold a finite number for each query, or NaN where the metric is "
-            f"undefined; numbers are at most {LARGEST**2:g} in absolute value."
-        )
-    weights = np.ones_like(a) if weight is None else read_numbers(weight, "weight")
-    if weights.shape != a.shape or not ((weights >= 0) & np.isfinite(weights)).all():
-        raise ValueError("weight must hold one finite, non-negative number per query.")
-    return compare(a, b, weights, n_resamples, confidence_level, random_state)
-
-
 def compare(
     a: Floats,
     b: Floats,
@@ -217,7 +124,7 @@ def compare(
     confidence_level: float,
     random_state: Any,
 ) -> Comparison:
-    """Compare the values of a metric on each query, as `paired_bootstrap` does."""
+    """Compare two rankings by the values of a metric on each query, NaN where it is undefined."""
     check_resampling(n_resamples, confidence_level)
     a, b, weights = _of_defined(a, b, weight)
     random = check_random_state(random_state)
@@ -374,103 +281,3 @@ def _drawn_sums(values: Floats, n_draws: int, random: Any) -> Floats:
         for table, row in zip(tables, drawn, strict=True):
             sums += table[row]
     return sums
-
-
-# ---------------------------------------------------------------- several comparisons
-
-
-class ComparisonTable(dict[str, NDArray[Any]]):
-    """A dict of columns (name to array) that prints as a table.
-
-    ``pandas.DataFrame(table)`` converts it to a data frame.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.metrics import ComparisonTable
-    >>> ComparisonTable(first=np.array(["ours", "theirs"]), p_value=np.array([0.01, 0.5]))
-    first   p_value
-    ours     0.0100
-    theirs   0.5000
-    """
-
-    def __str__(self) -> str:
-        columns = [[name, *map(_text_as(name), values)] for name, values in self.items()]
-        widths = [max(map(len, column)) for column in columns]
-        left = [values.dtype.kind not in "iuf" for values in self.values()]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if is_left else cell.rjust(width)
-                for cell, width, is_left in zip(row, widths, left, strict=True)
-            ).rstrip()
-            for row in zip(*columns, strict=True)
-        )
-
-    __repr__ = __str__
-
-
-def _text_as(column: str) -> Callable[[Any], str]:
-    form = "{:+.4f}" if column in ("difference", "low", "high") else "{:.4f}"
-    return lambda value: form.format(value) if isinstance(value, float) else str(value)
-
-
-def compare_values(
-    values: Mapping[str, Mapping[str, Floats]],
-    weight: Floats | None,
-    metrics: list[str],
-    baseline: str | None,
-    n_resamples: int,
-    confidence_level: float,
-    random_state: Any,
-) -> ComparisonTable:
-    """Compare systems pairwise; `values[system][metric]` holds one value per query."""
-    if len(values) < 2:
-        raise ValueError(f"There must be at least two rankings; got {len(values)}.")
-    if baseline is None:
-        pairs = list(itertools.combinations(values, 2))
-    elif baseline in values:
-        pairs = [(name, baseline) for name in values if name != baseline]
-    else:
-        raise ValueError(
-            f"baseline must be the name of one of the systems, {', '.join(map(repr, values))}; "
-            f"got {baseline!r}."
-        )
-    rows = [(name, first, second) for name in metrics for first, second in pairs]
-    found = [
-        compare(
-            values[first][name],
-            values[second][name],
-            weight,
-            n_resamples,
-            confidence_level,
-            random_state,
-        )
-        for name, first, second in rows
-    ]
-    p_value = np.array([each.p_value for each in found])
-    return ComparisonTable(
-        metric=np.array([row[0] for row in rows]),
-        first=np.array([row[1] for row in rows]),
-        second=np.array([row[2] for row in rows]),
-        first_mean=np.array([each.first for each in found]),
-        second_mean=np.array([each.second for each in found]),
-        difference=np.array([each.difference for each in found]),
-        low=np.array([each.low for each in found]),
-        high=np.array([each.high for each in found]),
-        p_value=p_value,
-        adjusted_p_value=_holm(p_value),
-        n_queries=np.array([each.n_queries for each in found]),
-    )
-
-
-def _holm(p_value: Floats) -> Floats:
-    """Adjust m p-values by Holm's step-down method.
-
-    The i-th smallest p-value, for i = 1 .. m, is multiplied by m - i + 1. A running maximum then
-    keeps the adjusted values in the order of the p-values.
-    """
-    order = np.argsort(p_value, kind="stable")
-    adjusted = np.empty_like(p_value)
-    factors = np.arange(len(p_value), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p_value[order] * factors), 1.0)
-    return adjusted

@@ -1,9 +1,8 @@
-"""Checks and documentation of the parameters that all metrics share."""
+"""The one reading of the arguments that all metrics share, and their documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeVar
@@ -15,7 +14,14 @@ from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWa
 from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._pairs import PairwiseAgreement
-from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, check_weight
+from sklearn_rankcal.queries import (
+    TIES,
+    Queries,
+    Ranking,
+    check_ranks,
+    check_weight,
+    mean_over_queries,
+)
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import warn
@@ -37,15 +43,22 @@ class RankingData:
     weight: NDArray[np.float64] | None
     scores: NDArray[np.float64] | None = None
 
+    def mean(self, name: str, measure: Measure, zero_division: ZeroDivision) -> float:
+        """Return the mean of a measure over queries; `name` is for warnings and errors."""
+        values = self.values(measure)
+        if not isinstance(zero_division, str) or zero_division != "skip":
+            values = fill_undefined(values, zero_division)
+        return mean_over_queries(values, self.ranking.queries, self.weight, name)
+
     def values(self, measure: Measure) -> NDArray[np.float64]:
-        """The measure of each query, NaN where it is undefined."""
+        """Return the measure of each query, NaN where it is undefined."""
         try:
             measure.check(self.relevance)
         except ValueError as error:
             if not self._look_swapped():
                 raise
             raise ValueError(
-                f"The labels have fractions, but the scores are whole numbers: are they swapped? "
+                "The labels have fractions, but the scores are whole numbers: are they swapped? "
                 f"The labels, y_true, come first, then the scores. If they are right: {error}"
             ) from None
         return measure.per_query(self.ranking, self.relevance)
@@ -81,51 +94,51 @@ def read_ranking(
             "Pass either y_score (larger is better) or ranks= (positions, 1 = top), not "
             + ("both." if ranks is not None else "neither.")
         )
-    check_choice(ties, "ties", TIES)
-    warn_of_other_order(y_true=y_true, y_score=y_score, ranks=ranks, groups=groups)
-    y_true, y_score, ranks, sample_weight, queries = _flatten(
-        y_true, y_score, ranks, groups, sample_weight
-    )
-    with _naming_evaluate_run():
-        relevance, of_labels = read_relevance(y_true)
-    if groups is not None:
-        queries = Queries.from_groups(groups, len(relevance))
-    known = agreed_queries(queries, of_labels)
-    queries = known or Queries.single(len(relevance))
-    weight = check_weight(sample_weight, len(relevance))
-    scores = None
-    if ranks is not None:
-        ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
-    else:
-        with _naming_evaluate_run():
-            scores = check_scores(y_score, len(relevance), "y_score")
-        ranking = Ranking.from_scores(scores, queries, ties, relevance)
-        if looks_like_positions(scores, relevance, queries):
-            warn_of_positions(positions_as)
-    if known is None and len(relevance) > 1:
-        warn(
-            f"No query ids: all {len(relevance)} rows are scored as ONE query. Pass groups=<query "
-            "id of each row>, or labels that contain the query of each row: "
-            "relevance_labels(y, groups). If all rows belong to one query, pass "
-            "groups=numpy.zeros(len(y_true)), or pass y_true and the ranking as arrays of shape "
-            "(1, n_documents).",
-            MissingGroupsWarning,
+    if not isinstance(ties, str) or ties not in TIES:
+        check_choice(ties, "ties", TIES)
+    if len([one for one in (y_true, y_score, ranks, groups) if hasattr(one, "iloc")]) > 1:
+        warn_of_other_order(y_true=y_true, y_score=y_score, ranks=ranks, groups=groups)
+    queries = None
+    if groups is None:
+        y_true, y_score, ranks, sample_weight, queries = _flatten(
+            y_true, y_score, ranks, sample_weight
         )
-    return RankingData(relevance, ranking, weight, scores)
-
-
-@contextmanager
-def _naming_evaluate_run() -> Iterator[None]:
-    """Mention `evaluate_run` in errors about NaN; an outer merge of run and qrels contains NaN."""
+    scores = None
     try:
-        yield
+        relevance, of_labels = read_relevance(y_true)
+        if ranks is None:
+            scores = check_scores(y_score, len(relevance), "y_score")
     except ValueError as error:
-        if "NaN" not in str(error):
+        if "NaN" not in str(error):  # an outer merge of run and qrels contains NaN
             raise
         raise ValueError(
             f"{error} If some documents were not judged, or some judged documents were not found, "
             "call evaluate_run(qrels, run)."
         ) from None
+    n_rows = len(relevance)
+    if groups is not None:
+        queries = Queries.from_groups(groups, n_rows)
+    if of_labels is not None:
+        queries = agreed_queries(queries, of_labels)
+    if queries is None:
+        queries = Queries.single(n_rows)
+        if n_rows > 1:
+            warn(
+                f"No query ids: all {n_rows} rows are scored as ONE query. Pass groups=<query id "
+                "of each row>, or labels that contain the query of each row: "
+                "relevance_labels(y, groups). If all rows belong to one query, pass "
+                "groups=numpy.zeros(len(y_true)), or pass y_true and the ranking as arrays of "
+                "shape (1, n_documents).",
+                MissingGroupsWarning,
+            )
+    weight = None if sample_weight is None else check_weight(sample_weight, n_rows)
+    if scores is None:
+        ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
+    else:
+        ranking = Ranking.from_scores(scores, queries, ties, relevance)
+        if scores.min() == 1 and looks_like_positions(scores, relevance, queries):
+            warn_of_positions(positions_as)
+    return RankingData(relevance, ranking, weight, scores)
 
 
 def read_compared(
@@ -199,13 +212,13 @@ def has_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
 
 
 def _flatten(
-    y_true: Any, y_score: Any, ranks: Any, groups: Any, sample_weight: Any
+    y_true: Any, y_score: Any, ranks: Any, sample_weight: Any
 ) -> tuple[Any, Any, Any, Any, Queries | None]:
     """Flatten arrays of shape (n_queries, n_documents), the input of scikit-learn's metrics.
 
     The last result holds the queries, or is None if the arrays do not have this shape.
     """
-    if groups is not None or y_true is None or is_structured(y_true):
+    if y_true is None or is_structured(y_true):
         return y_true, y_score, ranks, sample_weight, None
     y_true = read_array(y_true, "y_true")
     shape = y_true.shape
@@ -278,7 +291,7 @@ _SHARED = {
 
 
 def documented_metric(function: _Function) -> _Function:
-    """Insert the shared parts of the docstring, and check keywords."""
+    """Write the shared parts into a docstring, and check keywords."""
     if function.__doc__:  # absent under python -OO
         for name, text in _SHARED.items():
             function.__doc__ = function.__doc__.replace(name, text)

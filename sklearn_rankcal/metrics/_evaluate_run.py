@@ -1,8 +1,8 @@
-"""Evaluate retrieval runs against qrels, as trec_eval does: `evaluate_run` and `compare_runs`."""
+"""Evaluate retrieval runs against qrels, as trec_eval does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +13,7 @@ from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
 from sklearn_rankcal.metrics._bootstrap import (
-    ComparisonTable,
     MeanInterval,
-    compare_values,
     interval_of_mean,
 )
 from sklearn_rankcal.metrics._checks import (
@@ -109,7 +107,7 @@ class RunEvaluation(dict[str, float]):
         confidence_level : float, default=0.95
             Confidence level of the intervals.
         n_resamples, random_state
-            As in `paired_bootstrap`.
+            As in `compare_rankings`.
 
         Returns
         -------
@@ -238,95 +236,6 @@ def evaluate_run(
     1 of them not in the run: 0
     67 % of the documents at the first 10 places judged
     """
-    evaluations = _evaluate(
-        qrels, run, metrics, unjudged, missing, ties, zero_division, threshold, parameters
-    )
-    return evaluations if is_several(run) else evaluations["run"]
-
-
-@checks_keywords
-def compare_runs(
-    qrels: Any,
-    runs: Mapping[str, Any],
-    *,
-    baseline: str | None = None,
-    metrics: str | Sequence[str] = "ndcg@10",
-    unjudged: Unjudged = "irrelevant",
-    missing: Missing = "zero",
-    ties: str = "average",
-    zero_division: ZeroDivision = 0,
-    threshold: float = 1,
-    n_resamples: int = 10_000,
-    confidence_level: float = 0.95,
-    random_state: Any = 0,
-    **parameters: Any,
-) -> ComparisonTable:
-    """Compare retrieval runs on the same qrels, query by query.
-
-    Parameters
-    ----------
-    qrels, unjudged, missing, ties, zero_division, threshold
-        As in `evaluate_run`.
-    runs : dict of str to run
-        At least two runs by name, each as `evaluate_run` takes it.
-    baseline, metrics, n_resamples, confidence_level, random_state, **parameters
-        As in `compare_systems`.
-
-    Returns
-    -------
-    table : ComparisonTable
-        As in `compare_systems`: one row for each metric and pair of runs, with the difference, its
-        interval, its p-value and its adjusted p-value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        In the cases of `evaluate_run` and `compare_systems`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.metrics import ComparisonTable, compare_runs
-    >>> rng = np.random.default_rng(0)
-    >>> qrels = {f"q{q}": {f"d{d}": int(d < 3) for d in range(9)} for q in range(40)}
-    >>> def search(noise):
-    ...     return {
-    ...         q: {d: judged[d] + noise * rng.normal() for d in judged}
-    ...         for q, judged in qrels.items()
-    ...     }
-    >>> table = compare_runs(qrels, {"ours": search(0.5), "theirs": search(1.0)})
-    >>> columns = ["first", "second", "difference", "low", "high", "p_value"]
-    >>> print(ComparisonTable({name: table[name] for name in columns}))
-    first  second  difference      low     high  p_value
-    ours   theirs     +0.0786  +0.0274  +0.1298   0.0037
-    """
-    if not is_several(runs):
-        raise TypeError(
-            "runs must map the name of each run to the run, as in {'bm25': a, 'ours': b}. For a "
-            "single run, call evaluate_run."
-        )
-    evaluations = _evaluate(
-        qrels, runs, metrics, unjudged, missing, ties, zero_division, threshold, parameters
-    )
-    values = {name: each.per_query for name, each in evaluations.items()}
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    return compare_values(
-        values, None, names, baseline, n_resamples, confidence_level, random_state
-    )
-
-
-def _evaluate(
-    qrels: Any,
-    run: Any,
-    metrics: str | Sequence[str],
-    unjudged: str,
-    missing: str,
-    ties: str,
-    zero_division: ZeroDivision,
-    threshold: float,
-    parameters: dict[str, Any],
-) -> dict[str, RunEvaluation]:
-    """Return the evaluation of each run by name; a single run is called "run"."""
     check_choice(unjudged, "unjudged", ("irrelevant", "skip"))
     check_choice(missing, "missing", ("zero", "skip"))
     check_choice(ties, "ties", (*TIES, "trec_eval"))
@@ -354,7 +263,7 @@ def _evaluate(
         evaluations[name] = RunEvaluation(
             values, absent, rows.n_unknown, rows.judged_share(shown), missing == "zero"
         )
-    return evaluations
+    return evaluations if several else evaluations["run"]
 
 
 def _measures(names: list[str], threshold: float, parameters: dict[str, Any]) -> list[Measure]:

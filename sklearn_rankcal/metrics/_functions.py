@@ -1,21 +1,24 @@
-"""Metric functions: each checks its input and returns the mean of a measure over queries.
+"""Metric functions, which return the mean of a measure over queries, and `evaluate_rankings`.
 
-A function takes its parameters and defaults from the measure, a class of `losses.MEASURES`.
+A function reads labels and a ranking, a measure of `losses` computes one value per query, and the
+function returns their mean.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from typing import Any, TypedDict, TypeVar, Unpack
+from collections.abc import Sequence
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels._rankings import PairWeight
-from sklearn_rankcal.losses import MEASURES
+from sklearn_rankcal.losses import AUC, DCG, ERR, ERU, NDCG, Precision, Recall, Spearman
+from sklearn_rankcal.losses._average_precision import AveragePrecision, ReciprocalRank
 from sklearn_rankcal.losses._cascade import Discount
+from sklearn_rankcal.losses._pairs import KendallTau, PairwiseDisagreement
 from sklearn_rankcal.losses._positional import Gain
-from sklearn_rankcal.losses._registry import parameters_of
+from sklearn_rankcal.losses._registry import get_measures
+from sklearn_rankcal.metrics._bootstrap import interval_of_mean
 from sklearn_rankcal.metrics._checks import (
     Ties,
     ZeroDivision,
@@ -25,93 +28,22 @@ from sklearn_rankcal.metrics._checks import (
 )
 from sklearn_rankcal.queries import mean_over_queries
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_Scores = ArrayLike | None
+_Array = ArrayLike | None
 
 
-class _Options(TypedDict, total=False):
-    """The keyword parameters that all metrics share, for type checkers."""
-
-    ranks: ArrayLike | None
-    groups: ArrayLike | None
-    ties: Ties
-    zero_division: ZeroDivision
-    sample_weight: ArrayLike | None
-
-
-class _Threshold(_Options, total=False):
-    threshold: float | None
-
-
-class _Binary(_Threshold, total=False):
-    k: int | None
-
-
-class _Gains(_Options, total=False):
-    k: int | None
-    gain: Gain
-
-
-class _Utility(_Options, total=False):
-    neutral: float
-    half_life: float
-
-
-class _Cascade(_Gains, total=False):
-    max_relevance: float | None
-    discount: Discount
-
-
-class _Pairs(_Options, total=False):
-    pair_weight: PairWeight
-
-
-class _NormalizedPairs(_Pairs, total=False):
-    normalize: bool
-
-
-def _mean(
-    name: str,
+@documented_metric
+def precision_at_k_score(
     y_true: Any,
-    y_score: ArrayLike | None,
+    y_score: _Array = None,
     *,
-    ranks: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    ranks: _Array = None,
+    groups: _Array = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: ArrayLike | None = None,
-    **parameters: Any,
+    sample_weight: _Array = None,
+    k: int = 10,
+    threshold: float | None = None,
 ) -> float:
-    """Return the mean over queries of a measure, given its name and parameters."""
-    measure = MEASURES[name](**parameters)
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
-    values = fill_undefined(data.values(measure), zero_division)
-    return mean_over_queries(values, data.ranking.queries, data.weight, name)
-
-
-_SHARED = [each for each in inspect.signature(_mean).parameters.values() if each.kind == 3]
-
-
-def _metric(name: str) -> Callable[[_Function], _Function]:
-    """Write the options of the measure `name` into the signature and docstring of a metric."""
-    kind = MEASURES[name]
-    of_kind = inspect.signature(kind).parameters
-    own = [
-        of_kind[each].replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters_of(kind)
-    ]
-
-    def decorate(function: _Function) -> _Function:
-        signature = inspect.signature(function)
-        y_true, y_score, _ = signature.parameters.values()
-        signature = signature.replace(parameters=[y_true, y_score, *_SHARED, *own])
-        function.__signature__ = signature  # type: ignore[attr-defined]
-        return documented_metric(function)
-
-    return decorate
-
-
-@_metric("precision")
-def precision_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
     """Compute precision@k: the share of relevant documents among the first k.
 
     Parameters
@@ -130,11 +62,23 @@ def precision_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack
     >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)  # one query
     0.5
     """
-    return _mean("precision", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("precision", Precision(k, threshold=threshold), zero_division)
 
 
-@_metric("recall")
-def recall_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
+@documented_metric
+def recall_at_k_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    k: int = 10,
+    threshold: float | None = None,
+) -> float:
     """Compute recall@k: the share of the relevant documents that are among the first k.
 
     Parameters
@@ -154,11 +98,23 @@ def recall_at_k_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_B
     >>> recall_at_k_score([1, 1, 0, 0], [3, 2, 1, 0], k=1, groups=[0, 0, 1, 1])
     0.5
     """
-    return _mean("recall", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("recall", Recall(k, threshold=threshold), zero_division)
 
 
-@_metric("map")
-def map_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
+@documented_metric
+def map_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    k: int | None = None,
+    threshold: float | None = None,
+) -> float:
     """Compute mean average precision (MAP).
 
     The average precision of a query is the mean of the precision at the places of its relevant
@@ -180,11 +136,23 @@ def map_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) 
     >>> round(map_score([[1, 0, 1]], [[0.9, 0.8, 0.1]]), 3)  # one query
     0.833
     """
-    return _mean("map", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("map", AveragePrecision(k, threshold=threshold), zero_division)
 
 
-@_metric("mrr")
-def mrr_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) -> float:
+@documented_metric
+def mrr_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    k: int | None = None,
+    threshold: float | None = None,
+) -> float:
     """Compute mean reciprocal rank (MRR): 1 / position of the first relevant document of a query.
 
     Parameters
@@ -203,11 +171,22 @@ def mrr_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Binary]) 
     >>> mrr_score([[0, 1, 1]], ranks=[[1, 2, 3]])  # one query
     0.5
     """
-    return _mean("mrr", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("mrr", ReciprocalRank(k, threshold=threshold), zero_division)
 
 
-@_metric("auc")
-def auc_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Threshold]) -> float:
+@documented_metric
+def auc_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    threshold: float | None = None,
+) -> float:
     """Compute the area under the ROC curve (AUC) of each query.
 
     AUC is the share of pairs of a relevant and an irrelevant document that are ranked in the right
@@ -226,11 +205,23 @@ def auc_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Threshold
     >>> auc_score([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # one query
     0.75
     """
-    return _mean("auc", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("auc", AUC(threshold=threshold), zero_division)
 
 
-@_metric("dcg")
-def dcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -> float:
+@documented_metric
+def dcg_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    k: int | None = None,
+    gain: Gain = "exp2",
+) -> float:
     """Compute discounted cumulative gain (DCG): the sum over places j of gain / log2(1 + j).
 
     Parameters
@@ -250,11 +241,23 @@ def dcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -
     >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
     3.0
     """
-    return _mean("dcg", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("dcg", DCG(k, gain=gain), zero_division)
 
 
-@_metric("ndcg")
-def ndcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) -> float:
+@documented_metric
+def ndcg_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    k: int | None = None,
+    gain: Gain = "exp2",
+) -> float:
     """Compute normalised discounted cumulative gain (NDCG).
 
     NDCG@k is DCG@k divided by the DCG@k of the best ranking. The default differs from
@@ -279,11 +282,23 @@ def ndcg_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Gains]) 
     >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
     0.73
     """
-    return _mean("ndcg", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("ndcg", NDCG(k, gain=gain), zero_division)
 
 
-@_metric("eru")
-def eru_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Utility]) -> float:
+@documented_metric
+def eru_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    neutral: float = 0.0,
+    half_life: float = 5.0,
+) -> float:
     """Compute expected rank utility (ERU).
 
     ERU is sum_i max(y_i - neutral, 0) 2^((1 - position_i) / (half_life - 1)).
@@ -304,11 +319,25 @@ def eru_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Utility])
     >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
     0.5
     """
-    return _mean("eru", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("eru", ERU(neutral, half_life), zero_division)
 
 
-@_metric("err")
-def err_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Cascade]) -> float:
+@documented_metric
+def err_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    gain: Gain = "exp2",
+    discount: Discount = None,
+) -> float:
     """Compute expected reciprocal rank (ERR): sum_j (1 / F(j)) R_j prod_{l < j} (1 - R_l).
 
     R_j = G(y) is the probability that the document at place j, with relevance y, satisfies the
@@ -336,11 +365,22 @@ def err_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Cascade])
     >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
     0.5
     """
-    return _mean("err", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    measure = ERR(k, max_relevance=max_relevance, gain=gain, discount=discount)
+    return data.mean("err", measure, zero_division)
 
 
-@_metric("spearman")
-def spearman_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Options]) -> float:
+@documented_metric
+def spearman_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+) -> float:
     """Compute Spearman's rank correlation between the ranking and the labels.
 
     Parameters
@@ -358,11 +398,22 @@ def spearman_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Opti
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
     0.75
     """
-    return _mean("spearman", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("spearman", Spearman(), zero_division)
 
 
-@_metric("kendall_tau")
-def kendall_tau_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_Pairs]) -> float:
+@documented_metric
+def kendall_tau_score(
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    pair_weight: PairWeight = "binary",
+) -> float:
     """Compute Kendall's tau: (concordant - discordant pairs) / pairs with different labels.
 
     A pair is discordant if the document with the larger label is ranked lower. A pair with tied
@@ -385,12 +436,22 @@ def kendall_tau_score(y_true: Any, y_score: _Scores = None, **options: Unpack[_P
     >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
     0.667
     """
-    return _mean("kendall_tau", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    return data.mean("kendall_tau", KendallTau(pair_weight), zero_division)
 
 
-@_metric("pairwise_disagreement")
+@documented_metric
 def pairwise_disagreement_loss(
-    y_true: Any, y_score: _Scores = None, **options: Unpack[_NormalizedPairs]
+    y_true: Any,
+    y_score: _Array = None,
+    *,
+    ranks: _Array = None,
+    groups: _Array = None,
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: _Array = None,
+    pair_weight: PairWeight = "binary",
+    normalize: bool = True,
 ) -> float:
     """Compute pairwise disagreement: the share of pairs that are ranked in the wrong order.
 
@@ -421,4 +482,97 @@ def pairwise_disagreement_loss(
     >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)
     2.5
     """
-    return _mean("pairwise_disagreement", y_true, y_score, **options)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    measure = PairwiseDisagreement(pair_weight, normalize=normalize)
+    return data.mean("pairwise_disagreement", measure, zero_division)
+
+
+@documented_metric
+def evaluate_rankings(
+    y_true: Any,
+    y_score: ArrayLike | None = None,
+    *,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    metrics: str | Sequence[str] = ("ndcg@10", "mrr"),
+    ties: Ties = "average",
+    zero_division: ZeroDivision = "skip",
+    sample_weight: ArrayLike | None = None,
+    return_per_query: bool = False,
+    confidence_level: float | None = None,
+    n_resamples: int = 10_000,
+    random_state: Any = 0,
+    **parameters: Any,
+) -> dict[str, Any]:
+    """Compute several metrics of one ranking.
+
+    The ranking is sorted once for all metrics.
+
+    Parameters
+    ----------
+    {shared}
+    metrics : str or sequence of str, default=("ndcg@10", "mrr")
+        Names of metrics with their cutoffs, for example ``"map"`` or ``"precision@5"``.
+    return_per_query : bool, default=False
+        Whether to return the value of each query instead of the mean. The queries are in order of
+        first appearance. The value is NaN if the metric is undefined on the query, unless
+        `zero_division` replaces it.
+    confidence_level : float, default=None
+        If given, return an interval for each mean with this confidence level, for example 0.95.
+        The intervals are computed as in `compare_rankings`. They do not include the randomness of
+        training.
+    n_resamples : int, default=10000
+        Number of bootstrap samples.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the bootstrap samples.
+    **parameters
+        Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
+        it.
+
+    Returns
+    -------
+    values : dict
+        The mean over queries of each metric, by name. With `confidence_level`, each entry is a
+        `MeanInterval`. With `return_per_query`, each entry is an array with one value per query,
+        and the entry ``"query"`` holds the query ids. Larger is better, except for
+        ``"pairwise_disagreement"``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the input, a metric, a cutoff or a parameter is not valid; if both `return_per_query` and
+        `confidence_level` are given; or if an interval is requested for a metric that is undefined
+        on all queries.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import evaluate_rankings
+    >>> y, scores, groups = [1, 0, 0, 1], [0.2, 0.9, 0.1, 0.8], ["a", "a", "b", "b"]
+    >>> values = evaluate_rankings(y, scores, groups=groups, metrics="mrr", return_per_query=True)
+    >>> values["query"].tolist(), values["mrr"].tolist()
+    (['a', 'b'], [0.5, 1.0])
+
+    The interval of a mean over ten queries is wide:
+
+    >>> y, scores, groups = y * 5, scores * 5, [f"{n}{q}" for n in range(5) for q in groups]
+    >>> values = evaluate_rankings(y, scores, groups=groups, metrics="mrr", confidence_level=0.95)
+    >>> print(values["mrr"])
+    0.7500 [0.5615, 0.9385] (95 % interval, 10 queries)
+    """
+    if return_per_query and confidence_level is not None:
+        raise ValueError("Pass either return_per_query=True or confidence_level=, not both.")
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    built = get_measures(names, parameters)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    result: dict[str, Any] = {"query": data.ranking.queries.ids} if return_per_query else {}
+    for name, measure in zip(names, built, strict=True):
+        values = fill_undefined(data.values(measure), zero_division)
+        if return_per_query:
+            result[name] = values
+        elif confidence_level is None:
+            result[name] = mean_over_queries(values, data.ranking.queries, data.weight, name)
+        else:
+            result[name] = interval_of_mean(
+                values, data.query_weight(), n_resamples, confidence_level, random_state
+            )
+    return result

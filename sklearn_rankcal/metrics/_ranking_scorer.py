@@ -39,41 +39,7 @@ _OF_LOSSES = {
 
 
 class RankingScorer:
-    """A scorer: ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns a float.
-
-    Build scorers with `get_ranking_scorer`, which describes the parameters.
-
-    The scorer passes the queries to ``estimator.predict``; scorers of `sklearn.metrics.make_scorer`
-    do not. It reads the queries from `groups` (scikit-learn passes it if metadata routing is
-    enabled), from structured labels, or from the ranker's `group_column`. Without queries, it
-    raises an error. In label ranking, where y has two or three dimensions, every row is a query.
-
-    If smaller values of the metric are better, the scorer returns the negative mean, and its name
-    starts with ``neg_``.
-
-    Notes
-    -----
-    A ranker of this package is scored by the positions that it predicts. Any other estimator must
-    return scores from `predict`, and ties are averaged. In label ranking, `predict` returns
-    positions of shape (n_samples, r), or relevance if `y_type` is "relevance".
-
-    A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
-    other wrapper, the scorer raises an error, because the positions would be read as scores. Put a
-    `ScoreRegressor` there instead. The scorer cannot detect a ranker in another process, or behind
-    an object without `predict`.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn_rankcal import CalibratedRanker
-    >>> from sklearn_rankcal.datasets import make_ranking
-    >>> from sklearn_rankcal.metrics import get_ranking_scorer
-    >>> data = make_ranking(n_queries=40, random_state=0)
-    >>> ranker = CalibratedRanker(Ridge()).fit(data.X, data.y, groups=data.groups)
-    >>> scorer = get_ranking_scorer("ndcg@10")
-    >>> scorer(ranker, data.X, data.y, groups=data.groups) > 0.7
-    True
-    """
+    """What `get_ranking_scorer` returns."""
 
     def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
         base = name
@@ -243,12 +209,20 @@ def get_ranking_scorer(
 ) -> RankingScorer:
     """Make a scorer for `GridSearchCV`, `cross_validate` and similar tools.
 
+    ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns the mean of a metric over
+    queries. It passes the queries to ``estimator.predict``, which scorers of scikit-learn's
+    `make_scorer` do not. It reads the queries from `groups` (scikit-learn passes it if metadata
+    routing is enabled), from structured labels, or from the ranker's `group_column`. Without
+    queries, it raises an error. In label ranking, where y has two or three dimensions, every row is
+    a query.
+
     Parameters
     ----------
     name : str
-        A name from `get_ranking_scorer_names`, optionally with a cutoff, such as ``"ndcg@10"`` or
-        ``"neg_pairwise_disagreement"``. The prefix ``neg_`` can be left out. The name of a loss,
-        such as ``"pd"``, selects its measure.
+        Name of a metric, a key of `losses.MEASURES`, optionally with a cutoff, such as
+        ``"ndcg@10"``. ``"precision"`` and ``"recall"`` need one. The name of a loss, such as
+        ``"pd"``, selects its measure. If smaller values are better, the scorer returns the negative
+        mean, and the name may start with ``neg_``, as in ``"neg_pairwise_disagreement"``.
     zero_division : {"skip", 0, 1}, default="skip"
         Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
     **parameters
@@ -257,13 +231,30 @@ def get_ranking_scorer(
 
     Returns
     -------
-    scorer : RankingScorer
-        A callable with the parameters ``(estimator, X, y, groups=None, sample_weight=None)``.
+    scorer : callable
+        A scorer with the protocol of scikit-learn.
 
     Raises
     ------
     ValueError, TypeError
         If the name, its cutoff or a parameter is unknown or not valid.
+
+    Notes
+    -----
+    All scorers take relevance and complete rankings of labels. ``"kendall_tau"`` and
+    ``"neg_pairwise_disagreement"`` also take preferences: `preference_labels` and, in label
+    ranking, weights of preferences and rankings with missing entries. These two scorers weight all
+    queries equally. The loss ``"pd"`` weights a query by its total preference weight, unless it is
+    ``PD(equal_queries=True)``.
+
+    A ranker of this package is scored by the positions that it predicts. Any other estimator must
+    return scores from `predict`, and ties are averaged. In label ranking, `predict` returns
+    positions of shape (n_samples, r), or relevance if `y_type` is "relevance".
+
+    A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
+    other wrapper, the scorer raises an error, because the positions would be read as scores. Put a
+    `ScoreRegressor` there instead. The scorer cannot detect a ranker in another process, or behind
+    an object without `predict`.
 
     Examples
     --------
@@ -280,28 +271,3 @@ def get_ranking_scorer(
     (4,)
     """
     return RankingScorer(name, zero_division=zero_division, **parameters)
-
-
-def get_ranking_scorer_names() -> list[str]:
-    """Get the names that `get_ranking_scorer` accepts, without cutoffs.
-
-    ``"precision"`` and ``"recall"`` need a cutoff, as in ``"precision@10"``. All scorers take
-    relevance and complete rankings of labels. ``"kendall_tau"`` and ``"neg_pairwise_disagreement"``
-    also take preferences: `preference_labels` and, in label ranking, weights of preferences and
-    rankings with missing entries. These two scorers weight all queries equally. The loss ``"pd"``
-    weights a query by its total preference weight, unless it is ``PD(equal_queries=True)``.
-
-    Returns
-    -------
-    names : list of str
-        The names in alphabetical order.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.metrics import get_ranking_scorer_names
-    >>> "ndcg" in get_ranking_scorer_names()
-    True
-    """
-    return sorted(
-        name if metric.greater_is_better else f"neg_{name}" for name, metric in MEASURES.items()
-    )

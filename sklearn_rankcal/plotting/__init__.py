@@ -8,9 +8,8 @@ from sklearn_rankcal.plotting._aggregates import (
     plot_alternatives,
     plot_probability_above,
 )
-from sklearn_rankcal.plotting._metric_at_k import MetricAtKDisplay
+from sklearn_rankcal.plotting._displays import MetricAtKDisplay, QueryDifferencesDisplay
 from sklearn_rankcal.plotting._preferences import plot_matrix, plot_preference_graph
-from sklearn_rankcal.plotting._query_differences import QueryDifferencesDisplay
 
 __all__ = [
     "MetricAtKDisplay",

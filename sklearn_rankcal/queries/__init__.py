@@ -6,25 +6,15 @@ Losses, measures and decoders receive these objects. You need them if you write 
 """
 
 from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.queries._ranking import TIES as TIES
 from sklearn_rankcal.queries._ranking import (
-    TIES,
     Ranking,
-    check_ranks,
-    check_weight,
-    mean_over_queries,
     order_to_ranks,
     ranks_to_order,
     sizes_to_groups,
 )
+from sklearn_rankcal.queries._ranking import check_ranks as check_ranks
+from sklearn_rankcal.queries._ranking import check_weight as check_weight
+from sklearn_rankcal.queries._ranking import mean_over_queries as mean_over_queries
 
-__all__ = [
-    "TIES",
-    "Queries",
-    "Ranking",
-    "check_ranks",
-    "check_weight",
-    "mean_over_queries",
-    "order_to_ranks",
-    "ranks_to_order",
-    "sizes_to_groups",
-]
+__all__ = ["Queries", "Ranking", "order_to_ranks", "ranks_to_order", "sizes_to_groups"]

@@ -21,10 +21,10 @@ from sklearn_rankcal.boosting import BoostedModel
 from sklearn_rankcal.boosting import _boosted_model as _boosted
 from sklearn_rankcal.boosting._boosted_model import boosted_regressor
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.estimator_checks import yield_ranker_checks
 from sklearn_rankcal.estimator_checks import (
     check_ranker_frame_equals_array,
     check_ranker_sparse_equals_dense,
+    yield_ranker_checks,
 )
 from sklearn_rankcal.losses import MAP, NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer

@@ -189,10 +189,11 @@ def test_intervals_are_those_of_one_machine(weighted):
         assert list(found) == names
         for name in names:
             values = per_query[name]
-            wanted = metrics.paired_bootstrap(
+            wanted = metrics.compare_rankings(
+                None,
                 values,
                 np.where(np.isnan(values), np.nan, 0),
-                weight=of_query,
+                sample_weight=of_query,
                 confidence_level=0.9,
                 n_resamples=500,
                 random_state=3,
@@ -246,9 +247,15 @@ def test_compare_rankings(as_ranks):
     found = compare_rankings(
         *given_here, groups=parts["qid"], sample_weight=parts["weight"], **options
     )
-    assert list(found) == ["ndcg@3", "err"]
-    for name in found:
-        assert vars(found[name]) == pytest.approx(vars(wanted[name]), rel=1e-9)
+    assert list(found) == list(wanted) and found["metric"].tolist() == ["ndcg@3", "err"]
+    for column in list(found)[3:]:
+        assert found[column] == pytest.approx(wanted[column], rel=1e-9)
+    named = compare_rankings(
+        parts["y"], {"a": given_here[1], "b": given_here[2]}, groups=parts["qid"],
+        sample_weight=parts["weight"], baseline="a", **options,
+    )  # fmt: skip
+    assert named["second"].tolist() == ["a"] * 2
+    assert named["difference"] == pytest.approx(-wanted["difference"], rel=1e-9)
     alone = compare_rankings(*given_here, groups=parts["qid"], as_ranks=as_ranks, n_resamples=50)
     assert alone.n_queries == frame["qid"].nunique()
 

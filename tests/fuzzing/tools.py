@@ -283,12 +283,12 @@ def comparison(case):
 
 
 def systems(case):
-    """`compare_systems` is its comparisons, one by one; Holm's p-values are ordered and larger."""
+    """A table is its comparisons, one by one; Holm's p-values are ordered and larger."""
     _, y, codes = _data(case)
     named = {name: case.rng.normal(size=len(y)) for name in ("a", "b", "c")[: case.whole(2, 3)]}
     baseline = case.choose([None, "a"])
     given = {"groups": draw_groups(case, codes.tolist()), "n_resamples": 40}
-    table = case.call(_M.compare_systems, y, named, baseline=baseline, metrics=["spearman", "dcg"],
+    table = case.call(_M.compare_rankings, y, named, baseline=baseline, metric=["spearman", "dcg"],
                       **given)  # fmt: skip
     for k, (metric, one, other) in enumerate(
         zip(table["metric"], table["first"], table["second"], strict=True)
@@ -297,7 +297,7 @@ def systems(case):
         case.equal(
             [table["difference"][k], table["p_value"][k]],
             [found.difference, found.p_value],
-            "differs from compare_rankings",
+            "differs from two rankings",
         )
         case.expect(table["p_value"][k] <= table["adjusted_p_value"][k] <= 1, "a smaller p-value")
 
@@ -408,7 +408,7 @@ def importances(case):
 
 
 def bootstrap(case):
-    """`paired_bootstrap` on values of queries: free of units and order, and clear errors."""
+    """`compare_rankings` of values of queries: free of units and order, and clear errors."""
     n = case.choose([case.whole(1, 9), case.whole(10, 30)])
     a, b = case.rng.normal(size=(2, n))
     if case.chance(0.5):  # sums that tie
@@ -417,18 +417,18 @@ def bootstrap(case):
     weight = case.rng.integers(0, 4, n).astype(float)
     weight[0] = 1
     given = {"n_resamples": 40}
-    found = case.call(_M.paired_bootstrap, a, b, weight=weight, **given)
+    found = case.call(_M.compare_rankings, None, a, b, sample_weight=weight, **given)
     case.equal(found.difference, np.average(a - b, weights=weight), "another difference",
                atol=1e-12 * np.abs(a).max())  # fmt: skip
     case.expect(found.low <= found.high and 0 < found.p_value <= 1, "no interval")
     case.expect(found.p_value <= 0.05 or found.low <= 0 <= found.high, "p and interval disagree")
     case.expect(np.isfinite([found.low, found.high]).all() == (found.n_queries > 1), "an open end")
     order, unit = case.rng.permutation(n), case.choose([0.1, 0.3, 0.7, 3.0])
-    moved = case.call(_M.paired_bootstrap, (unit * b)[order], (unit * a)[order],
-                      weight=weight[order], **given)  # fmt: skip
+    moved = case.call(_M.compare_rankings, None, (unit * b)[order], (unit * a)[order],
+                      sample_weight=weight[order], **given)  # fmt: skip
     case.equal(moved.p_value, found.p_value, "p depends on the unit or the order of queries")
-    scaled = case.call(_M.paired_bootstrap, a, b, weight=weight * 2.0 ** case.whole(-150, 150),
-                       **given)  # fmt: skip
+    scaled = case.call(_M.compare_rankings, None, a, b,
+                       sample_weight=weight * 2.0 ** case.whole(-150, 150), **given)  # fmt: skip
     case.equal([scaled.first, scaled.low, scaled.high], [found.first, found.low, found.high],
                "depends on the scale of weights", atol=1e-12 * np.abs(a).max())  # fmt: skip
     which = case.choose(["first", "weight", "n_resamples", "confidence_level", "random_state"])
@@ -437,14 +437,14 @@ def bootstrap(case):
                                                       "na", "na_float", "null",
                                                       "decimal_nan"))  # fmt: skip
         if which == "first":
-            case.refuses(_M.paired_bootstrap, bad, b, **given)
+            case.refuses(_M.compare_rankings, None, bad, b, **given)
         else:
-            case.refuses(_M.paired_bootstrap, a, b, weight=bad, **given)
+            case.refuses(_M.compare_rankings, None, a, b, sample_weight=bad, **given)
     else:
         bad = case.choose({"n_resamples": [0, -1, 2.5, "3", None, True, 10**12],
                            "confidence_level": [0, 1, 2, "x", None, float("nan"), 95],
                            "random_state": ["x", 2.5]}[which])  # fmt: skip
-        case.refuses(_M.paired_bootstrap, a, b, **{**given, which: bad})
+        case.refuses(_M.compare_rankings, None, a, b, **{**given, which: bad})
 
 
 def names(case):
@@ -477,7 +477,7 @@ def names(case):
         ]
     )
     case.refuses(function, bad)
-    for name in case.call(_M.get_ranking_scorer_names):
+    for name in public.losses.MEASURES:
         cutoff = "@3" if name in ("precision", "recall") else ""
         made = case.call(_M.get_ranking_scorer, name + cutoff)
         case.expect(made == _M.get_ranking_scorer(name + cutoff), "a scorer differs from itself")

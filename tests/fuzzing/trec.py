@@ -9,7 +9,7 @@ from .values import GROUP_WORDS, draw_codes, draw_groups, spoiled_groups, spoile
 
 _M = public.metrics
 COVERS = ("to_run", "to_qrels")
-COVERS_RUNS = ("evaluate_run", "compare_runs", "runs_table", "RunEvaluation", "ComparisonTable")
+COVERS_RUNS = ("evaluate_run", "runs_table", "RunEvaluation")
 
 
 def _ids(case, codes):
@@ -113,14 +113,14 @@ def runs(case):
     first = _listed(case, queries, documents, case.choose(scales))
     second = _listed(case, queries, documents, case.choose(scales))
     if not set(first) & set(qrels) or not set(second) & set(qrels):
-        case.refuses(_M.compare_runs, qrels, {"a": first, "b": second}, words=("qrels",))
+        case.refuses(_M.compare_rankings, qrels, {"a": first, "b": second}, words=("qrels",))
         return
     options = {
         "ties": case.choose(["average", "trec_eval", "worst", "best"]),
         "unjudged": case.choose(["irrelevant", "skip"]),
-        "metrics": ["ndcg@3", "map", "mrr", "precision@2", "recall@3", "err"],
     }
-    plain = case.call(_M.evaluate_run, qrels, first, **options)
+    named = {"metrics": ["ndcg@3", "map", "mrr", "precision@2", "recall@3", "err"]}
+    plain = case.call(_M.evaluate_run, qrels, first, **options, **named)
     forms = ("relevance", "{0} 0 {1} {2}\n"), ("score", "{0} Q0 {1} 1 {2!r} x\n")
     again = case.call(
         _M.evaluate_run,
@@ -129,15 +129,23 @@ def runs(case):
             case, {q: {d: 2 * s for d, s in found.items()} for q, found in first.items()}, forms[1]
         ),
         **options,
+        **named,
     )
     values = np.array([list(plain.values()), list(again.values())])
     case.expect(((values >= 0) & (values <= 1 + 1e-12)).all(), "is beyond 0 and 1", repr(values))
     case.expect(np.allclose(*values, rtol=1e-12), "depends on the form", repr(values))
     case.expect(plain.missing == [str(q) for q in qrels if q not in first], "misses others")
     if options["ties"] == "worst":
-        best = case.call(_M.evaluate_run, qrels, first, **{**options, "ties": "best"})
+        best = case.call(_M.evaluate_run, qrels, first, **{**options, **named, "ties": "best"})
         case.expect(all(best[k] >= plain[k] - 1e-12 for k in plain), "worst is better than best")
-    table = case.call(_M.compare_runs, qrels, {"a": first, "b": second}, n_resamples=10, **options)
+    table = case.call(
+        _M.compare_rankings,
+        qrels,
+        {"a": first, "b": second},
+        n_resamples=10,
+        metric=named["metrics"],
+        **options,
+    )
     case.expect(np.allclose(table["first_mean"], values[0], rtol=1e-12), "compares other means")
     rows = case.call(_M.runs_table, {"a": first, "b": second})
     pairs = {(str(q), str(d)) for run in (first, second) for q, found in run.items() for d in found}

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from sklearn_rankcal import order_to_ranks, ranks_to_order
-from sklearn_rankcal.metrics import evaluate_rankings, ndcg_score, paired_bootstrap
+from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, ndcg_score
 from sklearn_rankcal.metrics._bootstrap import sign_flip_p_value
 
 FIRST, SECOND = np.array([0.5, 0.25, 1.0, 0.0]), np.array([0.25, 0.5, 0.5, 0.125])
@@ -18,8 +18,8 @@ FEW = pytest.mark.filterwarnings("ignore:The interval is based on:UserWarning")
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-20, 1e200, 1e307])
 def test_only_ratios_of_weights_count(scale):
     weight = np.array([1.0, 2.0, 3.0, 0.0])
-    wanted = paired_bootstrap(FIRST, SECOND, weight=weight, n_resamples=200)
-    found = paired_bootstrap(FIRST, SECOND, weight=weight * scale, n_resamples=200)
+    wanted = compare_rankings(None, FIRST, SECOND, sample_weight=weight, n_resamples=200)
+    found = compare_rankings(None, FIRST, SECOND, sample_weight=weight * scale, n_resamples=200)
     for name in ("first", "second", "difference", "low", "high", "p_value"):
         assert getattr(found, name) == pytest.approx(getattr(wanted, name), rel=1e-3), name
 
@@ -27,7 +27,7 @@ def test_only_ratios_of_weights_count(scale):
 @pytest.mark.parametrize(
     "given, words",
     [
-        ({"weight": [1, 1, np.inf, 1]}, "weight must hold one finite, non-negative number"),
+        ({"sample_weight": [1, 1, np.inf, 1]}, "weight must hold one finite, non-negative number"),
         ({"first": [1, 1, np.inf, 1]}, "first and second must hold a finite number"),
         ({"second": [1e300, 1, 0, 1]}, "first and second must hold a finite number"),
         ({"n_resamples": 2.5}, "n_resamples must be a whole number"),
@@ -40,7 +40,7 @@ def test_only_ratios_of_weights_count(scale):
 )
 def test_paired_bootstrap_refuses(given, words):
     with pytest.raises(ValueError, match=words):
-        paired_bootstrap(**{"first": FIRST, "second": SECOND, **given})
+        compare_rankings(None, **{"first": FIRST, "second": SECOND, **given})
 
 
 @pytest.mark.parametrize("function", [order_to_ranks, ranks_to_order])
@@ -71,14 +71,16 @@ def test_paired_bootstrap_resamples_queries_with_their_weights(monkeypatch, cell
     monkeypatch.setattr("sklearn_rankcal.metrics._bootstrap._CELLS", cells)
     rng = np.random.default_rng(0)
     first, second, weight = rng.random(120) + 1, rng.random(120), rng.uniform(0.8, 1.2, 120)
-    found = paired_bootstrap(first, second, weight=weight, n_resamples=99, random_state=7)
+    found = compare_rankings(
+        None, first, second, sample_weight=weight, n_resamples=99, random_state=7
+    )
     means = drawn_means(first - second, weight, 99, seed=7)
     assert (found.low, found.high) == pytest.approx(np.quantile(means, [0.025, 0.975]))
 
 
 def test_one_resample():
     first = np.linspace(1, 2, 120)
-    found = paired_bootstrap(first, np.zeros(120), n_resamples=1)
+    found = compare_rankings(None, first, np.zeros(120), n_resamples=1)
     mean = drawn_means(first, np.ones(120), 1, seed=0)[0]
     assert (found.low, found.high, found.p_value) == (0.0, pytest.approx(mean), 0.5)
 
@@ -88,7 +90,7 @@ def test_one_resample():
 
 def test_one_query_has_no_interval():
     with pytest.warns(UserWarning, match="The interval is based on 1 query"):
-        found = paired_bootstrap([0.75], [0.5], n_resamples=10)
+        found = compare_rankings(None, [0.75], [0.5], n_resamples=10)
     assert (found.difference, found.low, found.high) == (0.25, -np.inf, np.inf)
     assert (found.n_queries, found.p_value) == (1, 1.0)
     with pytest.warns(UserWarning, match="The interval is based on 1 query"):
@@ -109,7 +111,7 @@ def test_the_p_value_of_few_queries_is_the_share_of_all_signs(n):
     first, second = rng.integers(0, 8, size=(2, n)) / 8.0
     weight = rng.integers(1, 4, n).astype(float)
     means = flipped_sums(first - second, weight)  # sums of eighths are exact
-    found = paired_bootstrap(first, second, weight=weight, n_resamples=10)
+    found = compare_rankings(None, first, second, sample_weight=weight, n_resamples=10)
     observed = np.average(first - second, weights=weight)
     share = (np.abs(means * weight.sum()) >= abs(observed * weight.sum()) - 1e-12).mean()
     assert found.p_value == pytest.approx(share, rel=1e-12)
@@ -120,11 +122,11 @@ def test_drawn_signs_give_the_p_value_of_all_signs():
     for n in (17, 18):
         difference = np.abs(rng.normal(size=n)) * np.where(rng.random(n) < 0.75, 1, -1)
         exact = (np.abs(flipped_sums(difference, np.ones(n))) >= difference.mean() - 1e-12).mean()
-        found = paired_bootstrap(difference, np.zeros(n), n_resamples=40_000)
+        found = compare_rankings(None, difference, np.zeros(n), n_resamples=40_000)
         assert found.p_value == pytest.approx(exact, abs=4 * np.sqrt(exact / 40_000))
-        assert paired_bootstrap(difference, np.zeros(n), n_resamples=1).p_value in (0.5, 1.0)
+        assert compare_rankings(None, difference, np.zeros(n), n_resamples=1).p_value in (0.5, 1.0)
     # the observed signs count as one more draw
-    certain = paired_bootstrap(np.ones(50), np.zeros(50), n_resamples=99)
+    certain = compare_rankings(None, np.ones(50), np.zeros(50), n_resamples=99)
     assert certain.p_value == 0.01
 
 
@@ -136,26 +138,26 @@ def test_the_p_value_depends_neither_on_the_unit_nor_on_the_order(n):
     for _ in range(20):
         first, second = rng.integers(0, 6, size=(2, n)) * 0.1
         options = {"n_resamples": 300, "random_state": 0}
-        expected = paired_bootstrap(first, second, **options).p_value
+        expected = compare_rankings(None, first, second, **options).p_value
         for scale in (0.3, 0.7, 1e-3, 7e5):
-            found = paired_bootstrap(scale * first, scale * second, **options)
+            found = compare_rankings(None, scale * first, scale * second, **options)
             assert found.p_value == expected
         order = rng.permutation(n)
-        assert paired_bootstrap(first[order], second[order], **options).p_value == expected
-        assert paired_bootstrap(second, first, **options).p_value == expected
-        assert paired_bootstrap(first + 1, second + 1, **options).p_value == expected
+        assert compare_rankings(None, first[order], second[order], **options).p_value == expected
+        assert compare_rankings(None, second, first, **options).p_value == expected
+        assert compare_rankings(None, first + 1, second + 1, **options).p_value == expected
 
 
 def test_differences_that_only_rounding_makes_do_not_count():
     first = np.full(40, 0.1 + 0.2)
     assert (first != 0.3).all()
-    assert paired_bootstrap(first, np.full(40, 0.3), n_resamples=99).p_value == 1.0
+    assert compare_rankings(None, first, np.full(40, 0.3), n_resamples=99).p_value == 1.0
 
 
 def test_few_differences_that_are_not_zero_show_nothing():
     difference = np.zeros(1000)
     difference[:4] = 0.25  # the bootstrap never draws 0 or less in more than 2 % of its samples
-    found = paired_bootstrap(difference, np.zeros(1000), n_resamples=2000)
+    found = compare_rankings(None, difference, np.zeros(1000), n_resamples=2000)
     assert found.p_value == 2 / 2**4
     assert found.low <= 0 <= found.difference <= found.high
 
@@ -165,11 +167,16 @@ def test_few_differences_that_are_not_zero_show_nothing():
 @pytest.mark.parametrize("n", [2, 3, 8, 25, 99])
 def test_intervals_of_few_queries_are_no_shorter_than_students(n, level):
     values = np.random.default_rng(n).exponential(size=n)
-    found = paired_bootstrap(values, np.zeros(n), n_resamples=200, confidence_level=level)
+    found = compare_rankings(None, values, np.zeros(n), n_resamples=200, confidence_level=level)
     low, high = stats.t.interval(level, n - 1, values.mean(), stats.sem(values))
     assert found.low <= low + 1e-12 and high - 1e-12 <= found.high
-    same = paired_bootstrap(
-        values, np.zeros(n), weight=np.full(n, 3.0), n_resamples=200, confidence_level=level
+    same = compare_rankings(
+        None,
+        values,
+        np.zeros(n),
+        sample_weight=np.full(n, 3.0),
+        n_resamples=200,
+        confidence_level=level,
     )
     assert (same.low, same.high) == pytest.approx((found.low, found.high))
 
@@ -179,13 +186,13 @@ def test_a_query_that_has_nearly_all_the_weight_gives_no_short_interval():
     weight = np.ones(40)
     weight[0] = 10_000
     with pytest.warns(UserWarning, match="on 40 queries .by their weights only 1.0"):
-        found = paired_bootstrap(values, np.zeros(40), weight=weight)
+        found = compare_rankings(None, values, np.zeros(40), sample_weight=weight)
     assert (found.low, found.high) == (-np.inf, np.inf)  # as of one query, and not 1e50
     assert found.p_value > 0.5
 
 
 def test_ten_queries_are_no_reason_to_warn():
-    paired_bootstrap(np.arange(10.0), np.zeros(10))
+    compare_rankings(None, np.arange(10.0), np.zeros(10))
 
 
 DIFFERENCES = {
@@ -220,7 +227,7 @@ def test_the_level_and_the_coverage_of_few_queries(name):
             [sign_flip_p_value(row, zeros, zeros + 1, 400, draws) < 0.05 for row in drawn]
         )
         found, shifted = (
-            [paired_bootstrap(row + mean, zeros, n_resamples=300) for row in drawn[:250]]
+            [compare_rankings(None, row + mean, zeros, n_resamples=300) for row in drawn[:250]]
             for mean in (0, 8)
         )
         excluded = np.mean([each.low > 0 or each.high < 0 for each in found])
@@ -233,8 +240,8 @@ def test_the_level_and_the_coverage_of_few_queries(name):
 
 @FEW
 def test_large_values_overflow_nowhere():
-    found = paired_bootstrap(FIRST * 9e99, SECOND * 9e99, n_resamples=50)
-    small = paired_bootstrap(FIRST, SECOND, n_resamples=50)
+    found = compare_rankings(None, FIRST * 9e99, SECOND * 9e99, n_resamples=50)
+    small = compare_rankings(None, FIRST, SECOND, n_resamples=50)
     assert (found.low, found.high) == pytest.approx((small.low * 9e99, small.high * 9e99))
 
 

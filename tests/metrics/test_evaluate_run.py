@@ -12,7 +12,7 @@ import pytest
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal.losses import MEASURES
-from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
+from sklearn_rankcal.metrics import compare_rankings, evaluate_run, runs_table, to_run
 from sklearn_rankcal.metrics._evaluate_run import _OF_LISTS
 
 METRICS = ["ndcg@5", "ndcg", "dcg@3", "map", "map@3", "mrr", "mrr@2", "precision@4", "recall@6",
@@ -277,9 +277,9 @@ def test_several_runs_and_their_comparison():
     assert list(evaluations) == ["good", "bad"]
     frame = pd.DataFrame(evaluations).T
     assert frame.loc["good", "mrr"] == evaluations["good"]["mrr"]
-    table = compare_runs(qrels, runs, metrics=["mrr", "map"])
-    single = m.paired_bootstrap(
-        evaluations["good"].per_query["mrr"], evaluations["bad"].per_query["mrr"]
+    table = compare_rankings(qrels, runs, metric=["mrr", "map"])
+    single = m.compare_rankings(
+        None, evaluations["good"].per_query["mrr"], evaluations["bad"].per_query["mrr"]
     )
     assert table["difference"][0] == single.difference and table["low"][0] == single.low > 0
     assert "+" in str(table).splitlines()[1] and len(str(table).splitlines()) == 3
@@ -322,8 +322,12 @@ Q, R = {"q": {"a": 1}}, {"q": {"a": 1.0}}
         (lambda: evaluate_run(Q, R, missing=0), ValueError, "Unknown missing"),
         (lambda: evaluate_run(Q, R, ties="trec"), ValueError, "Unknown ties"),
         (lambda: evaluate_run(Q, R, gain=3), ValueError, "gain must be"),
-        (lambda: compare_runs(Q, R), TypeError, "call evaluate_run"),
-        (lambda: compare_runs(Q, {"a": {"q": {"a": 1.0}}}), ValueError, "at least two rankings"),
+        (lambda: compare_rankings(Q, R), TypeError, "call evaluate_run"),
+        (
+            lambda: compare_rankings(Q, {"a": {"q": {"a": 1.0}}}),
+            ValueError,
+            "at least two rankings",
+        ),
     ],
 )
 def test_errors(call, error, message):

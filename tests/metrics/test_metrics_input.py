@@ -97,7 +97,7 @@ def test_positions_passed_to_a_comparison_warn():
     assert [warning.filename for warning in record] == [__file__]
     with pytest.warns(PositionsAsScoresWarning):
         systems = {"a": ranks, "b": -ranks}
-        m.compare_systems(QUERIES.y, systems, groups=QUERIES.groups, n_resamples=10)
+        m.compare_rankings(QUERIES.y, systems, groups=QUERIES.groups, n_resamples=10)
 
 
 def test_scores_that_do_not_look_like_positions_do_not_warn():
@@ -145,7 +145,7 @@ def test_rows_without_query_ids_are_one_query_and_warn(score):
         m.ndcg_score,
         m.evaluate_rankings,
         lambda y, scores, **groups: m.compare_rankings(y, scores, scores, **groups),
-        lambda y, scores, **groups: m.compare_systems(y, {"a": scores, "b": scores}, **groups),
+        lambda y, scores, **groups: m.compare_rankings(y, {"a": scores, "b": scores}, **groups),
         lambda y, scores, **groups: CalibratedRanker(Ridge()).fit(scores[:, None], y, **groups),
         lambda y, scores, **groups: fitted_ranker().predict(scores[:, None], **groups),
         lambda y, scores, **groups: fitted_ranker().predict_order(scores[:, None], **groups),
@@ -196,7 +196,10 @@ def fitted_ranker(loss="ndcg"):
         (lambda **q: m.get_ranking_scorer("ndcg@10", k=5), "contains a cutoff, but k=5 was passed"),
         (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, nothing=1, **q), "Its parameters: y_true"),
         (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, gains="x", **q), "Did you mean 'gain'"),
-        (lambda **q: m.compare_systems(QUERIES.y, [QUERIES.y], **q), "map the name of each system"),
+        (
+            lambda **q: m.compare_rankings(QUERIES.y, [QUERIES.y], **q),
+            "maps the name of each ranking",
+        ),
     ],
 )
 def test_errors_name_parameters_that_do_not_exist(call, message):

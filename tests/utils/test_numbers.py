@@ -30,7 +30,7 @@ from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import preference_labels, ranking_labels, rankings_to_preferences
 from sklearn_rankcal.labels._relevance import read_relevance
 from sklearn_rankcal.losses import PD, Positional
-from sklearn_rankcal.metrics import paired_bootstrap
+from sklearn_rankcal.metrics import compare_rankings
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
 from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
@@ -251,7 +251,7 @@ MATRICES = {
     "labels of a distribution": lambda v: LabelDistribution(v, [0.5, 0.25, 0.25]),
     "regret": lambda v: regret_bound("ndcg", v, 3),
     "gap": lambda v: regret_bound("ndcg", 0.1, 3, gap=v),
-    "first": lambda v: paired_bootstrap(np.ravel(v), np.zeros(9)),
+    "first": lambda v: compare_rankings(None, np.ravel(v), np.zeros(9)),
     "label ranker": lambda v: CalibratedLabelRanker(Ridge(), y_type="relevance").fit(SQUARE, v),
     "ranks of labels": lambda v: CalibratedLabelRanker(Ridge()).fit(SQUARE, v),
     "a discount": lambda v: Positional(discount=np.ravel(v)).discounts(3),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sklearn_rankcal import CalibratedRanker, PositionsAsScoresWarning
-from sklearn_rankcal.metrics import compare_runs, evaluate_run, runs_table, to_run
+from sklearn_rankcal.metrics import compare_rankings, evaluate_run, runs_table, to_run
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_table_of_systems_in_three_lines(folder):
 
 def test_which_differences_are_more_than_chance(folder):
     runs = {name: folder / f"{name}.run.gz" for name in ("bm25", "dense", "random")}
-    table = pd.DataFrame(compare_runs(folder / "qrels.txt", runs, metrics="ndcg@10"))
+    table = pd.DataFrame(compare_rankings(folder / "qrels.txt", runs, metric="ndcg@10"))
     assert table[["first", "second"]].to_numpy().tolist() == [
         ["bm25", "dense"],
         ["bm25", "random"],
@@ -111,7 +111,7 @@ def test_positions_in_the_place_of_scores(folder):
     positions.to_csv(folder / "positions.run", sep=" ", header=False, index=False)
     runs = {"bm25": folder / "bm25.run.gz", "ours": folder / "positions.run"}
     with pytest.warns(PositionsAsScoresWarning, match=r"the run 'ours' look .* fifth field is"):
-        compare_runs(folder / "qrels.txt", runs)
+        compare_rankings(folder / "qrels.txt", runs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert evaluate_run(folder / "qrels.txt", run.drop(columns="score"))["ndcg@10"] == value
