@@ -8,36 +8,39 @@ decreases in t and reaches 0, as conformal risk control requires.
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import indexable
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_rankcal.cutoffs._list_values import Risk, added_values
-from sklearn_rankcal.cutoffs._wrapped_rankings import (
-    check_enough,
-    draw_queries,
-    fit_ranker,
-    group_column,
-    has_scores,
-    rank_rows,
-    read_ids,
-    warn_if_fitted,
+from sklearn_rankcal.cutoffs._risk_control import (
+    Risk,
+    added_values,
+    controlled_threshold,
+    rounded_up,
+    score_levels,
 )
-from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.decoders import Sort
+from sklearn_rankcal.labels import relevance_labels
+from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, read_relevance
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._order import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
 from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
+from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._rounding import ROUNDING, exceeds
+from sklearn_rankcal.utils._rounding import ROUNDING
+from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     Interval,
@@ -51,45 +54,9 @@ from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 from sklearn_rankcal.utils._wrapped import (
     call_with_groups,
     innermost_estimator,
+    predicts_positions,
+    takes_ranking_labels,
 )
-
-# ---------------------------------------------------------------- pure functions
-
-
-def controlled_threshold(
-    levels: Floats, added: Floats, n_queries: int, alpha: float
-) -> tuple[float, float]:
-    """Return the smallest threshold with a risk of at most alpha, and its bound of the risk.
-
-    The loss L_i(t) is the sum of `added` over the entries of query i with levels above t. The
-    threshold is the smallest level t with (L_1(t) + ... + L_n(t) + 1) / (n + 1) <= alpha
-    (Angelopoulos et al., 2024, theorem 1, with B = 1). It exists if 1 / (n + 1) <= alpha. `levels`
-    and `added` are of shape (n_entries,). `added` is not negative, and its sum over a query is at
-    most 1.
-    """
-    order = np.argsort(levels)
-    levels, added = levels[order], added[order]
-    # Step 1: add up the loss beyond each entry, starting from the end, where sums are small.
-    lost = np.append(np.cumsum(added[:0:-1])[::-1], 0.0)
-    # Step 2: find the first entry that is the last of its level and has a small enough loss.
-    bound = (lost + 1.0) / (n_queries + 1)
-    kept = ~exceeds(bound, alpha, alpha)
-    with np.errstate(invalid="ignore"):  # the first levels can be -inf
-        kept[:-1] &= exceeds(levels[1:], levels[:-1], _size(levels))
-    first = int(np.flatnonzero(kept)[0])
-    return float(levels[first]), float(bound[first])
-
-
-def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
-    """Return the level of each document: the mean score of its query minus its score.
-
-    The documents with the largest score get the level -inf, because each list shows at least one
-    document. The second result, of shape (n_queries,), is their original level.
-    """
-    mean, top = queries.mean(scores), queries.max(scores)
-    levels = queries.broadcast(mean) - scores
-    levels[scores == queries.broadcast(top)] = -np.inf
-    return levels, mean - top
 
 
 class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
@@ -418,13 +385,13 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         n = int(defined.sum())
         levels, from_mean = self._levels(queries, scores, ranks)
         cut, risk = controlled_threshold(levels, added, n, self.alpha - self.alpha_silent)
-        self.cutoff_ = int(max(cut, 1)) if self.rule == "count" else -_rounded_up(cut, levels)
+        self.cutoff_ = int(max(cut, 1)) if self.rule == "count" else -rounded_up(cut, levels)
         self.silence_cutoff_ = -np.inf
         if self.alpha_silent > 0:
             assert from_mean is not None
             lost = queries.sum(added)[defined]  # by showing nothing
             cut, more = controlled_threshold(from_mean[defined], lost, n, self.alpha_silent)
-            self.silence_cutoff_, risk = -_rounded_up(cut, from_mean), risk + more
+            self.silence_cutoff_, risk = -rounded_up(cut, from_mean), risk + more
         self.calibrated_risk_ = risk
         self.n_calibration_queries_ = n
 
@@ -480,12 +447,107 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _rounded_up(threshold: float, levels: Floats) -> float:
-    """Return a threshold that allows for rounding differences between batches."""
-    # the score of a row differs in the last bits between batches
-    return threshold + ROUNDING * _size(levels)
+def has_scores(ranker: Any) -> bool:
+    """Whether a ranker has scores. Other estimators predict scores."""
+    final = innermost_estimator(ranker)
+    return not predicts_positions(final) or hasattr(final, "decision_function")
 
 
-def _size(levels: Floats) -> float:
-    """Return the largest absolute value of the finite levels."""
-    return float(np.abs(levels[np.isfinite(levels)]).max(initial=0.0))
+def group_column(ranker: Any) -> str | None:
+    """Return the name of the column of X with the query ids, if the ranker has one."""
+    return getattr(innermost_estimator(ranker), "group_column", None)
+
+
+def read_ids(
+    ranker: Any, X: Any, groups: ArrayLike | None, of_labels: Queries | None = None
+) -> tuple[Queries, NDArray[Any]]:
+    """Return the queries from groups, labels or `group_column`, and the query id of each row."""
+    column = group_column(ranker)
+    if groups is None and column is not None and is_dataframe(X):
+        groups = split_column(X, column)[1]
+    given = None if groups is None else Queries.from_groups(groups, _num_samples(X))
+    queries = agreed_queries(given, of_labels)
+    if queries is None:
+        raise ValueError(
+            "The query id of each row is missing, and cutoffs are chosen for queries. "
+            f"{GROUPS_REMEDY} For a single query, pass groups=numpy.zeros(len(X)) to predict."
+        )
+    return queries, queries.ids[queries.codes]
+
+
+def fit_ranker(ranker: Any, X: Any, relevance: Floats, ids: NDArray[Any], named: bool) -> Any:
+    """Fit a clone of a ranker or regressor; `named`: whether ids are from the user."""
+    fitted = clone(ranker)
+    if not takes_ranking_labels(ranker):
+        return fitted.fit(X, relevance)
+    if named and predicts_positions(ranker):
+        return fitted.fit(X, relevance, groups=ids)
+    return fitted.fit(X, relevance_labels(relevance, ids))
+
+
+def rank_rows(ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Queries, Floats | None, Ints]:
+    """Return the queries of the rows, their scores (or None) and their positions.
+
+    Rows with equal scores are ordered by a hash of their features, as by `predict` of a ranker.
+    """
+    queries, _ = read_ids(ranker, X, groups)
+    if not has_scores(ranker):
+        return queries, None, call_with_groups(ranker, "predict", X, groups)
+    predicted = predict_scores(ranker, X, groups)
+    scores = check_scores(predicted, queries.n_rows, "The prediction of the ranker").astype(float)
+    scores = tie_rounded(scores, queries)
+    ranks = Sort().decode(scores, queries, lambda rows: _hash(ranker, X, rows)).ranks
+    return queries, scores, ranks
+
+
+def _hash(ranker: Any, X: Any, rows: Ints) -> NDArray[np.uint64]:
+    table = np.reshape(X, (-1, 1)) if np.ndim(X) == 1 else check_features(X)
+    column = group_column(ranker)
+    if column is not None and is_dataframe(table):
+        table, _ = split_column(table, column)
+    return hash_rows(table, rows)
+
+
+# ---------------------------------------------------------------- calibration queries
+
+
+def draw_queries(n_queries: int, share: float, random_state: Any) -> Bools:
+    """Choose a random share of the queries, independently of their contents."""
+    if n_queries < 2:
+        raise ValueError(
+            "At least 2 queries are needed, to fit the ranker and to choose the cutoff; got 1."
+        )
+    n_drawn = min(max(1, round(share * n_queries)), n_queries - 1)
+    drawn = np.zeros(n_queries, dtype=bool)
+    drawn[check_random_state(random_state).permutation(n_queries)[:n_drawn]] = True
+    return drawn
+
+
+def queries_needed(alpha: float) -> int:
+    """Return the smallest n with 1 / (n + 1) <= alpha, the calibration queries for alpha."""
+    return max(1, math.ceil((1 - ROUNDING) / alpha) - 1)
+
+
+def check_enough(defined: Bools, alpha: float, alpha_silent: float) -> None:
+    """Raise an error if alpha needs more calibration queries with a `defined` risk."""
+    needed = max(queries_needed(part) for part in (alpha - alpha_silent, alpha_silent) if part > 0)
+    if defined.sum() < needed:
+        silent = f" with alpha_silent={alpha_silent!r}" if alpha_silent else ""
+        raise ValueError(
+            f"alpha={alpha!r}{silent} needs at least {needed} calibration queries with a "
+            f"defined risk, for example with a relevant document; {defined.sum()} of "
+            f"{len(defined)} have one. Pass more queries, a larger calibration_queries, or a "
+            "larger alpha."
+        )
+
+
+def warn_if_fitted(ranker: Any, X: Any, ids: NDArray[Any], relevance: Floats) -> None:
+    """Warn if the ranker was fitted on some of the queries."""
+    if getattr(innermost_estimator(ranker), "_fitted_queries", None) is None:
+        return
+    if seen := call_with_groups(ranker, "_count_fitted", X, ids, labels=relevance):
+        warn(
+            f"The ranker was fitted on {seen} of the calibration queries. It ranks them "
+            "better than new queries, and the guarantee does not hold. Pass other queries, "
+            "or pass the ranker without FrozenEstimator to hold out queries in fit."
+        )

@@ -1,7 +1,7 @@
-"""The value that each document adds to the list of the documents above it.
+"""Conformal risk control: the threshold that bounds the value that hidden documents would add.
 
-The added values are not negative, and their sum over a query is at most 1. The risks of `_cutoff`
-are sums of added values.
+The value that each document adds to the list of the documents above it is not negative, and the sum
+over a query is at most 1. The loss of a query is the sum of the values above the threshold.
 """
 
 from __future__ import annotations
@@ -16,12 +16,62 @@ from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._names import did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._rounding import ROUNDING, exceeds
 from sklearn_rankcal.utils._typing import Bools, Floats
 
 Risk = str | Measure | Callable[[Floats], ArrayLike]
 
 _ALL_PLACES = 2**63 - 1
+
+
+def controlled_threshold(
+    levels: Floats, added: Floats, n_queries: int, alpha: float
+) -> tuple[float, float]:
+    """Return the smallest threshold with a risk of at most alpha, and its bound of the risk.
+
+    The loss L_i(t) is the sum of `added` over the entries of query i with levels above t. The
+    threshold is the smallest level t with (L_1(t) + ... + L_n(t) + 1) / (n + 1) <= alpha
+    (Angelopoulos et al., 2024, theorem 1, with B = 1). It exists if 1 / (n + 1) <= alpha. `levels`
+    and `added` are of shape (n_entries,). `added` is not negative, and its sum over a query is at
+    most 1.
+    """
+    order = np.argsort(levels)
+    levels, added = levels[order], added[order]
+    # Step 1: add up the loss beyond each entry, starting from the end, where sums are small.
+    lost = np.append(np.cumsum(added[:0:-1])[::-1], 0.0)
+    # Step 2: find the first entry that is the last of its level and has a small enough loss.
+    bound = (lost + 1.0) / (n_queries + 1)
+    kept = ~exceeds(bound, alpha, alpha)
+    with np.errstate(invalid="ignore"):  # the first levels can be -inf
+        kept[:-1] &= exceeds(levels[1:], levels[:-1], _size(levels))
+    first = int(np.flatnonzero(kept)[0])
+    return float(levels[first]), float(bound[first])
+
+
+def score_levels(scores: Floats, queries: Queries) -> tuple[Floats, Floats]:
+    """Return the level of each document: the mean score of its query minus its score.
+
+    The documents with the largest score get the level -inf, because each list shows at least one
+    document. The second result, of shape (n_queries,), is their original level.
+    """
+    mean, top = queries.mean(scores), queries.max(scores)
+    levels = queries.broadcast(mean) - scores
+    levels[scores == queries.broadcast(top)] = -np.inf
+    return levels, mean - top
+
+
+def rounded_up(threshold: float, levels: Floats) -> float:
+    """Return a threshold that allows for rounding differences between batches."""
+    # the score of a row differs in the last bits between batches
+    return threshold + ROUNDING * _size(levels)
+
+
+def _size(levels: Floats) -> float:
+    """Return the largest absolute value of the finite levels."""
+    return float(np.abs(levels[np.isfinite(levels)]).max(initial=0.0))
+
+
+# ---------------------------------------------------------------- added values
 
 
 def added_values(risk: Risk, ranking: Ranking, relevance: Floats) -> tuple[Floats, Bools]:
