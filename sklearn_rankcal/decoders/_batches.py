@@ -133,8 +133,8 @@ class Constraints(Protocol):
         scores: NDArray[np.float64],
         queries: Queries,
         discounts: Callable[[int], NDArray[np.float64]],
-        keys: Any = None,
-        time_limit: float | None = None,
+        keys: Any,
+        time_limit: float | None,
     ) -> DecodeResult:
         """Maximise the sum of score times discount under the rules; `keys` order equal scores."""
 

@@ -173,8 +173,8 @@ class Rules:
         scores: Floats,
         queries: Queries,
         discounts: Callable[[int], Floats],
-        keys: Any = None,
-        time_limit: float | None = None,
+        keys: Any,
+        time_limit: float | None,
     ) -> DecodeResult:
         """Maximise the sum over documents of score times ``discounts(r)[place]`` under the rules.
 
@@ -187,7 +187,7 @@ class Rules:
         self, scores: Floats, queries: Queries, loss: Any, keys: Any
     ) -> DecodeResult:
         """Return the best rankings under the rules for the scores that a loss predicts."""
-        result = self.decode_scores(scores, queries, _discounts(loss), keys)
+        result = self.decode_scores(scores, queries, _discounts(loss), keys, None)
         if not getattr(loss, "exact_under_rules", True):
             result.optimal &= result.method == "sort"
         return result
