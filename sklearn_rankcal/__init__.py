@@ -96,4 +96,5 @@ _of_folders, __dir__ = load_on_use(__name__, __all__, _LAZY)
 def __getattr__(name: str) -> Any:
     if name not in _LAZY and find_spec(f"{__name__}.{name}"):
         return import_module(f"{__name__}.{name}")
-    return _of_folders(name)
+    globals()[name] = value = _of_folders(name)  # found without this function from now on
+    return value

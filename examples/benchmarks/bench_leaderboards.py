@@ -44,7 +44,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.aggregation._intervals import pair_probabilities, rank_intervals
+from sklearn_rankcal.aggregation._bootstrap import pair_probabilities, rank_intervals
 from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
 
 PARTS = ("scores", "ranks", "judges", "kinds", "peers", "seconds")

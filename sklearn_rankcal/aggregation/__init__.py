@@ -12,31 +12,30 @@ References
    of Statistics 41, 2292-2323.
 """
 
-from sklearn_rankcal.aggregation._aggregate import aggregate
+from sklearn_rankcal.aggregation._aggregate import STRUCTURES, aggregate, get_structure
 from sklearn_rankcal.aggregation._audit import Audit, Probe
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
-from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+from sklearn_rankcal.aggregation._boards import Coefficient
 from sklearn_rankcal.aggregation._categories import aggregate_categories
-from sklearn_rankcal.aggregation._click_relevance import estimate_relevance
-from sklearn_rankcal.aggregation._click_structures import (
+from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,
     ClickThroughRate,
     InversePropensity,
+    estimate_relevance,
 )
-from sklearn_rankcal.aggregation._closed_forms import (
+from sklearn_rankcal.aggregation._comparison_structures import (
     Borda,
     BudgetedBorda,
     Copeland,
     LeastSquares,
     LogOdds,
+    PrincipalEigenvector,
+    RankCentrality,
 )
-from sklearn_rankcal.aggregation._contest_boards import Coefficient
-from sklearn_rankcal.aggregation._eigenvectors import PrincipalEigenvector, RankCentrality
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
 from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
-from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
-from sklearn_rankcal.aggregation._registry import STRUCTURES, get_structure
+from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry, PlackettLuce
 from sklearn_rankcal.aggregation._result import Aggregate
 
 __all__ = [

@@ -2,41 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal.aggregation._base import (
     Structure,
-    compute_scores,
     shared_ranks,
     tie_scores,
 )
-from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._contest_boards import (
-    BoardIntervals,
-    coefficients_of,
-    fit_boards,
-    intervals_of,
+from sklearn_rankcal.aggregation._bootstrap import bootstrap
+from sklearn_rankcal.aggregation._clicks import (
+    CascadeSatisfaction,
+    ClickThroughRate,
+    InversePropensity,
 )
-from sklearn_rankcal.aggregation._contests import has_covariates, is_weighted
+from sklearn_rankcal.aggregation._comparison_structures import (
+    Borda,
+    BudgetedBorda,
+    Copeland,
+    LeastSquares,
+    LogOdds,
+    PrincipalEigenvector,
+    RankCentrality,
+)
+from sklearn_rankcal.aggregation._contests import is_weighted
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
-from sklearn_rankcal.aggregation._intervals import Intervals, bootstrap
-from sklearn_rankcal.aggregation._judgement_formats import is_ordinal_instance
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
-from sklearn_rankcal.aggregation._registry import STRUCTURES, make_structure
+from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry, PlackettLuce
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._memory import check_memory
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._names import checks_keywords, did_you_mean
 from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
 from sklearn_rankcal.utils._typing import Ints
+
+#: The structures by name, for `aggregate` and `AggregatedLoss`.
+STRUCTURES: dict[str, type[Structure]] = {
+    "borda": Borda,
+    "budgeted_borda": BudgetedBorda,
+    "copeland": Copeland,
+    "least_squares": LeastSquares,
+    "log_odds": LogOdds,
+    "btl": BradleyTerry,
+    "plackett_luce": PlackettLuce,
+    "principal_eigenvector": PrincipalEigenvector,
+    "rank_centrality": RankCentrality,
+    "cascade": CascadeSatisfaction,
+    "inverse_propensity": InversePropensity,
+    "click_through_rate": ClickThroughRate,
+    "kemeny": Kemeny,
+}
+
+#: Other common names, and the nearest name in `STRUCTURES`.
+_OTHER_NAMES = {
+    "bradley_terry": "btl",
+    "bradley_terry_luce": "btl",
+    "bt": "btl",
+    "ctr": "click_through_rate",
+    "elo": "btl",
+    "hodgerank": "least_squares",
+    "ips": "inverse_propensity",
+    "pagerank": "rank_centrality",
+    "saaty": "principal_eigenvector",
+    "thurstone": "least_squares",
+    "win_rate": "budgeted_borda",
+}
+
+
+def get_structure(structure: str | Structure) -> Structure:
+    """Make a structure from a name.
+
+    Parameters
+    ----------
+    structure : str or Structure
+        A key of `STRUCTURES`, or a structure object.
+
+    Returns
+    -------
+    structure : Structure
+        A new structure, or the object unchanged.
+
+    Raises
+    ------
+    ValueError or TypeError
+        If the name is unknown, or if `structure` is neither a name nor a structure.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.aggregation import get_structure
+    >>> get_structure("log_odds")
+    LogOdds()
+    """
+    return make_structure(structure, "structure", STRUCTURES)
+
+
+def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure:
+    """Do the same as `get_structure`, with error messages of the caller."""
+    if isinstance(structure, str):
+        if structure in STRUCTURES:
+            return STRUCTURES[structure]()
+        hint = did_you_mean(structure, known, _OTHER_NAMES)
+        raise ValueError(f"Unknown {word} {structure!r}.{hint} Known: {', '.join(known)}.")
+    if not isinstance(structure, Structure):
+        raise TypeError(f"{word} must be a name or a Structure; got {structure!r}.")
+    return structure
 
 
 @checks_keywords
@@ -140,102 +216,74 @@ def aggregate(
     known = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
     structure = make_structure(method, "method", known)
     structure.check()
-    if getattr(structure, "takes", "comparisons") == "clicks":
-        raise ValueError(
-            f"{structure!r} needs clicks, not judgements. Compute its scores with "
-            "structure.scores(read_clicks(labels)), with labels from click_labels."
-        )
-    _check_options(read, n_resamples, resample, confidence_level)
-    _check_contests(read, structure, intervals, n_resamples)
+    _check_options(read, structure, intervals, n_resamples, resample, confidence_level)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    queries, links = read.queries, read.links()
+    queries, level = read.queries, float(confidence_level)
+
+    links = read.links()
     compared = np.zeros(queries.n_rows, dtype=bool)
     compared[links[0]] = compared[links[1]] = True
     if getattr(structure, "own_effects", True):
         labels = number_components(*links, queries.n_rows, "weak")
     else:  # features connect all items
         labels, compared[:] = queries.codes, True
-    parts = number_parts(labels, compared, queries)
-    _warn_if_disconnected(read, parts)
-    result = Aggregate(
+    parts = np.ones(queries.n_rows, dtype=np.int64)
+    if labels.max() >= queries.n_queries or not compared.all():
+        parts = number_parts(labels, compared, queries)
+        _warn_of_parts(read, parts)
+
+    found = structure._solve(read, parts, intervals, level, n_jobs)
+    scores = np.where(compared, tie_scores(found.scores, structure, queries), np.nan)
+    ranks, sure = shared_ranks(scores, queries, parts), found.intervals
+    if n_resamples:
+        sure = bootstrap(
+            read, structure, scores, labels, n_resamples=int(n_resamples), resample=resample,
+            level=level, seed=seed, n_jobs=n_jobs, verbose=verbose,
+        )  # fmt: skip
+    return Aggregate(
         items=read.items,
         groups=queries.broadcast(queries.ids),
-        scores=np.empty(0),
-        ranks=np.empty(0, dtype=np.int64),
+        scores=scores,
+        ranks=ranks,
         parts=parts,
         method=structure,
         judgements=read,
+        coefficients=found.coefficients,
+        _intervals=None if sure is None else sure.around(ranks),
+        _boards=found.boards,
+        _proof=found.proof,
     )
-    sums = structure._takes_sums(read) if isinstance(structure, Structure) else True
-    boards = None
-    if isinstance(structure, BradleyTerry) and (intervals is not None or not sums):
-        clustered = intervals == "robust" and read.judge is not None
-        boards = fit_boards(read, structure, merge=not clustered)
-        scores = np.zeros(queries.n_rows)
-        for board in boards:
-            scores[board.rows] = board.scores
-        scores = tie_scores(scores, structure, queries)
-    elif isinstance(structure, Kemeny):
-        decoded, best = structure.decode_board(read.preferences(), read.items, n_jobs)
-        scores = (queries.broadcast(queries.sizes) - decoded.ranks).astype(np.float64)
-        if best is not None:
-            result.best_low, result.best_high = best.low, best.high
-            result._best_exact = best.exact
-        result.objective, result.lower_bound = decoded.objective, decoded.lower_bound
-        result.optimal = decoded.optimal
-    else:
-        scores = compute_scores(structure, read)
-    result.scores = np.where(compared, scores, np.nan)
-    result.ranks = shared_ranks(result.scores, queries, parts)
-    level = float(confidence_level)
-    if boards is not None:
-        found = None
-        if intervals is not None:
-            found = intervals_of(read, boards, intervals, level, parts)
-            _keep_intervals(result, found, level)
-            result.intervals, result._errors = intervals, found.errors
-            if found.effects[0].judges is not None:
-                result._judges = [one.judges for one in found.effects if one.judges is not None]
-        result.coefficients = coefficients_of(boards, found, level, queries.ids)
-        result._boards = boards
-    if n_resamples == 0:
-        return result
-    resampled = bootstrap(
-        read,
-        structure,
-        queries.gather(result.scores),
-        queries.gather(labels),
-        n_resamples=int(n_resamples),
-        resample=resample,
-        level=level,
-        seed=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
-    if resampled.messages:
-        warn(f"Some resamples: {resampled.messages[0]}", ConvergenceWarning)
-    result.n_resamples, result.resample = int(n_resamples), resample
-    _keep_intervals(result, resampled, level)
-    result.unanimous = resampled.unanimous
-    result.n_disconnected, result.n_unbounded = resampled.n_disconnected, resampled.n_unbounded
-    return result
 
 
-def _keep_intervals(result: Aggregate, found: Intervals | BoardIntervals, level: float) -> None:
-    """Set the intervals of a result. The intervals of ranks contain the ranks."""
-    scatter = result.judgements.queries.scatter
-    result.confidence_level = level
-    result.score_low, result.score_high = scatter(found.score_low), scatter(found.score_high)
-    result.rank_low = np.minimum(scatter(found.rank_low), result.ranks)
-    result.rank_high = np.maximum(scatter(found.rank_high), result.ranks)
-    result._above, result._first = found.above, found.first
-
-
-def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any) -> None:
-    """Check the parameters of the bootstrap."""
+def _check_options(
+    read: Judgements,
+    structure: Structure,
+    intervals: Any,
+    n_resamples: Any,
+    resample: Any,
+    level: Any,
+) -> None:
+    """Check that the options fit the structure, and that the judgements have what they need."""
+    if structure.takes == "clicks":
+        raise ValueError(
+            f"{structure!r} needs clicks, not judgements. Compute its scores with "
+            "structure.scores(read_clicks(labels)), with labels from click_labels."
+        )
     check_count(n_resamples, "n_resamples", least=0)
     check_choice(resample, "resample", ("judgements", "judges"))
     check_number(level, "confidence_level", "(0, 1)")
+    if not structure.uses_covariates and read.has_covariates:
+        raise ValueError(
+            f"{structure!r} cannot use the position, covariates or features of these "
+            "judgements. Pass 'btl' (BradleyTerry), or read the votes without them."
+        )
+    if n_resamples:
+        largest = int(read.queries.sizes.max())
+        check_memory(
+            40 * int(n_resamples) * largest + 8 * largest**2,
+            f"{counted(n_resamples, 'resample')} of a query of {counted(largest, 'item')}",
+            "Pass a smaller n_resamples.",
+        )
     if resample == "judges":
         if read.judge is None:
             raise ValueError(
@@ -248,27 +296,10 @@ def _check_options(read: Judgements, n_resamples: Any, resample: Any, level: Any
                 "resample='judges' needs resamples, but n_resamples is 0. Pass n_resamples=1000."
             )
         _check_judges(read, "resample='judges'", "resample='judgements'")
-    if n_resamples == 0:
-        return
-    largest = int(read.queries.sizes.max())
-    check_memory(
-        40 * int(n_resamples) * largest + 8 * largest**2,
-        f"{counted(n_resamples, 'resample')} of a query of {counted(largest, 'item')}",
-        "Pass a smaller n_resamples.",
-    )
-
-
-def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resamples: int) -> None:
-    """Check that the structure supports the covariates of the votes and the intervals."""
-    if has_covariates(read) and not getattr(structure, "uses_covariates", False):
-        raise ValueError(
-            f"{structure!r} cannot use the position, covariates or features of these "
-            "judgements. Pass 'btl' (BradleyTerry), or read the votes without them."
-        )
     if intervals is None:
         return
     check_choice(intervals, "intervals", ("information", "robust"))
-    if not isinstance(structure, BradleyTerry):
+    if not structure._has_errors:
         raise ValueError(
             f"intervals={intervals!r} needs BradleyTerry. For {structure!r}, pass "
             "n_resamples=1000 instead."
@@ -278,8 +309,8 @@ def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resample
     if intervals == "information" and is_weighted(read):
         raise ValueError(
             "intervals='information' would read the weights of these votes as numbers of "
-            "votes. Pass intervals='robust'. If the weights are numbers of equal votes, "
-            "pass them as count= to the constructor of Judgements."
+            "votes. Pass intervals='robust', or pass numbers of equal votes as count= to the "
+            "constructor of Judgements."
         )
     if intervals == "robust" and read.judge is not None:
         _check_judges(read, "intervals='robust'", "intervals='information'")
@@ -287,7 +318,7 @@ def _check_contests(read: Judgements, structure: Any, intervals: Any, n_resample
 
 def _read_judgements(judgements: Any, groups: ArrayLike | None) -> Judgements:
     """Convert the input of a user to `Judgements`."""
-    preflib = is_ordinal_instance(judgements)
+    preflib = hasattr(judgements, "alternatives_name")  # of preflibtools
     labels = isinstance(judgements, np.ndarray) and judgements.dtype.names is not None
     if groups is not None and (preflib or labels or isinstance(judgements, Judgements)):
         raise ValueError(
@@ -322,30 +353,24 @@ def _check_judges(read: Judgements, option: str, other: str) -> None:
         )
 
 
-def _warn_if_disconnected(judgements: Judgements, parts: Ints) -> None:
-    """Warn if the comparisons of a query do not connect all of its items."""
-    queries = judgements.queries
-    n_parts = np.zeros(queries.n_queries, dtype=np.int64)
-    np.maximum.at(n_parts, queries.codes, parts)
-    texts = []
+def _warn_of_parts(judgements: Judgements, parts: Ints) -> None:
+    """Warn of queries in several parts, and of items that nothing compares."""
+    queries, texts = judgements.queries, []
+    n_parts = queries.max(queries.gather(parts))
     split = np.flatnonzero(n_parts > 1)
     if len(split):
         q = int(split[0])
-        which, whose = "", "They"
+        which, whose = "", "they"
         if queries.n_queries > 1:
             which = f" of {len(split)} of {counted(queries.n_queries, 'query')}"
-            whose = f"Those of query {show_id(queries.ids[q])}"
+            whose = f"those of query {show_id(queries.ids[q])}"
         mine = queries.codes == q
-        shown = [
-            _some(judgements.items[mine & (parts == part)])
-            for part in range(1, min(int(n_parts[q]), 3) + 1)
-        ]
+        shown = [_some(judgements.items[mine & (parts == part)]) for part in range(1, 4)]
+        some = "; ".join(filter(None, shown)) + ("; ..." if n_parts[q] > 3 else "")
         texts.append(
-            f"The comparisons do not connect all items{which}. {whose} fall into "
-            f"{n_parts[q]} parts that no comparison connects: "
-            f"{'; '.join(shown)}{'; ...' if n_parts[q] > 3 else ''}. Scores and ranks of "
-            "items in different parts cannot be compared. Aggregate the judgements of each "
-            "part separately, or collect comparisons between the parts."
+            f"The comparisons do not connect all items{which}: {whose} fall into {n_parts[q]} "
+            f"parts, {some}. Scores and ranks of different parts cannot be compared: aggregate "
+            "each part separately, or collect comparisons between the parts."
         )
     alone = (parts == 0) & queries.broadcast(queries.sizes > 1)
     if alone.any():

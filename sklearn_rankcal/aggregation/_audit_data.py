@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import tie_scores
-from sklearn_rankcal.aggregation._contest_boards import (
+from sklearn_rankcal.aggregation._boards import (
     Board,
     fit_board,
     fit_boards,
     intervals_of,
-    main_part,
 )
 from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.aggregation._graphs import number_parts
-from sklearn_rankcal.aggregation._vote_models import result_probabilities
+from sklearn_rankcal.aggregation._intervals import main_part
+from sklearn_rankcal.aggregation._likelihoods import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -157,7 +157,7 @@ def probe(
 
 def read_votes(result: Any, group: Any, level: float, random: np.random.Generator) -> AuditData:
     """Read the votes of a query of an `Aggregate`, and fit the model if necessary."""
-    from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
+    from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
 
     read, rows = result.judgements.of_query(result._query(group))
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
@@ -165,8 +165,7 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
     board = boards[0]
     clustered = read.judge is not None and len(np.unique(read.judge)) >= _JUDGES
     kind = "robust" if clustered or read.judge is None else "information"
-    found = intervals_of(read, boards, kind, 0.95, result.parts[rows], MOST)
-    place = read.queries.scatter(np.arange(read.queries.n_rows))[board.rows]
+    found = intervals_of(read, boards, kind, 0.95, result.parts[rows], MOST)[0]
     contests, fit = board.contests, board.fit
     lead = fit.leads()
     result_value = np.array([1.0, 0.0, 0.5])[contests.outcome]
@@ -192,9 +191,9 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
         judgements=read,
         parts=parts,
         ranks=ranks,
-        rank_low=found.rank_low[place],
-        rank_high=found.rank_high[place],
-        half_width=(found.score_high[place] - found.score_low[place]) / 2,
+        rank_low=found.rank_low[board.rows],
+        rank_high=found.rank_high[board.rows],
+        half_width=(found.score_high - found.score_low)[board.rows] / 2,
         lead=lead,
         residual=result_value - expected,
         variance=np.maximum(variance, 1e-12),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,6 +12,16 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.queries._ranking import tie_within
 from sklearn_rankcal.utils._typing import Floats, Ints
+
+
+class Solution(NamedTuple):
+    """What a structure finds: scores in row layout, and what else it knows of a leaderboard."""
+
+    scores: Floats
+    intervals: Any = None  # `Intervals`, if the structure has errors
+    coefficients: list[Any] | None = None  # `Coefficient`s
+    boards: list[Any] | None = None  # the fit of each query
+    proof: Any = None  # how good the ranking is, for `Kemeny`
 
 
 class Structure(BaseEstimator):
@@ -41,6 +51,7 @@ class Structure(BaseEstimator):
     unbounded: bool = False
     uses_covariates: bool = False
     _scores_are_gains: bool = False  # absolute values are not negative
+    _has_errors: bool = False  # whether there are intervals without resamples
 
     def check(self) -> None:
         """Raise ValueError or TypeError unless the parameters are valid."""
@@ -74,6 +85,15 @@ class Structure(BaseEstimator):
             NaN for items without judgements that the structure can use.
         """
         raise NotImplementedError
+
+    def _solve(
+        self, judgements: Judgements, parts: Ints, intervals: str | None, level: float, n_jobs: Any
+    ) -> Solution:
+        """Compute what `aggregate` reports, with intervals of this kind if they are not None.
+
+        `parts` has the connected part of each item in its query.
+        """
+        return Solution(self.scores(judgements))
 
     def _takes_sums(self, judgements: Any) -> bool:
         """Whether the scores depend only on how often each item beat each other item."""

@@ -12,6 +12,7 @@ spread, this is the covariance plus the squared distance to the reported scores.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,11 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, eye_array
 from scipy.special import ndtri
 
+from sklearn_rankcal.aggregation._aggregate import make_structure
 from sklearn_rankcal.aggregation._base import shared_ranks, tie_scores
-from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._contest_boards import (
+from sklearn_rankcal.aggregation._boards import (
     Board,
-    BoardIntervals,
+    EffectErrors,
     coefficients_of,
     covariates_of,
     intervals_of,
@@ -32,18 +33,22 @@ from sklearn_rankcal.aggregation._contest_boards import (
     robust_covariance,
     wins_of,
 )
-from sklearn_rankcal.aggregation._contest_design import count_votes, gauge
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
-from sklearn_rankcal.aggregation._contests import Contests, contests_of, is_weighted
+from sklearn_rankcal.aggregation._contests import (
+    Contests,
+    contests_of,
+    count_votes,
+    gauge,
+    is_weighted,
+)
 from sklearn_rankcal.aggregation._errors import (
+    judge_degrees,
     student_quantile,
 )
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
-from sklearn_rankcal.aggregation._judge_shares import (
-    judge_degrees,
-)
+from sklearn_rankcal.aggregation._intervals import Intervals
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.aggregation._registry import read_model
+from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
 from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
@@ -138,7 +143,7 @@ def aggregate_categories(
     >>> board.items[board.rows_of("c3")].tolist()  # best first
     ['m4', 'm3', 'm2', 'm0', 'm1']
     """
-    structure, level = read_model(judgements, method, confidence_level)
+    structure, level = _read_model(judgements, method, confidence_level)
     if spread is not None and not spread >= 0:
         raise ValueError(f"spread must be a number >= 0 or None; got {spread!r}.")
     if judgements.item_features is not None:
@@ -183,6 +188,19 @@ def _check_length(codes: Ints, judgements: Judgements) -> None:
             "winners."
         )
     check_length(codes, judgements.n_judgements, "category", "judgements")
+
+
+def _read_model(judgements: Any, method: Any, level: Any) -> tuple[BradleyTerry, float]:
+    """Return the checked model for votes of one query, and the confidence level."""
+    structure = make_structure(method, "method", ["btl"])
+    structure.check()
+    if not isinstance(structure, BradleyTerry) or not structure.own_effects:
+        raise ValueError(f"method must be BradleyTerry with own_effects=True; got {structure!r}.")
+    if not isinstance(judgements, Judgements) or judgements.queries.n_queries > 1:
+        raise ValueError("judgements must be Judgements of one query, made without groups=.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"confidence_level must be between 0 and 1; got {level!r}.")
+    return structure, float(level)
 
 
 class _Model:
@@ -358,7 +376,7 @@ def _make_board(
         compared = np.bincount(fit.part)[fit.part] > 1
         parts = number_parts(fit.part, compared, queries)
         scores[~compared] = np.nan
-    found = _intervals(model, read, boards, level, parts, pooled=spread == 0)
+    found, effects = _intervals(model, read, boards, level, parts, pooled=spread == 0)
     ranks = shared_ranks(scores, queries, parts)
     kind = f"are partly pooled: the spread between them is {spread:.3g}"
     kind = {0.0: "are fully pooled: the spread is 0", np.inf: "are not pooled"}.get(spread, kind)
@@ -373,25 +391,17 @@ def _make_board(
         parts=parts,
         method=model.structure,
         judgements=read,
-        score_low=found.score_low,
-        score_high=found.score_high,
-        rank_low=np.minimum(found.rank_low, ranks),
-        rank_high=np.maximum(found.rank_high, ranks),
-        confidence_level=level,
-        intervals=model.kind,
-        coefficients=coefficients_of(boards, found, level, names),
+        coefficients=coefficients_of(boards, names, found, effects),
         notes=(f"categories {kind}", f"votes: {votes}"),
         category_spread=spread,
-        _above=found.above,
+        _intervals=replace(found, kind=model.kind).around(ranks),
         _boards=boards,
-        _errors=found.errors,
-        _first=found.first,
     )
 
 
 def _intervals(
     model: _Model, read: Judgements, boards: list[Board], level: float, parts: Ints, pooled: bool
-) -> BoardIntervals:
+) -> tuple[Intervals, list[EffectErrors | None]]:
     """Compute the intervals of the boards, with the inverse of the covariance as information.
 
     For few judges, quantiles are from Student's t distribution, as in `intervals_of`, with the
@@ -415,14 +425,12 @@ def _intervals(
         one._replace(fit=one.fit._replace(information=one.fit.hessian() / factor))
         for one, factor in zip(boards, wider, strict=True)
     ]
-    found = intervals_of(read, wide, "information", level, parts)
+    found, effects = intervals_of(read, wide, "information", level, parts)
     effects = [
-        one._replace(error=one.error / np.sqrt(factor))
-        for one, factor in zip(found.effects, wider, strict=True)
+        one if one is None else one._replace(error=one.error / np.sqrt(factor))
+        for one, factor in zip(effects, wider, strict=True)
     ]
     alone = np.repeat(~np.isfinite(quantile), model.n) & ~np.isnan(found.score_low)
-    return found._replace(
-        effects=effects,
-        score_low=np.where(alone, -np.inf, found.score_low),
-        score_high=np.where(alone, np.inf, found.score_high),
-    )
+    low, high = found.score_low, found.score_high
+    low, high = np.where(alone, -np.inf, low), np.where(alone, np.inf, high)
+    return replace(found, score_low=low, score_high=high), effects

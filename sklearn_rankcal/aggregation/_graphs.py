@@ -1,4 +1,7 @@
-"""The graph of the comparisons of all queries: its pairs and its connected components."""
+"""The graph of the comparisons of all queries: pairs, connected components, linear systems.
+
+In linear systems, each component has its own step lengths and stopping rule.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.linalg import splu
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
@@ -144,20 +148,22 @@ class ComparisonGraph:
         shape = (self.n_nodes, self.n_nodes)
         return csr_array((weight, self._columns, self._row_starts), shape=shape)
 
-    def multiplier(self, weight: Floats) -> Callable[[Floats], Floats]:
-        """Return the product of the symmetric matrix with these weights and a vector.
+    def laplacian(self, weight: Floats, ridge: Floats) -> tuple[Callable[[Floats], Floats], Floats]:
+        """Return the product of (L + diag(ridge)) and a vector, and the diagonal of the matrix.
 
-        If few items were compared in most pairs, a dense matrix is faster than a sparse matrix.
+        L is the Laplacian matrix with these weights. If few items were compared in most pairs, a
+        dense matrix is faster than a sparse matrix.
         """
+        diagonal = self.pairs.sum_over(weight, weight, self.n_nodes) + ridge
         n_entries = self.n_nodes**2
         if self.n_nodes <= _MAX_DENSE_NODES and n_entries <= _DENSE_ENTRIES_PER_PAIR * len(weight):
             matrix = np.zeros((self.n_nodes, self.n_nodes))
             matrix[self.pairs.first, self.pairs.second] = weight
             matrix[self.pairs.second, self.pairs.first] = weight
-            return matrix.dot
+            return lambda v: diagonal * v - matrix.dot(v), diagonal
         upper = self.upper(weight)
         lower = upper.T
-        return lambda v: np.asarray(upper @ v + lower @ v)
+        return lambda v: diagonal * v - np.asarray(upper @ v + lower @ v), diagonal
 
     def strongly_connected(self) -> Bools:
         """Whether chains of wins lead from each item to each other item, per component."""
@@ -194,3 +200,172 @@ def number_components(start: Ints, end: Ints, n_nodes: int, connection: str) -> 
         matrix.sum_duplicates()
     labels = connected_components(matrix, directed=True, connection=connection)[1]
     return np.asarray(labels, dtype=np.int64)
+
+
+# ---------------------------------------------------------------- linear systems
+
+
+_ROUNDING = 1e-14
+_FEW_STEPS, _MANY_STEPS = 100, 20_000
+#: If conjugate gradients do not solve a component in a few steps, it is eliminated directly if it
+#: has at most this many nodes, or at most two pairs per node, like chains and trees.
+_SMALL = 500
+
+
+def conjugate_gradients(
+    product: Callable[[Floats], Floats],
+    diagonal: Floats,
+    rhs: Floats,
+    parts: Queries,
+    tolerance: float | Floats,
+    max_iter: int,
+) -> tuple[Floats, Bools]:
+    """Solve a symmetric positive semidefinite system for each component.
+
+    `product` multiplies the matrix by a vector, and its diagonal is the preconditioner. A component
+    is solved when its residual, in the norm of the preconditioner, is at most `tolerance` (a
+    number, or one per part) times the norm of `rhs`. Return the solution and the unsolved parts.
+    """
+    solution = np.zeros_like(rhs)
+    residual = rhs.copy()
+    scaled = residual / diagonal
+    direction = scaled.copy()
+    square = parts.sum(residual * scaled)
+    target = square * np.asarray(tolerance) ** 2
+    active = square > target
+    for _ in range(max_iter):
+        if not active.any():
+            break
+        image = product(direction)
+        curvature = parts.sum(direction * image)
+        # If the matrix is singular and only rounding errors are left, the direction is in its null
+        # space, and a step would be huge.
+        active &= curvature > _ROUNDING * parts.sum(direction * diagonal * direction)
+        step = np.divide(square, curvature, out=np.zeros_like(square), where=active)
+        steps = parts.repeat(step)
+        solution += steps * direction
+        residual -= steps * image
+        scaled = residual / diagonal
+        previous, square = square, parts.sum(residual * scaled)
+        ratio = np.divide(square, previous, out=np.zeros_like(square), where=active)
+        direction = scaled + parts.repeat(ratio) * direction
+        active &= square > target
+    return solution, active
+
+
+def solve_laplacian(
+    graph: ComparisonGraph,
+    weight: Floats,
+    rhs: Floats,
+    ridge: Floats | None = None,
+    tolerance: float | Floats = 1e-13,
+) -> Floats:
+    """Solve (L + diag(ridge)) x = rhs, where L is the Laplacian matrix of a graph with weights.
+
+    Without a ridge, `rhs` adds up to 0 over each component, and the solution is unique up to a
+    constant. Conjugate gradients take some tens of steps for random pairs, but one step per node
+    for long chains. Chains are therefore eliminated directly, in linear time.
+    """
+    ridge = np.zeros(graph.n_nodes) if ridge is None else ridge
+    tolerance = np.broadcast_to(tolerance, graph.parts.n_queries)
+    matrix = graph.laplacian(weight, ridge)
+    solution, unsolved = conjugate_gradients(*matrix, rhs, graph.parts, tolerance, _FEW_STEPS)
+    if not unsolved.any():
+        return solution
+    n_pairs = np.diff(graph.pair_offsets)
+    direct = unsolved & ((graph.parts.sizes <= _SMALL) | (n_pairs <= 2 * graph.parts.sizes))
+    for chosen, eliminate in ((direct, True), (unsolved & ~direct, False)):
+        if not chosen.any():
+            continue
+        part, nodes = graph.take(chosen)
+        inside = weight[chosen[graph.part_of_pair]]
+        if eliminate:
+            solution[nodes] = _eliminate(part, inside, rhs[nodes], ridge[nodes])
+        else:
+            matrix, limits = part.laplacian(inside, ridge[nodes]), (tolerance[chosen], _MANY_STEPS)
+            solution[nodes] = conjugate_gradients(*matrix, rhs[nodes], part.parts, *limits)[0]
+    return solution
+
+
+def _eliminate(graph: ComparisonGraph, weight: Floats, rhs: Floats, ridge: Floats) -> Floats:
+    """Solve by sparse elimination. The first node of each component without a ridge becomes 0."""
+    kept = np.ones(graph.n_nodes, dtype=bool)
+    kept[graph.parts.offsets[:-1]] = ridge[graph.parts.offsets[:-1]] > 0
+    number = np.cumsum(kept) - 1
+    first, second = graph.pairs.first, graph.pairs.second
+    inside = kept[first]  # the second node of a pair is not the first of its component
+    diagonal = (graph.pairs.sum_over(weight, weight, graph.n_nodes) + ridge)[kept]
+    one, other, negative = number[first[inside]], number[second[inside]], -weight[inside]
+    place = np.arange(len(diagonal))
+    entries = np.concatenate([diagonal, negative, negative])
+    at = np.concatenate([place, one, other]), np.concatenate([place, other, one])
+    matrix = coo_array((entries, at), shape=(len(diagonal), len(diagonal))).tocsc()
+    # the matrix is symmetric positive definite: no pivoting is needed
+    factors = splu(
+        matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    solution = np.zeros(graph.n_nodes)
+    solution[kept] = factors.solve(rhs[kept])
+    return solution
+
+
+# ---------------------------------------------------------------- ends that wins leave open
+
+#: The share of the items of a connected component that its main block contains at least.
+MAIN = 0.9
+
+
+def open_ends(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> tuple[Bools, Bools]:
+    """Return the rows with scores that the likelihood does not bound from below, and from above.
+
+    Relative to a strongly connected block, the likelihood bounds a score from above if a chain of
+    wins leads from the block to the item. It bounds a score from below if a chain leads from the
+    item to the block. Scores are relative to a block with at least the share `main` of a component,
+    if there is one. Otherwise they are relative to the mean: then only a single lowest block is
+    bounded from above, and only a single highest block from below. `part` has the components of the
+    rows.
+    """
+    n = len(part)
+    start: Ints
+    block = number_components(winner, loser, n, "strong")
+    size = np.bincount(block)[block]
+    large = _main_blocks(block, part, main)
+    across = block[winner] != block[loser]
+    ends = []
+    for one, other in ((winner, loser), (loser, winner)):
+        # the items that chains from the main blocks reach, from an auxiliary node above these
+        # blocks
+        start, end = np.append(one, np.full(len(large), n)), np.append(other, large)
+        graph = csr_array((np.ones(len(start)), (start, end)), shape=(n + 1, n + 1))
+        bounded = np.zeros(n + 1, dtype=bool)
+        bounded[breadth_first_order(graph, n, return_predecessors=False)] = True
+        leaves = np.zeros(n, dtype=bool)
+        leaves[block[one[across]]] = True
+        last = ~leaves[block]  # no chain leads away from these items
+        alone = np.bincount(part[last], minlength=n)[part] == size
+        relative = np.isin(part, part[large])
+        ends.append(np.where(relative, ~bounded[:n], ~(last & alone)))
+    return ends[1], ends[0]
+
+
+def _main_blocks(block: Ints, part: Ints, main: float) -> Ints:
+    """Return an item of each strongly connected block of the share `main` of its component."""
+    size = np.bincount(block)[block]
+    order = np.lexsort((-size, part))
+    largest = order[np.append(True, part[order][1:] != part[order][:-1])]  # of each component
+    share = size[largest] / np.bincount(part)[part[largest]]
+    return np.asarray(largest[(size[largest] > 1) & (share >= main)])
+
+
+def reference_of(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> Floats:
+    """Return the weights of the items in the mean that each score is relative to, one row each.
+
+    These are the items of the main block of the component, or all items of the component; see
+    `open_ends`.
+    """
+    block = number_components(winner, loser, len(part), "strong")
+    large = _main_blocks(block, part, main)
+    mean = np.asarray(
+        (part[:, None] == part) & (~np.isin(part, part[large]) | np.isin(block, block[large]))
+    )
+    return mean / mean.sum(axis=1, keepdims=True)

@@ -1,322 +1,66 @@
-"""Intervals of scores and ranks, and probabilities of pairs, from resamples."""
+"""`Intervals`: how sure the scores and ranks of a leaderboard are, from errors or resamples."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtri
 
-from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._errors import (
-    FREE,
-    student_quantile,
-)
-from sklearn_rankcal.aggregation._judge_shares import (
-    judge_degrees,
-)
-from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.aggregation._resampling import CHUNK, ResampleRun, Resamples, make_runs
-from sklearn_rankcal.aggregation._votes_of_items import count_votes_of_items
+from sklearn_rankcal.aggregation._contests import FEW_VOTES
+from sklearn_rankcal.aggregation._errors import ScoreErrors
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._rounding import exceeds, is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
-class Intervals(NamedTuple):
-    """Intervals of the scores and ranks of all items, in grouped layout; see `Aggregate`.
+@dataclass(frozen=True)
+class Intervals:
+    """The intervals of all items, in row layout, and the probabilities of pairs.
 
-    `above` has the probabilities of pairs in the order of `PAIRS`. `messages` has the different
-    convergence warnings of structures.
+    `level`, the scores, the ranks and the numbers of resamples are attributes of `Aggregate`.
     """
 
+    level: float
     score_low: Floats
     score_high: Floats
     rank_low: Ints
     rank_high: Ints
+    #: for each query, the probabilities of its pairs i < j, in the order of `PAIRS`
     above: Floats
+    #: for each query, the probability that its best item is above the rest; NaN if several tie
     first: Floats
-    unanimous: Bools
-    n_disconnected: Ints
-    n_unbounded: Ints
-    messages: list[str]
+    kind: str | None = None  # "information" or "robust"
+    errors: list[ScoreErrors] | None = None  # of each query
+    #: for each query, the effective number of judges behind each item and each effect
+    judges: list[tuple[Floats, Floats]] | None = None
+    n_resamples: int = 0
+    resample: str | None = None
+    unanimous: Bools | None = None
+    n_disconnected: Ints | None = None
+    n_unbounded: Ints | None = None
 
+    @property
+    def certain(self) -> float:
+        """The probability from which on one item is clearly above another."""
+        return (1 + self.level) / 2
 
-def bootstrap(
-    judgements: Judgements,
-    structure: Structure,
-    scores: Floats,
-    parts: Ints,
-    *,
-    n_resamples: int,
-    resample: str,
-    level: float,
-    seed: int,
-    n_jobs: int | None,
-    verbose: int,
-) -> Intervals:
-    """Compute the intervals of all queries.
-
-    `scores` and `parts` (the connected components) are from the data, in grouped layout. `level` is
-    the confidence level.
-    """
-    found: list[Intervals] = []
-    sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
-    first = 0
-    degrees = judgements.queries.gather(_degrees(judgements, resample))
-    # a single judgement has an interval; a single judge has no information about other judges
-    single = (degrees == 0) & (resample == "judges")
-    with Parallel(n_jobs=n_jobs, verbose=verbose) as parallel:
-        for run in make_runs(judgements, structure, resample, n_resamples, seed):
-            # Each chunk of resamples has its own random numbers: results do not depend on n_jobs.
-            chunks = parallel(delayed(ResampleRun.resample)(run, c, n) for c, n in enumerate(sizes))
-            rows = slice(first, first + run.queries.n_rows)
-            found.append(
-                summarize(
-                    chunks, scores[rows], parts[rows], degrees[rows], single[rows], run, level
-                )
-            )
-            first = rows.stop
-    *arrays, messages = zip(*found, strict=True)
-    joined = [np.concatenate(values) for values in arrays]
-    return Intervals(*joined, sorted(set().union(*messages)))  # type: ignore[arg-type, call-arg]
-
-
-def _degrees(judgements: Judgements, resample: str) -> Floats:
-    """Return the degrees of freedom of each item: n - 1, if n of the units contain it.
-
-    Judges with unequal shares of the judgements of an item count as in `judge_degrees`.
-    """
-    n = judgements.queries.n_rows
-    row, owner, votes = count_votes_of_items(judgements, np.ones(n, dtype=bool))
-    if resample == "judgements":
-        return np.maximum(votes - 1, 0.0)
-    assert judgements.judge is not None and judgements.judges is not None
-    weight = np.ones(len(owner)) if judgements.count is None else judgements.count[owner]
-    share = np.divide(weight, votes[row], np.zeros(len(row)), where=votes[row] > 0)
-    shape = (len(judgements.judges), n)
-    shares = csr_array((share, (judgements.judge[owner], row)), shape=shape)
-    shares.sum_duplicates()  # early versions of SciPy keep them
-    return judge_degrees(shares)
-
-
-def summarize(
-    chunks: list[Resamples],
-    scores: Floats,
-    parts: Ints,
-    degrees: Floats,
-    single: Bools,
-    run: ResampleRun,
-    level: float,
-) -> Intervals:
-    """Summarize the resamples of some queries.
-
-    Resamples of few judgements or judges vary too little. Intervals of items are extended as the
-    intervals of a mean with these `degrees` of freedom. Items with a `single` judge have infinite
-    intervals.
-
-    If some comparisons are unanimous, the score of the data is at an end of the scores of the
-    resamples. The interval is then given by plain percentiles, extended to the score of the data,
-    and to infinity if the score is unbounded.
-    """
-    queries = run.queries
-    samples, labels, separated, messages = zip(*chunks, strict=True)
-    sample, label = np.concatenate(samples), np.concatenate(labels)
-    raw = pair_probabilities(sample, label, queries)
-    # A component of the data is connected in a resample if all of its items have the label of its
-    # first item.
-    first, number = np.unique(parts, return_index=True, return_inverse=True)[1:]
-    apart = label != label[:, first[number]]
-    disconnected = np.logical_or.reduceat(apart, queries.offsets[:-1], axis=1)
-    found, unanimous = run.unanimous, np.zeros(queries.n_queries, dtype=bool)
-    if found is not None:  # draws against unanimous comparisons already allow for small numbers
-        degrees = np.where(found.only & ~single, np.inf, degrees)
-    plain = np.zeros(queries.n_rows, dtype=bool) if found is None else found.touched
-    low, high = corrected_intervals(sample, scores, level, plain)
-    longer = student_quantile(degrees, level) / float(ndtri((1 + level) / 2))
-    few = np.isfinite(degrees) & (degrees > 0)
-    longer[few] *= _error_of_few(degrees[few])
-    with np.errstate(invalid="ignore"):  # an end at distance 0 stays
-        low, high = (
-            np.where(end == scores, end, scores + longer * (end - scores)) for end in (low, high)
-        )
-    few &= degrees < FREE  # with few different resamples, the farthest is not far enough
-    spread = np.nanstd(sample[:, few], axis=0) * _error_of_few(degrees[few])
-    reach = spread * student_quantile(degrees[few], level)
-    low[few] = np.fmin(low[few], scores[few] - reach)
-    high[few] = np.fmax(high[few], scores[few] + reach)
-    above = few_chances(raw, degrees, len(sample), queries)
-    top = first_chances(sample, label, scores, parts, raw, above, queries)
-    if found is not None:
-        unanimous[found.query] = True
-        low, high = (
-            np.where(plain, np.fmin(low, scores), low),
-            np.where(plain, np.fmax(high, scores), high),
-        )
-        if run.structure.unbounded:
-            low[found.open_low & plain], high[found.open_high & plain] = -np.inf, np.inf
-    return Intervals(
-        low,
-        high,
-        *rank_intervals(above, queries, level),
-        above,
-        top,
-        unanimous,
-        disconnected.sum(axis=0),
-        np.concatenate(separated).sum(axis=0),
-        sorted(set().union(*messages)),
-    )
-
-
-def corrected_intervals(
-    samples: Floats, scores: Floats, level: float, plain: Bools
-) -> tuple[Floats, Floats]:
-    """Return the bias-corrected percentile intervals of scores (Efron, 1981).
-
-    Let z0 be the normal quantile of the share of resamples with a score below the score of the
-    data. The bounds are the quantiles of the resamples at Phi(2 z0 -+ z), where z is the quantile
-    of the confidence level. Without bias, z0 is 0, and the bounds are the percentiles. NaN is left
-    out. If `plain` is True, z0 is set to 0.
-    """
-    valid = (~np.isnan(samples)).sum(axis=0)
-    ordered = np.sort(samples, axis=0)  # NaN is last
-    size = max(1.0, float(np.nanmax(np.abs(scores), initial=0.0)))
-    with np.errstate(invalid="ignore"):
-        less, more = exceeds(scores, samples, size), exceeds(samples, scores, size)
-    below = (less.sum(axis=0) + valid - more.sum(axis=0)) / 2
-    # Keep the share away from 0 and 1: the number of resamples is finite.
-    n = np.maximum(valid, 1)
-    z0 = np.where(plain, 0.0, ndtri(np.clip(below / n, 0.5 / n, 1 - 0.5 / n)))
-    z = ndtri((1 + level) / 2)
-    columns = np.arange(samples.shape[1])
-    bounds = []
-    for end in (-z, z):
-        position = ndtr(2 * z0 + end) * (n - 1)
-        lower = np.floor(position).astype(np.int64)
-        upper = np.minimum(lower + 1, n - 1)
-        share = position - lower
-        below_it = ordered[lower, columns]
-        bounds.append(below_it + share * (ordered[upper, columns] - below_it))
-    return bounds[0], np.maximum(*bounds)
-
-
-def pair_probabilities(samples: Floats, labels: NDArray[np.int32], queries: Queries) -> Floats:
-    """Return the share of resamples in which item i is above item j, for all pairs i < j.
-
-    A resample counts one half if both scores are equal, or if its comparisons do not connect the
-    two items. O(n_resamples r^2) time for a query of r items.
-    """
-    n = len(samples)
-    n_entries = PAIRS.n_entries(queries.sizes)
-    starts = np.cumsum(n_entries) - n_entries
-    above = np.empty(int(n_entries.sum()))
-    for r in np.unique(queries.sizes).tolist():
-        member = np.flatnonzero(queries.sizes == r)
-        step = rows_per_block(n * r * 24)
-        for some in (member[k : k + step] for k in range(0, len(member), step)):
-            inside = queries.offsets[some][:, None] + np.arange(r)
-            s, part = samples[:, inside], labels[:, inside]
-            # A loop over the items of queries of the same size; each step compares one item per
-            # query with all later items.
-            entry = starts[some]
-            for i in range(r - 1):
-                one, others = s[:, :, i, None], s[:, :, i + 1 :]
-                connected = part[:, :, i, None] == part[:, :, i + 1 :]
-                wins = ((one > others) & connected).sum(axis=0)
-                halves = n - wins - ((one < others) & connected).sum(axis=0)
-                columns = np.arange(r - 1 - i)
-                above[entry[:, None] + columns] = (wins + halves / 2) / n
-                entry = entry + r - 1 - i
-    return above
-
-
-def few_chances(above: Floats, degrees: Floats, n_resamples: int, queries: Queries) -> Floats:
-    """Move probabilities of pairs towards 1/2 for items with few judgements or judges.
-
-    A share of resamples is converted to a normal quantile, divided by the relative error of a mean
-    of few values, and converted to a probability by Student's t distribution. The item with fewer
-    degrees of freedom decides.
-    """
-    if not np.isfinite(degrees).any():
-        return above
-    starts = np.cumsum(PAIRS.n_entries(queries.sizes)) - PAIRS.n_entries(queries.sizes)
-    changed = above.copy()
-    for inside in queries.equal_pair_blocks():
-        one, other = PAIRS.indices(inside.shape[1])
-        free = np.minimum(degrees[inside[:, one]], degrees[inside[:, other]])
-        entries = starts[queries.codes[inside[:, :1]]] + np.arange(len(one))
-        some = np.isfinite(free) & (above[entries] != 0.5)
-        share = np.clip(above[entries][some], 0.5 / n_resamples, 1 - 0.5 / n_resamples)
-        chance = np.full(len(share), 0.5)
-        known = free[some] > 0
-        df = free[some][known]
-        chance[known] = stdtr(df, ndtri(share[known]) / _error_of_few(df))
-        changed[entries[some]] = chance
-    return changed
-
-
-def _error_of_few(degrees: Floats) -> Floats:
-    """Return sqrt(n / (n - 1)), the relative error of a mean that a bootstrap underestimates."""
-    return np.sqrt((degrees + 1) / np.maximum(degrees, 1e-300))
-
-
-def first_chances(
-    samples: Floats,
-    labels: NDArray[np.int32],
-    scores: Floats,
-    parts: Ints,
-    raw: Floats,
-    above: Floats,
-    queries: Queries,
-) -> Floats:
-    """Return the share of resamples in which the best item of each query is above the rest.
-
-    A resample counts one half if the best item ties, or if the comparisons do not connect all
-    items. The correction of `few_chances` to the probabilities `raw` of its pairs is subtracted.
-    Only the component with more than half of the items counts; NaN without such a component.
-    """
-    found = np.full(queries.n_queries, np.nan)
-    starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
-    for q in range(queries.n_queries):  # a loop over queries, each with few operations
-        rows = np.arange(queries.offsets[q], queries.offsets[q + 1])
-        rows = rows[~np.isnan(scores[rows])]
-        number, size = np.unique(parts[rows], return_inverse=True, return_counts=True)[1:]
-        if not len(rows) or 2 * size.max() <= len(rows):
-            continue
-        rows = rows[number == int(np.argmax(size))]  # more than half: the largest
-        best = rows[is_largest(scores[rows])][0]
-        others = rows[rows != best]
-        if not len(others):
-            found[q] = 1.0
-            continue
-        ahead = samples[:, [best]] - samples[:, others]  # 0 for ties
-        connected = (labels[:, [best]] == labels[:, others]).all(axis=1)
-        share = np.where((ahead > 0).all(axis=1), 1.0, np.where((ahead >= 0).all(axis=1), 0.5, 0.0))
-        share = np.where(connected, share, 0.5)
-        some = slice(starts[q], starts[q + 1])
-        r = int(queries.sizes[q])
-        lost = PAIRS.matrices((raw[some] - above[some])[None], r)[0]
-        place = others - queries.offsets[q]
-        lost_by_best = np.maximum(lost[best - queries.offsets[q], place], 0.0).sum()
-        found[q] = max(float(share.mean()) - float(lost_by_best), 0.0)
-    return found
+    def around(self, ranks: Ints) -> Intervals:
+        """Extend the intervals of ranks to these ranks."""
+        low, high = np.minimum(self.rank_low, ranks), np.maximum(self.rank_high, ranks)
+        return replace(self, rank_low=low, rank_high=high)
 
 
 def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
-    """Return the best and the worst position of each item that the resamples allow.
+    """Return the best and the worst position of each item, in row layout.
 
     The best position is 1 plus the number of items that are above it in a share of at least (1 +
     level) / 2 of the resamples. The worst position excludes the items that are below it in the same
     share.
     """
     certain = (1 + level) / 2
-    reached, reversed_ = (~exceeds(certain, chance, 1.0) for chance in (above, 1 - above))
-    certainly = reached.astype(np.int64) - reversed_
+    certainly = exceeds(certain, 1 - above, 1.0).astype(np.int64) - exceeds(certain, above, 1.0)
     low = np.ones(queries.n_rows, dtype=np.int64)
     high = queries.repeat(queries.sizes).astype(np.int64)
     starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
@@ -326,4 +70,88 @@ def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints,
         matrices = PAIRS.matrices(certainly[entries].astype(np.float64), r)
         low[inside] += (matrices < 0).sum(axis=2)
         high[inside] -= (matrices > 0).sum(axis=2)
-    return low, high
+    return queries.scatter(low), queries.scatter(high)
+
+
+def main_part(parts: Ints) -> Ints:
+    """Return the items of the part with more than half of the compared items, or none."""
+    main = np.flatnonzero(parts == 1)
+    return main if 2 * len(main) > np.count_nonzero(parts) else main[:0]
+
+
+# ---------------------------------------------------------------- the first place
+
+# An interval for a fixed number of votes is wrong too often if it is checked after each vote until
+# it is clear. `anytime_bound` holds for all numbers of votes at the same time.
+
+#: Standard deviation of the normal mixture of the bound. The bound holds for all differences, and
+#: is tightest for differences of about this size in log-odds.
+_SPREAD = 0.5
+
+
+def anytime_bound(error: Floats, alpha: float) -> Floats:
+    """Return the bound that the error of an estimate ever exceeds with probability at most alpha.
+
+    Parameters
+    ----------
+    error : ndarray
+        Standard error at each time. Its inverse square is the information I.
+    alpha : float
+        The probability, for both signs.
+
+    Returns
+    -------
+    bound : ndarray
+        The estimate times I behaves like a Brownian motion at time I, and Robbins' normal mixture
+        gives I bound = sqrt((I + r) (log((I + r) / r) - 2 log(alpha))) with r = 1 / 0.5^2.
+    """
+    ratio = _SPREAD**2 / np.square(error)  # I / r
+    return np.asarray(error * np.sqrt((1 + 1 / ratio) * (np.log1p(ratio) - 2 * np.log(alpha))))
+
+
+def is_first_certain(errors: ScoreErrors, parts: Ints, votes: Floats, level: float) -> bool:
+    """Whether the best item of the main part is first at this level, at any time."""
+    main = main_part(parts)
+    if len(main) < 2:
+        return False
+    scores = errors.scores
+    best = int(main[is_largest(scores[main])][0])
+    others = main[main != best]
+    # the errors give the intervals of the board for normal differences
+    reach = errors.relative_widths(best, level)[1][others]
+    error = reach / float(ndtri((1 + level) / 2))
+    ahead = scores[best] - scores[others]
+    # The true first item occurs in len(others) differences. If another item is declared first, one
+    # of these differences is wrong.
+    alpha = (1 - level) / len(error)
+    enough = (votes[main] >= FEW_VOTES).all()
+    return bool(enough and (error > 0).all() and (ahead > anytime_bound(error, alpha)).all())
+
+
+def simultaneous_ranks(z: Floats, level: float) -> tuple[Ints, Ints]:
+    """Return the best and the worst rank of each item, jointly valid at this confidence level.
+
+    `z` has the z-statistics of row item minus column item. An item is above another item if this is
+    significant with Bonferroni's correction for all pairs.
+    """
+    n = len(z)
+    above = z > -ndtri((1 - level) / max(n * (n - 1), 1))
+    return 1 + above.sum(axis=0), n - above.sum(axis=1)
+
+
+def may_be_first(z: Floats, level: float, clear: Bools | None) -> Bools:
+    """Return which items are in a set that contains the best item.
+
+    An item is left out if another item is significantly above it, with Bonferroni's correction for
+    its own pairs. `z` refers to items in descending order of scores. `clear` marks items that the
+    first item is clearly above at the same time; they are left out as well. If `clear` is None, the
+    closest rival of the first item stays.
+    """
+    n = len(z)
+    below = (z > -ndtri((1 - level) / (2 * max(n - 1, 1)))).any(axis=0)
+    below[0] = False
+    if clear is not None:
+        below |= clear
+    if clear is None and n > 1 and below[1:].all():
+        below[1:][is_largest(-z[0, 1:])] = False
+    return ~below

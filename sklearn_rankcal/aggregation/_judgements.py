@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.aggregation import _judgement_formats as formats
-from sklearn_rankcal.aggregation._contests import VoteDetails, read_item_features
-from sklearn_rankcal.aggregation._judgement_pairs import from_pairs, from_votes
-from sklearn_rankcal.aggregation._times import in_period, weights_by_age
+from sklearn_rankcal.aggregation import _orders as formats
+from sklearn_rankcal.aggregation._votes import (
+    VoteDetails,
+    from_pairs,
+    from_votes,
+    in_period,
+    read_item_features,
+    weights_by_age,
+)
 from sklearn_rankcal.labels._item_ids import rows_of_items, show_id
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels, ranges
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
@@ -568,6 +573,12 @@ class Judgements:
             assert self.orders is not None
             self._comparisons = compare_tiers(self.orders, self._half_ties)
         return self._comparisons
+
+    @property
+    def has_covariates(self) -> bool:
+        """Whether votes have a position or covariates, or items have features."""
+        names = () if self.details is None else self.details.names
+        return bool(names) or self.item_features is not None
 
     @property
     def per_query(self) -> Floats:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_rankcal.aggregation._base import ComparisonStructure
+from sklearn_rankcal.aggregation._base import ComparisonStructure, Solution
+from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._item_ids import content_ranks
@@ -30,6 +31,17 @@ class BestRankings(NamedTuple):
     low: Ints  # the best and the worst position of each item in all of them
     high: Ints
     exact: Bools  # False for queries where `low` and `high` are only bounds
+
+
+class Proof(NamedTuple):
+    """How good the ranking of each query is; see `Aggregate`. `exact` as in `BestRankings`."""
+
+    objective: Floats
+    lower_bound: Floats
+    optimal: Bools
+    best_low: Ints | None = None
+    best_high: Ints | None = None
+    exact: Bools | None = None
 
 
 class Kemeny(ComparisonStructure):
@@ -127,20 +139,19 @@ class Kemeny(ComparisonStructure):
             position = np.where(queries.broadcast(found.exact), middle, position)
         return queries.broadcast(queries.sizes) - position
 
-    def decode_board(
-        self, preferences: Preferences, ids: NDArray[Any], n_jobs: int | None = None
-    ) -> tuple[DecodeResult, BestRankings | None]:
-        """Rank the items, independently of the order of items and judgements.
-
-        The ranks are from one best ranking. The best rankings are None unless the method is
-        ``"auto"`` or ``"exact"``.
-        """
-        place = _by_net_wins(preferences, ids)
+    def _solve(
+        self, judgements: Judgements, parts: Ints, intervals: str | None, level: float, n_jobs: Any
+    ) -> Solution:
+        """Rank the items, independently of the order of items and judgements."""
+        preferences, queries = judgements.preferences(), judgements.queries
+        place = _by_net_wins(preferences, judgements.items)
         result = self._decode(preferences, n_jobs, place)
+        proof = Proof(result.objective, result.lower_bound, result.optimal)
         found = self._best_rankings(preferences, result.ranks, place, MAX_CONNECTED)
         if found is not None:
-            result.ranks = found.ranks
-        return result, found
+            result.ranks, proof = found.ranks, Proof(*proof[:3], *found[1:])
+        scores = (queries.broadcast(queries.sizes) - result.ranks).astype(np.float64)
+        return Solution(scores, proof=proof)
 
     def _best_rankings(
         self, preferences: Preferences, ranks: Ints, place: Ints, limit: int

@@ -10,37 +10,39 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.aggregation._audit import Audit, audit_board
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._contest_boards import Board, Coefficient
-from sklearn_rankcal.aggregation._errors import ScoreErrors
-from sklearn_rankcal.aggregation._first_place import (
+from sklearn_rankcal.aggregation._boards import Board, Coefficient
+from sklearn_rankcal.aggregation._contests import vote_columns
+from sklearn_rankcal.aggregation._intervals import (
+    Intervals,
     is_first_certain,
     may_be_first,
     simultaneous_ranks,
 )
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
-from sklearn_rankcal.aggregation._leaderboard_text import write_leaderboard
-from sklearn_rankcal.aggregation._logits import (
+from sklearn_rankcal.aggregation._kemeny import Proof
+from sklearn_rankcal.aggregation._leaderboard import write_leaderboard
+from sklearn_rankcal.aggregation._predictions import (
     LOGITS,
     VoteProbabilities,
     find_in_queries,
+    next_comparisons,
     predict_vote,
     read_anchor,
     read_scale,
     relative_intervals,
 )
-from sklearn_rankcal.aggregation._next_comparisons import next_comparisons
-from sklearn_rankcal.aggregation._votes_of_items import vote_columns
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.tiers import decode_tiers
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._typing import Floats, Ints
 
-_NO_INTERVALS = (
-    "There are no intervals. Pass intervals='robust', or n_resamples=1000, to aggregate."
-)
+
+def _read(part: str, name: str, otherwise: Any = None) -> Any:
+    """Return an attribute of a part of the result, or this value without the part."""
+    return property(lambda self: getattr(getattr(self, part), name, otherwise))
 
 
 @dataclass(repr=False, eq=False)
@@ -124,36 +126,24 @@ class Aggregate:
     parts: Ints
     method: Structure
     judgements: Judgements
-    objective: Floats | None = None
-    lower_bound: Floats | None = None
-    optimal: Bools | None = None
-    best_low: Ints | None = None
-    best_high: Ints | None = None
-    score_low: Floats | None = None
-    score_high: Floats | None = None
-    rank_low: Ints | None = None
-    rank_high: Ints | None = None
-    n_resamples: int = 0
-    resample: str | None = None
-    confidence_level: float | None = None
-    intervals: str | None = None
     coefficients: list[Coefficient] | None = None
-    unanimous: Bools | None = None
-    n_disconnected: Ints | None = None
-    n_unbounded: Ints | None = None
     notes: tuple[str, ...] = ()
     category_spread: float | None = None
+    _intervals: Intervals | None = None
+    _proof: Proof | None = None  # of Kemeny
+    _boards: list[Board] | None = None  # for each query, the fit of the model
     _rescaled: bool = False
-    _best_exact: Bools | None = None  # for each query, whether best_low and best_high occur
-    # for each query, the probabilities of its pairs i < j, in the order of `PAIRS`
-    _above: Floats | None = None
-    # for each query, the probability that its best item is above the rest; NaN if several tie
-    _first: Floats | None = None
-    # for each query, the fit and the errors of its scores
-    _boards: list[Board] | None = None
-    _errors: list[ScoreErrors] | None = None
-    # for each query, the effective number of judges behind each item and each effect
-    _judges: list[tuple[Floats, Floats]] | None = None
+
+    score_low, score_high = _read("_intervals", "score_low"), _read("_intervals", "score_high")
+    rank_low, rank_high = _read("_intervals", "rank_low"), _read("_intervals", "rank_high")
+    confidence_level, intervals = _read("_intervals", "level"), _read("_intervals", "kind")
+    n_resamples, resample = _read("_intervals", "n_resamples", 0), _read("_intervals", "resample")
+    unanimous = _read("_intervals", "unanimous")
+    n_disconnected = _read("_intervals", "n_disconnected")
+    n_unbounded = _read("_intervals", "n_unbounded")
+    objective, lower_bound = _read("_proof", "objective"), _read("_proof", "lower_bound")
+    best_low, best_high = _read("_proof", "best_low"), _read("_proof", "best_high")
+    optimal = _read("_proof", "optimal")
 
     # ---------------------------------------------------------------- parts
 
@@ -208,6 +198,15 @@ class Aggregate:
         parts = np.where(self.parts[rows] > 0, self.parts[rows], len(rows) + 1)
         return rows[np.argsort(parts, kind="stable")]
 
+    def _known(self) -> Intervals:
+        """Return the intervals, or raise ValueError."""
+        if self._intervals is None:
+            raise ValueError(
+                "There are no intervals. Pass intervals='robust', or n_resamples=1000, to "
+                "aggregate."
+            )
+        return self._intervals
+
     def probability_matrix(self, group: Any = None) -> Floats:
         """Return the probability that one item is above another, for each pair of a query.
 
@@ -238,12 +237,10 @@ class Aggregate:
         >>> aggregate(votes, intervals="robust").probability_matrix().round(3).tolist()
         [[0.5, 0.5], [0.5, 0.5]]
         """
-        q = self._query(group)
-        if self._above is None:
-            raise ValueError(_NO_INTERVALS)
+        q, known = self._query(group), self._known()
         n_entries = PAIRS.n_entries(self.judgements.queries.sizes)
         start = int(n_entries[:q].sum())
-        above = self._above[start : start + n_entries[q]]
+        above = known.above[start : start + n_entries[q]]
         r = int(self.judgements.queries.sizes[q])
         matrix = np.full((r, r), 0.5)
         upper = PAIRS.indices(r)
@@ -326,23 +323,19 @@ class Aggregate:
         >>> result.probability_above("owl", "cat") < 0.975
         True
         """
-        if self.rank_high is None:
-            raise ValueError(_NO_INTERVALS)
-        assert self._first is not None and self.confidence_level is not None
-        q = self._query(group)
-        if anytime and self._errors is None:
+        known, q = self._known(), self._query(group)
+        if anytime and known.errors is None:
             raise ValueError(
                 "anytime=True needs standard errors, and resamples have none. Pass "
                 "intervals='robust' or 'information' to aggregate."
             )
-        certain, first = (1 + self.confidence_level) / 2, float(self._first[q])
-        clear = not np.isnan(first) and not bool(exceeds(certain, first, 1.0))
-        if not (anytime and clear):
+        first = float(known.first[q])
+        clear = not np.isnan(first) and not bool(exceeds(known.certain, first, 1.0))
+        if not (anytime and clear and known.errors is not None):
             return clear
-        assert self._errors is not None
         rows = self.judgements.rows_of_query(q)
         votes = vote_columns(self.judgements)["votes"][rows]
-        return is_first_certain(self._errors[q], self.parts[rows], votes, self.confidence_level)
+        return is_first_certain(known.errors[q], self.parts[rows], votes, known.level)
 
     def simultaneous_ranks(self, group: Any = None) -> tuple[Ints, Ints]:
         """Return rank intervals that hold for all items of a query at the same time.
@@ -421,19 +414,19 @@ class Aggregate:
 
     def _clearness(self, group: Any) -> tuple[Floats, float]:
         """Return the z-statistic of each pair of items, best first, and the level."""
-        if self._boards is None or self._errors is None or self._rescaled:
+        known = self._intervals
+        if self._boards is None or known is None or known.errors is None or self._rescaled:
             raise ValueError(
                 "This needs the errors of the scores. Pass intervals='robust' or "
                 "'information' to aggregate, and call it before rescale."
             )
-        assert self.confidence_level is not None
         q = self._query(group)
         rows = self.rows_of(group)
         place = {row: k for k, row in enumerate(self._boards[q].rows.tolist())}
         order = [place[row] for row in rows.tolist()]
-        z = self._errors[q].z()[np.ix_(order, order)]
+        z = known.errors[q].z()[np.ix_(order, order)]
         z[self.parts[rows][:, None] != self.parts[rows]] = 0.0
-        return z, self.confidence_level
+        return z, known.level
 
     def tiers(self, group: Any = None) -> Ints:
         """Return positions with ties wherever the order of two items is uncertain.
@@ -471,8 +464,7 @@ class Aggregate:
         ([1, 2, 3], [1, 1, 3])
         """
         matrix = np.nan_to_num(self.probability_matrix(group), nan=0.5)
-        assert self.confidence_level is not None
-        return decode_tiers(matrix, self.confidence_level).ranks
+        return decode_tiers(matrix, self._known().level).ranks
 
     def audit(
         self,
@@ -588,7 +580,8 @@ class Aggregate:
                 "Aggregate the judgements of each part separately."
             )
         text = f"{scale} scale, where the items have the mean {at:g}"
-        low, high, zero = self.score_low, self.score_high, np.zeros(len(self.items))
+        known, zero = self._intervals, np.zeros(len(self.items))
+        low, high = self.score_low, self.score_high
         if anchor is not None:
             item, at = read_anchor(anchor)
             text = f"{scale} scale, where {show_id(item)} has {at:g}"
@@ -596,24 +589,29 @@ class Aggregate:
             if np.isnan(self.scores[held]).any():
                 raise ValueError(f"The anchor {show_id(item)} has no score: nothing compares it.")
             zero = self.judgements.queries.broadcast(self.scores[held])
-            if low is not None and (self._errors is None or self._boards is None):
-                text += "; the intervals are for the scores, not for differences to the "
-                text += "anchor"
-            elif low is not None:
-                assert self._errors is not None and self._boards is not None
+            if known is not None and (known.errors is None or self._boards is None):
+                text += "; the intervals are for the scores, not for differences to the anchor"
+            elif known is not None and known.errors is not None and self._boards is not None:
                 text += "; the intervals are for differences to the anchor"
-                level = self.confidence_level or 0.0
-                low, high = relative_intervals(self.scores, self._boards, self._errors, held, level)
-        new: dict[str, Any] = {"scores": at + factor * (self.scores - zero)}
-        if low is not None and high is not None:
-            new |= {"score_low": at + factor * (low - zero)}
-            new |= {"score_high": at + factor * (high - zero)}
-        if self.coefficients is not None:
-            new["coefficients"] = [
+                errors = known.errors
+                low, high = relative_intervals(self.scores, self._boards, errors, held, known.level)
+        if known is not None:
+            low, high = at + factor * (low - zero), at + factor * (high - zero)
+            known = replace(known, score_low=low, score_high=high)
+        listed = self.coefficients
+        if listed is not None:
+            listed = [
                 one._replace(**{k: factor * getattr(one, k) for k in one._fields[1:-1]})
-                for one in self.coefficients
+                for one in listed
             ]
-        return replace(self, **new, notes=(*self.notes, text), _rescaled=True)
+        return replace(
+            self,
+            scores=at + factor * (self.scores - zero),
+            coefficients=listed,
+            notes=(*self.notes, text),
+            _intervals=known,
+            _rescaled=True,
+        )
 
     def predict_vote(
         self, first: Any, second: Any, covariates: Any = None, *, group: Any = None

@@ -24,7 +24,7 @@ from sklearn_rankcal.aggregation import (
     InversePropensity,
     get_structure,
 )
-from sklearn_rankcal.aggregation._subsets import plan
+from sklearn_rankcal.aggregation._loss import plan
 from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
 from sklearn_rankcal.models import BoostingCV

@@ -13,11 +13,11 @@ from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import (
     Borda,
     BradleyTerry,
-    _contest_design,
     _contest_model,
-    _vote_models,
+    _contests,
+    _likelihoods,
 )
-from sklearn_rankcal.aggregation._contest_boards import fit_boards
+from sklearn_rankcal.aggregation._boards import fit_boards
 
 from ..structure_oracles import judges_sandwich
 
@@ -601,7 +601,7 @@ def test_journal_citations_are_as_printed():
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
 @pytest.mark.parametrize(
     ("module", "constant", "value"),
-    [(_contest_design, "_DENSE", 0), (_vote_models, "BLOCK", 7)],
+    [(_contests, "_DENSE", 0), (_likelihoods, "BLOCK", 7)],
     ids=["conjugate gradients", "blocks"],
 )
 def test_fits_of_many_items_and_votes_are_those_of_few(ties, module, constant, value, monkeypatch):

@@ -24,11 +24,11 @@ from sklearn_rankcal.aggregation import (
     PrincipalEigenvector,
     RankCentrality,
     Structure,
-    _linear_systems,
+    _graphs,
     get_structure,
 )
 from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
-from sklearn_rankcal.aggregation._plackett_luce import tier_probabilities
+from sklearn_rankcal.aggregation._maximum_likelihood import tier_probabilities
 from sklearn_rankcal.labels import Comparisons, Orders, Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
@@ -440,7 +440,7 @@ def test_long_chains_are_solved_exactly():
 
 def test_long_chains_are_eliminated(monkeypatch):
     expected = LeastSquares().scores(chain(600))
-    monkeypatch.setattr(_linear_systems, "_MANY_STEPS", 0)
+    monkeypatch.setattr(_graphs, "_MANY_STEPS", 0)
     np.testing.assert_allclose(LeastSquares().scores(chain(600)), expected, rtol=1e-9, atol=1e-9)
 
 
@@ -450,15 +450,15 @@ def test_components_can_be_eliminated_or_iterated(structure, monkeypatch):
         judgements = judgements_of(*draw(seed))
         expected = structure.scores(judgements)
         with monkeypatch.context() as patched:
-            patched.setattr(_linear_systems, "_FEW_STEPS", 1)  # so that small ones are eliminated
+            patched.setattr(_graphs, "_FEW_STEPS", 1)  # so that small ones are eliminated
             np.testing.assert_allclose(structure.scores(judgements), expected, atol=1e-8)
-            patched.setattr(_linear_systems, "_MANY_STEPS", 0)
+            patched.setattr(_graphs, "_MANY_STEPS", 0)
             np.testing.assert_allclose(structure.scores(judgements), expected, atol=1e-8)
     rng = np.random.default_rng(0)
     pairs = [(i, j) for i, j in rng.integers(0, 600, (6000, 2)).tolist() if i != j]
     large = judgements_of(pairs, np.zeros(600))  # too many pairs per item to be eliminated
     expected = structure.scores(large)
-    monkeypatch.setattr(_linear_systems, "_FEW_STEPS", 1)
+    monkeypatch.setattr(_graphs, "_FEW_STEPS", 1)
     np.testing.assert_allclose(structure.scores(large), expected, atol=1e-8)
 
 
@@ -536,9 +536,9 @@ def test_names_of_structures():
         get_structure("bordas")
     with pytest.raises(ValueError, match="the nearest is 'btl'"):
         get_structure("Bradley-Terry")
-    with pytest.raises(TypeError, match="structure must be a name or have a scores method; got 3"):
+    with pytest.raises(TypeError, match="structure must be a name or a Structure; got 3"):
         get_structure(3)
-    with pytest.raises(TypeError, match="have a scores method"):
+    with pytest.raises(TypeError, match="must be a name or a Structure"):
         get_structure(Borda)
 
 

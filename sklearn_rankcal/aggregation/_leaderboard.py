@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankcal.aggregation._bradley_terry import BradleyTerry
-from sklearn_rankcal.aggregation._contest_boards import main_part
-from sklearn_rankcal.aggregation._kemeny import Kemeny, others_are_as_good
-from sklearn_rankcal.aggregation._plackett_luce import PlackettLuce
-from sklearn_rankcal.aggregation._votes_of_items import few_votes
+from sklearn_rankcal.aggregation._contests import few_votes
+from sklearn_rankcal.aggregation._intervals import main_part
+from sklearn_rankcal.aggregation._kemeny import others_are_as_good
+from sklearn_rankcal.aggregation._maximum_likelihood import MaximumLikelihood
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
@@ -101,7 +100,7 @@ def _parts(result: Any) -> list[str]:
 
 def _certificate(result: Any) -> list[str]:
     """Report how much Kemeny's ranking contradicts, and whether it is proved optimal."""
-    if result.optimal is None or result.objective is None or result.lower_bound is None:
+    if result.optimal is None:
         return []
     if len(result.optimal) > 1:
         return [
@@ -116,15 +115,15 @@ def _certificate(result: Any) -> list[str]:
     lost = f"ranking contradicts comparisons of weight {weight:g} of {total:g}"
     lines = [f"the {lost}"]
     if not result.optimal[0]:
-        exact = isinstance(result.method, Kemeny) and result.method.method == "exact"
+        exact = result.method.method == "exact"
         way = "a larger time_limit" if exact else 'aggregate(judgements, Kemeny("exact"))'
         lines += [f"every ranking contradicts at least {bound:g}; {way} may find a proof"]
         return lines
     rows = result.rows_of()
     rows = rows[result.parts[rows] > 0]
     low, high, exact, others = result.best_low, result.best_high, False, None
-    if low is not None and high is not None and result._best_exact is not None:
-        exact, others = bool(result._best_exact[0]), bool((low[rows] < high[rows]).any())
+    if low is not None:
+        exact, others = bool(result._proof.exact[0]), bool((low[rows] < high[rows]).any())
     if not exact and others is not False:  # the bounds leave it open
         others = others_are_as_good(preferences, rows)
     if others is None:
@@ -167,9 +166,10 @@ def _effects(result: Any) -> list[str]:
 
 def _few_judges(result: Any) -> list[str]:
     """Name items and effects with few effective judges."""
-    if result._judges is None or result.judgements.queries.n_queries > 1:
+    known = result._intervals
+    if known is None or known.judges is None or result.judgements.queries.n_queries > 1:
         return []
-    items, effects = result._judges[0]
+    items, effects = known.judges[0]
     names = result.items[result.judgements.rows_of_query(0)].tolist()
     numbers = dict(zip(map(_shorten, names), items.tolist(), strict=True))
     for one, number in zip(result.coefficients or [], effects.tolist(), strict=True):
@@ -195,7 +195,7 @@ def _few_votes(result: Any) -> list[str]:
 def _resamples(result: Any) -> list[str]:
     """Describe the intervals, whether the first place is clear, and any difficulties."""
     if result.intervals is not None:
-        level, judges = f"{100 * (result.confidence_level or 0):g} %", result.judgements.judges
+        level, judges = f"{100 * result.confidence_level:g} %", result.judgements.judges
         one = result.judgements.queries.n_queries == 1
         kind = "by the information of the votes"
         of_judges = "" if judges is None else f"differences between {counted(len(judges), 'judge')}"
@@ -207,7 +207,7 @@ def _resamples(result: Any) -> list[str]:
         return [f"{level} intervals {kind}", *(_first_place(result) if one else [])]
     if result.n_disconnected is None or result.n_unbounded is None:
         return []
-    level = f"{100 * (result.confidence_level or 0):g} %"
+    level = f"{100 * result.confidence_level:g} %"
     drawn = f"the {result.resample}"
     one = result.judgements.queries.n_queries == 1
     if one and result.resample == "judges" and result.judgements.judges is not None:
@@ -221,7 +221,7 @@ def _resamples(result: Any) -> list[str]:
     kinds = [
         (result.n_disconnected, "the comparisons do not connect all items that the data connect")
     ]
-    if isinstance(result.method, (BradleyTerry, PlackettLuce)):
+    if isinstance(result.method, MaximumLikelihood):
         text = "some items never lose to the rest, and only the penalty bounds their scores"
         kinds.append((result.n_unbounded, text))
     for counts, text in kinds:
@@ -246,15 +246,14 @@ def _first_place(result: Any) -> list[str]:
     among = "all others" if (parts > 0).all() else "all others that were compared"
     if (parts > 1).any():
         among = f"the other {counted(len(main) - 1, 'item')} of part 1"
-    assert result._first is not None
     best, others = main[0], main[1:]
-    name, chance = _shorten(result.items[best]), float(result._first[0])
+    name, chance = _shorten(result.items[best]), float(result._known().first[0])
     if result.is_first_clear():
-        share = f"{50 * (1 + (result.confidence_level or 0)):g} % or more"
+        share = f"{50 * (1 + result.confidence_level):g} % or more"
         return [f"first place: {name} is above {among} at once {_chance(result, share)}"]
     shares = result.probability_matrix()[0, 1 : len(main)]
     rival = int(np.flatnonzero(is_largest(-shares))[0])
-    if exceeds((1 + (result.confidence_level or 0)) / 2, shares[rival], 1.0):
+    if exceeds((1 + result.confidence_level) / 2, shares[rival], 1.0):
         among, chance = _shorten(result.items[others[rival]]), float(shares[rival])
     else:
         among += " at once"

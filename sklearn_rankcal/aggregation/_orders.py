@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.aggregation._judgement_pairs import number_judgements
+from sklearn_rankcal.aggregation._votes import number_judgements
 from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,

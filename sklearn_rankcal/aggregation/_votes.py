@@ -1,14 +1,15 @@
-"""Convert comparisons of two items to arguments of `Judgements`."""
+"""Read votes between two items: pairs, columns with a winner, their details and times."""
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.aggregation._contests import read_details
 from sklearn_rankcal.labels._item_ids import (
     check_length,
     check_same_index,
@@ -26,7 +27,15 @@ from sklearn_rankcal.labels._item_ids import (
 )
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries._queries import number_values
-from sklearn_rankcal.utils._numbers import check_no_mask, frame_columns, is_missing
+from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._numbers import (
+    check_no_mask,
+    check_no_name,
+    frame_columns,
+    is_missing,
+    read_numbers,
+)
+from sklearn_rankcal.utils._parameters import check_number
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Arguments = dict[str, Any]
@@ -127,7 +136,7 @@ def _of_ids(
             "count cannot be combined with judgement or judge: a pair with a count stands "
             "for judgements of different judges."
         )
-    judge_code, judges = read_judges(judge, n, "pairs")
+    judge_code, judges = (None, None) if judge is None else read_judges(judge, n, "pairs")
     if tied is not None:
         check_length(tied, n, "tied", "pairs")
     owner = offsets = None
@@ -147,7 +156,7 @@ def _of_ids(
         "items": names,
         "query": query,
         "comparisons": Comparisons(winner, loser, weights, offsets),
-        "count": read_count(count, n, "pairs"),
+        "count": None if count is None else read_count(count, n, "pairs"),
         "judge": judge_code,
         "judges": judges,
     }
@@ -158,8 +167,10 @@ def _of_ids(
 
 def _read_pairs(pairs: Any) -> NDArray[Any]:
     """Return the ids of pairs as an array of shape (2 n_pairs,); the ids of a pair are adjacent."""
-    check_no_mask(pairs, "pairs")
-    columns = frame_columns(pairs)
+    columns = None
+    if not isinstance(pairs, list):
+        check_no_mask(pairs, "pairs")
+        columns = frame_columns(pairs)
     if columns is not None:
         one, other = (read_ids(column, "pairs") for column in _preferred_first(pairs, columns))
         pairs = np.column_stack(_same_kind(one, other))
@@ -320,3 +331,308 @@ def _split_ties(
         np.where(tied, weights / 2, weights)[at],
         np.append(0, np.cumsum(np.bincount(owner[at]))),
     )
+
+
+# ---------------------------------------------------------------- details of votes
+
+
+#: The covariate of the item that is shown first or plays at home.
+POSITION = "position"
+
+
+class VoteDetails(NamedTuple):
+    """Details of votes, in addition to items, winner and judge.
+
+    Attributes
+    ----------
+    second_won : ndarray of bool of shape (n_votes,)
+        Whether the second item won. False for ties.
+    covariates : ndarray of shape (n_votes, n_covariates)
+        Positive values favour the first item.
+    names : tuple of str
+        The name of each covariate.
+    time : ndarray of shape (n_votes,) or None
+        The time of each vote.
+    index : pandas.Index or None
+        The index of the columns that the votes were read from.
+    """
+
+    second_won: Bools
+    covariates: Floats
+    names: tuple[str, ...]
+    time: NDArray[Any] | None
+    index: Any = None
+
+    def take(self, votes: Ints) -> VoteDetails:
+        return self._replace(
+            second_won=self.second_won[votes],
+            covariates=self.covariates[votes],
+            time=None if self.time is None else self.time[votes],
+            index=None if self.index is None else self.index[votes],
+        )
+
+    def extend(self, n: int) -> VoteDetails:
+        """Add n votes for the first item, with covariates of 0."""
+        new = np.zeros((n, self.covariates.shape[1]))
+        return self._replace(
+            second_won=np.append(self.second_won, np.zeros(n, dtype=bool)),
+            covariates=np.concatenate([self.covariates, new]),
+            time=None,
+            index=None,
+        )
+
+
+def read_details(
+    second_won: Bools, covariates: Any, position: Any, time: Any, n: int, index: Any
+) -> VoteDetails:
+    """Read the details of n votes."""
+    columns: list[Floats] = []
+    names: list[str] = []
+    if not isinstance(position, bool | np.bool_) or position:
+        columns.append(_read_position(position, n)[:, None])
+        names.append(POSITION)
+    if covariates is not None:
+        values, found = read_columns(covariates, "covariates")
+        check_rows(values, n, "covariates", "votes")
+        columns.append(values)
+        names += found
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"Two covariates have the name {sorted(twice)[0]!r}.")
+    joined = np.hstack(columns) if columns else np.zeros((n, 0))
+    return VoteDetails(second_won, joined, tuple(names), read_time(time, n), index)
+
+
+def read_columns(values: Any, name: str) -> tuple[Floats, list[str]]:
+    """Return a table of finite numbers, and the names of its columns."""
+    check_no_name(values, name)
+    columns = getattr(values, "columns", None)
+    if columns is None and hasattr(values, "name") and getattr(values, "ndim", 1) == 1:
+        columns = [values.name if values.name is not None else 0]  # a series
+    table = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        raise ValueError(
+            f"{name} must be a table with one column each; it has shape {table.shape}."
+        )
+    own = columns is not None
+    names = [str(c) for c in columns] if own else [f"x{k}" for k in range(table.shape[1])]  # type: ignore[union-attr]
+    read = []
+    for k, title in enumerate(names):  # a loop over columns
+        try:
+            column = read_numbers(table[:, k], f"{name} {title!r}")
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{name} {title!r} must be numbers: {error} Convert categories to columns of "
+                "0 and 1, for example with pandas.get_dummies."
+            ) from error
+        bad = ~np.isfinite(column)
+        if bad.any():
+            raise ValueError(
+                f"{name} {title!r} is {column[bad][0]} in {counted(bad.sum(), 'row')}, first "
+                f"in row {int(np.argmax(bad))}. Drop these rows, or fill in values."
+            )
+        read.append(column)
+    return np.column_stack(read) if read else np.zeros((len(table), 0)), names
+
+
+def check_rows(values: Floats, n: int, name: str, other: str) -> None:
+    if len(values) != n:
+        raise ValueError(f"{name} has {counted(len(values), 'row')}, but there are {n} {other}.")
+
+
+def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tuple[str, ...]]:
+    """Return the features of each item from a frame indexed by item id."""
+    if not hasattr(features, "columns") or not hasattr(features, "index"):
+        raise TypeError(
+            "item_features must be a pandas data frame with the ids of the items as its "
+            "index. Use frame.set_index('item') for a column of ids, or series.to_frame() "
+            "for a series; got "
+            f"{type(features).__module__.partition('.')[0]}.{type(features).__name__}."
+        )
+    ids = read_ids(features.index, "the index of item_features")
+    if len(number_ids(ids, "the index of item_features")[1]) < len(ids):
+        raise ValueError("The index of item_features has duplicate ids.")
+    place = {value: k for k, value in enumerate(ids.tolist())}
+    unused = place.keys() - items.tolist()
+    missing = [item for item in items.tolist() if item not in place]
+    if missing:
+        holding = [name for name in features.columns if (features[name] == missing[0]).any()]
+        hint = f" Pass item_features.set_index({holding[0]!r})." if holding else ""
+        raise ValueError(
+            f"The index of item_features lacks {counted(len(missing), 'item')}, such as "
+            f"{show_id(missing[0])}.{hint}"
+        )
+    if unused:
+        example = next(value for value in place if value in unused)
+        warn(
+            f"item_features has {counted(len(unused), 'item')} without votes, such as "
+            f"{show_id(example)}. They are dropped. To rank them too, pass "
+            "items=features.index; BradleyTerry(own_effects=False) gives them scores."
+        )
+    values, names = read_columns(features, "item_features")
+    return values[[place[item] for item in items.tolist()]], tuple(names)
+
+
+def _read_position(position: Any, n: int) -> Floats:
+    """Return 1 if the first item has the advantage, -1 if the second has it, else 0."""
+    if isinstance(position, bool | np.bool_):
+        return np.ones(n)
+    array = np.asarray(position)
+    texts = array.dtype.kind in "OSUT" and any(isinstance(one, str) for one in array.ravel())
+    halves = array.dtype.kind == "b" and array.any() and not array.all()
+    if texts or halves:
+        raise ValueError(
+            (
+                f"position has {'text' if texts else 'booleans'}, but must be 1 if the first "
+                "item has the advantage, -1 if the second has it, and 0 otherwise. If a column "
+                "names the item at home, pass position=(home == first).astype(int) - (home == "
+                "second).astype(int)."
+            )
+            + ("" if texts else " If False is neutral ground, pass position.astype(int).")
+        )
+    values = read_numbers(position, "position")
+    check_length(values, n, "position", "the votes")
+    known = np.isin(values, (-1.0, 0.0, 1.0))
+    if not known.all():
+        k = int(np.argmin(known))
+        raise ValueError(
+            "position must be True, or 1 (the first item has the advantage), -1 (the second "
+            f"has it) or 0 (neither) for each vote; row {k} has {values[k]:g}."
+        )
+    return values
+
+
+# ---------------------------------------------------------------- times
+
+
+#: The time zone at the end of a time stamp, such as Z or +02:00.
+_ZONE = re.compile(r":\d\d(\.\d+)?\s*(Z|[+-]\d\d:?(\d\d)?)$", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION = re.compile(
+    r"\s*([0-9]*\.?[0-9]+)\s*(s|seconds?|min|minutes?|h|hours?|d|days?|w|weeks?)\s*", re.IGNORECASE
+)
+
+
+def weights_by_age(time: NDArray[Any], half_life: Any, now: Any) -> Floats:
+    """Return the weight of each vote by its age; see `Judgements.faded`."""
+    last = time.max() if now is None else read_moment(now, time, "now")
+    later = time > last
+    if later.any():
+        raise ValueError(
+            f"now={last} is before {counted(later.sum(), 'vote')}. Leave out later votes "
+            "with judgements.between(None, now)."
+        )
+    return np.asarray(np.exp2(-((last - time) / read_duration(half_life, time, "half_life"))))
+
+
+def in_period(time: NDArray[Any], start: Any, end: Any) -> Bools:
+    """Return which votes are in a period; see `Judgements.between`."""
+    kept = np.ones(len(time), dtype=bool)
+    if start is not None:
+        kept &= time >= read_moment(start, time, "start")
+    if end is not None:
+        kept &= time < read_moment(end, time, "end")
+    if not kept.any():
+        raise ValueError(
+            f"No vote is between {start} and {end}; the first is at {time.min()}, the last at "
+            f"{time.max()}."
+        )
+    return kept
+
+
+def read_moment(value: Any, time: NDArray[Any], name: str) -> Any:
+    """Return a point in time in the format of the times: a number or a time stamp."""
+    read = read_time([value], 1, name)
+    assert read is not None
+    if (read.dtype.kind == "M") != (time.dtype.kind == "M"):
+        kinds = ("a time stamp", "a number")
+        wanted, came = kinds if time.dtype.kind == "M" else kinds[::-1]
+        raise ValueError(f"{name} must be {wanted}, like the times of the votes; got {came}.")
+    return read[0]
+
+
+def read_duration(value: Any, time: NDArray[Any], name: str) -> Any:
+    """Return a duration > 0 in the unit of differences of the times."""
+    if time.dtype.kind != "M":
+        if isinstance(value, str | np.timedelta64 | datetime.timedelta):
+            raise ValueError(
+                f"{name} must be a number, like the times of the votes; got {value!r}."
+            )
+        check_number(value, name)
+        return float(value)
+    seconds = np.nan
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
+        seconds = float(match[1]) * _SECONDS[match[2][0].lower()]
+    elif isinstance(value, datetime.timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, np.timedelta64):
+        seconds = float(value / np.timedelta64(1, "s"))
+    if not seconds > 0:
+        raise ValueError(
+            f"{name} must be a duration > 0, such as '30 days', '12 hours' or a timedelta, because "
+            f"the times of the votes are time stamps; got {value!r}."
+        )
+    return np.timedelta64(round(seconds * 1e6), "us")
+
+
+def read_time(time: Any, n: int, name: str = "time") -> NDArray[Any] | None:
+    """Return times as numbers or numpy.datetime64; ValueError if one is missing."""
+    if time is None:
+        return None
+    check_no_name(time, name)
+    values = time.to_numpy() if hasattr(time, "to_numpy") else np.asarray(time)
+    check_length(values, n, name, "the votes")
+    if values.dtype.kind in "OU":
+        listed = values.tolist()
+        absent = [k for k, value in enumerate(listed) if is_missing(value)]
+        if absent:
+            raise ValueError(_missing_times(name, len(absent), absent[0]))
+        zoned = _has_zones(listed, name)
+        try:
+            values = np.array(
+                [_to_utc(value) for value in listed] if zoned else listed, dtype="datetime64[us]"
+            )
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{name} must be numbers or time stamps, for example from "
+                f"pandas.to_datetime: {error}"
+            ) from error
+    if values.dtype.kind == "M":
+        missing = np.isnat(values)
+    else:
+        values = read_numbers(values, name)
+        missing = ~np.isfinite(values)
+    if missing.any():
+        raise ValueError(_missing_times(name, int(missing.sum()), int(np.argmax(missing))))
+    return values
+
+
+def _missing_times(name: str, n: int, row: int) -> str:
+    return f"{name} is missing for {counted(n, 'vote')}, first in row {row}."
+
+
+def _has_zones(listed: list[Any], name: str) -> bool:
+    """Whether time stamps have a time zone; raise ValueError if only some of them do."""
+    zoned = [
+        _ZONE.search(value) is not None
+        if isinstance(value, str)
+        else getattr(value, "tzinfo", None) is not None
+        for value in listed
+    ]
+    if any(zoned) and not all(zoned):
+        row = zoned.index(not zoned[0])
+        raise ValueError(
+            f"{name} mixes time stamps with and without a time zone: row 0 has {listed[0]}, "
+            f"and row {row} {listed[row]}. Convert all of them, for example with "
+            "pandas.to_datetime(time, utc=True)."
+        )
+    return any(zoned)
+
+
+def _to_utc(value: Any) -> datetime.datetime:
+    if isinstance(value, str):
+        value = datetime.datetime.fromisoformat(value)
+    utc: datetime.datetime = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return utc

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 from scipy.special import ndtr
 
-from sklearn_rankcal.aggregation._contest_design import count_votes
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
-from sklearn_rankcal.aggregation._contests import Contests, contests_of
+from sklearn_rankcal.aggregation._contests import Contests, contests_of, count_votes
 from sklearn_rankcal.aggregation._errors import (
     FREE,
+    JudgeShares,
     ScoreErrors,
-    probability_first,
-    student_quantile,
-    student_width,
-)
-from sklearn_rankcal.aggregation._exact_ends import (
+    clustered_covariance,
     exact_effect_excess,
     exact_excess,
     open_interval,
-)
-from sklearn_rankcal.aggregation._graphs import number_components
-from sklearn_rankcal.aggregation._intervals import rank_intervals
-from sklearn_rankcal.aggregation._judge_shares import (
-    JudgeShares,
-    clustered_covariance,
     pooled_variances,
+    probability_first,
     sandwich,
+    student_quantile,
+    student_width,
 )
+from sklearn_rankcal.aggregation._graphs import MAIN, number_components, open_ends, reference_of
+from sklearn_rankcal.aggregation._intervals import Intervals, main_part, rank_intervals
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.aggregation._unanimous import MAIN, open_ends, reference_of
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._rounding import is_largest
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
@@ -87,32 +82,19 @@ class Board(NamedTuple):
         return np.asarray(self.map @ covariance @ self.map.T)
 
 
-class BoardIntervals(NamedTuple):
-    """Intervals of all queries, in grouped layout."""
-
-    score_low: Floats
-    score_high: Floats
-    rank_low: Ints
-    rank_high: Ints
-    above: Floats
-    first: Floats  # for each query, the probability that its best item is above the rest
-    errors: list[ScoreErrors]
-    effects: list[EffectErrors]
-
-
 class EffectErrors(NamedTuple):
     """The errors of the effects of one query.
 
     `covariance` is for all parameters, and `error` is the standard error of each effect. `below`
     and `beyond` are the lengths of its interval on both sides, infinite if it rests on a single
-    judge.
+    judge. `clustered` is whether the errors allow for judges.
     """
 
     covariance: Floats
     error: Floats
     below: Floats
     beyond: Floats
-    judges: tuple[Floats, Floats] | None  # the effective number for each item and each effect
+    clustered: bool
 
 
 def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) -> list[Board]:
@@ -132,12 +114,20 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
     for q in range(queries.n_queries):  # a loop over queries, each with its own model
         mine: Any = slice(None) if one else order[ends[q] : ends[q + 1]]
         start, n = int(queries.offsets[q]), int(queries.sizes[q])
-        local = contests.take(mine)
+        local = contests if one else contests.take(mine)
         local = local._replace(first=place[local.first] - start, second=place[local.second] - start)
         rows = np.arange(start, start + n)
         rows = rows if queries.order is None else queries.order[rows]
         boards.append(fit_board(local, X[mine], names, rows, judgements, structure, merge))
     return boards
+
+
+def scores_of(boards: list[Board], judgements: Judgements) -> Floats:
+    """Return the scores of all rows."""
+    scores = np.zeros(judgements.queries.n_rows)
+    for board in boards:
+        scores[board.rows] = board.scores
+    return scores
 
 
 def covariates_of(judgements: Judgements, contests: Contests) -> tuple[Floats, tuple[str, ...]]:
@@ -208,51 +198,54 @@ def intervals_of(
     level: float,
     parts: Ints,
     main: float = MAIN,
-) -> BoardIntervals:
-    """Compute the intervals of all queries: "information" or "robust".
+) -> tuple[Intervals, list[EffectErrors | None]]:
+    """Compute the intervals of all queries, "information" or "robust", and the errors of effects.
 
     `parts` are the components of the rows, and `open_ends` has `main`. O(n_items^2) memory for each
     query.
     """
-    queries = judgements.queries
-    low, high = np.empty((2, queries.n_rows))
-    first = np.ones(queries.n_queries)
-    above, errors, effects = [], [], []
-    place_of = queries.scatter(np.arange(queries.n_rows))
+    low, high = np.empty((2, judgements.queries.n_rows))
+    first = np.full(len(boards), np.nan)
+    above, errors, effects, judges = [], [], [], []
     for q, board in enumerate(boards):  # a loop over queries
-        fit, contests = board.fit, board.contests
-        n, place, part = fit.n_items, place_of[board.rows], parts[board.rows]
-        scores, of_effects = errors_of(judgements, board, kind, level)
+        part, (winner, loser) = parts[board.rows], wins_of(board.contests)
+        scores, of_effects, of_judges = errors_of(judgements, board, kind, level, winner, loser)
         below, beyond = scores.widths(level)
-        low[place], high[place] = board.scores - below, board.scores + beyond
-        winner, loser = wins_of(contests)
-        if len(winner):
-            open_low, open_high = open_ends(winner, loser, fit.part, main)
-            if not fit.own_effects:  # features connect all items
-                open_low, open_high = open_scores(board, np.zeros((n, n)))
-            elif fit.recession is not None:
-                mean = reference_of(winner, loser, fit.part, main)
-                moved = open_scores(board, mean)
-                open_low, open_high = open_low | moved[0], open_high | moved[1]
-            compared = np.bincount(fit.part)[fit.part] > 1
-            low[place[open_low & compared]], high[place[open_high & compared]] = -np.inf, np.inf
-        low[place[part == 0]] = high[place[part == 0]] = np.nan  # not compared, without a score
+        low[board.rows], high[board.rows] = board.scores - below, board.scores + beyond
+        if scores.block.max() > board.fit.part.max() or board.fit.recession is not None:
+            open_low, open_high = _open_ends(board, winner, loser, main)
+            low[board.rows[open_low]], high[board.rows[open_high]] = -np.inf, np.inf
         z = scores.z()
-        one, other = PAIRS.indices(n)
+        one, other = PAIRS.indices(len(part))
         above.append(np.where(part[one] == part[other], ndtr(z[one, other]), 0.5))
         rivals = main_part(part)
         if len(rivals):
             best = int(rivals[is_largest(scores.scores[rivals])][0])
-            others = rivals[rivals != best]
-            certain = (1 + level) / 2
+            others, certain = rivals[rivals != best], (1 + level) / 2
             first[q] = probability_first(z, scores.covariance, best, others, certain)
-        else:
-            first[q] = np.nan
         errors.append(scores)
         effects.append(of_effects)
-    joined = np.concatenate(above) if above else np.empty(0)
-    ranks = rank_intervals(joined, queries, level)
-    return BoardIntervals(low, high, *ranks, joined, first, errors, effects)
+        if of_judges is not None:
+            judges.append(of_judges)
+    low[parts == 0] = high[parts == 0] = np.nan  # not compared, without a score
+    joined = np.concatenate(above)
+    ranks = rank_intervals(joined, judgements.queries, level)
+    found = Intervals(level, low, high, *ranks, joined, first, kind, errors, judges or None)
+    return found, effects
+
+
+def _open_ends(board: Board, winner: Ints, loser: Ints, main: float) -> tuple[Bools, Bools]:
+    """Return which scores the votes do not bound from below, and from above."""
+    fit = board.fit
+    if not fit.own_effects:  # features connect all items
+        low, high = open_scores(board, np.zeros((fit.n_items, fit.n_items)))
+    else:
+        low, high = open_ends(winner, loser, fit.part, main)
+        if fit.recession is not None:
+            moved = open_scores(board, reference_of(winner, loser, fit.part, main))
+            low, high = low | moved[0], high | moved[1]
+    compared = np.bincount(fit.part)[fit.part] > 1
+    return low & compared, high & compared
 
 
 def open_scores(board: Board, mean: Floats) -> tuple[Bools, Bools]:
@@ -270,16 +263,10 @@ def open_scores(board: Board, mean: Floats) -> tuple[Bools, Bools]:
     return low, high
 
 
-def main_part(parts: Ints) -> Ints:
-    """Return the items of the part with more than half of the compared items, or none."""
-    main = np.flatnonzero(parts == 1)
-    return main if 2 * len(main) > np.count_nonzero(parts) else main[:0]
-
-
 def errors_of(
-    judgements: Judgements, board: Board, kind: str, level: float
-) -> tuple[ScoreErrors, EffectErrors]:
-    """Return the errors of the scores and of the effects of one query.
+    judgements: Judgements, board: Board, kind: str, level: float, winner: Ints, loser: Ints
+) -> tuple[ScoreErrors, EffectErrors | None, tuple[Floats, Floats] | None]:
+    """Return the errors of the scores and of the effects of one query, and the numbers of judges.
 
     Robust errors are clustered by judge, if judges are known. `level` is the confidence level of
     the exact intervals for items with few votes.
@@ -287,36 +274,29 @@ def errors_of(
     fit, contests, n = board.fit, board.contests, board.fit.n_items
     inverse = fit.inverse()
     covariance, degrees = inverse, np.full(len(fit.weights), np.inf)
-    judges = pooled = shares = None
+    shares = None
     if kind == "robust":
         covariance, shares = robust_covariance(judgements, fit, contests, inverse)
         if shares is not None:
-            degrees, judges = np.concatenate(shares.degrees()), shares.numbers()
+            degrees = np.concatenate(shares.degrees())
         # weights are not numbers of votes
         inverse = inverse * float(fit.votes.squares.sum() / fit.votes.counts.sum())
-    low, high, shared = exact_excess(fit, level)
     information = board.of_scores(inverse)
-    own = degrees[:n]
+    of_scores = information if kind == "information" else board.of_scores(covariance)
+    own, pooled = degrees[:n], np.diag(information)
     if not fit.own_effects and len(degrees) > n:
         own = np.full(n, degrees[n:].min())
-    winner, loser = wins_of(contests)
-    of_scores = information if kind == "information" else board.of_scores(covariance)
     if shares is not None:
-        pooled = pooled_variances(fit, shares, np.diag(of_scores), np.diag(information))
-    scores = ScoreErrors(
-        board.scores,
-        of_scores,
-        information,
-        low,
-        high,
-        shared,
-        own,
-        np.diag(information) if pooled is None else pooled,
-        fit.part,
-        number_components(winner, loser, n, "strong"),
-    )
-    spread = np.zeros(len(degrees) - n) if shares is None else shares.spread
-    return scores, _effect_errors(fit, covariance, inverse, degrees[n:], spread, judges, level)
+        pooled = pooled_variances(fit, shares, np.diag(of_scores), pooled)
+    block = number_components(winner, loser, n, "strong")
+    covariances = of_scores, information, *exact_excess(fit, level)
+    scores = ScoreErrors(board.scores, *covariances, own, pooled, fit.part, block)
+    effects = None
+    if len(degrees) > n:
+        spread = np.zeros(len(degrees) - n) if shares is None else shares.spread
+        found = _effect_errors(fit, covariance, inverse, degrees[n:], spread, level)
+        effects = EffectErrors(*found, shares is not None)
+    return scores, effects, None if shares is None else shares.numbers()
 
 
 def robust_covariance(
@@ -338,10 +318,9 @@ def _effect_errors(
     inverse: Floats,
     degrees: Floats,
     spread: Floats,
-    judges: tuple[Floats, Floats] | None,
     level: float,
-) -> EffectErrors:
-    """Return the errors of effects, given both covariances of all parameters.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the first fields of `EffectErrors`, given both covariances of all parameters.
 
     If an effect rests on few judges, its variance is at least the `spread` of their own effects.
     """
@@ -356,7 +335,7 @@ def _effect_errors(
             few = (degrees < FREE) | (extra > 0)
             width = np.where(few, np.maximum(width, found), found)
         widths.append(width)
-    return EffectErrors(covariance, error, widths[0], widths[1], judges)
+    return covariance, error, widths[0], widths[1]
 
 
 def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
@@ -367,34 +346,37 @@ def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
 
 
 def coefficients_of(
-    boards: list[Board], found: BoardIntervals | None, level: float, ids: Any
+    boards: list[Board],
+    ids: Any,
+    found: Intervals | None = None,
+    effects: Sequence[EffectErrors | None] = (),
 ) -> list[Coefficient]:
     """List the coefficients of all queries, with intervals if there are any."""
     listed = []
     for q, board in enumerate(boards):
         fit, n = board.fit, board.fit.n_items
         names = board.names + (("ties",) if fit.has_tie else ())
-        biases = np.zeros(len(fit.weights))
-        if found is not None and names and fit.information is None:
-            most = found.effects[q].error
-            if not _is_unbounded(fit, found.errors[q].block):
-                biases = fit.bias(found.effects[q].covariance)
+        biases, errors = np.zeros(len(fit.weights)), None
+        if found is not None and found.errors is not None and names:
+            errors = effects[q]
+            assert errors is not None
+            if fit.information is None and not _is_unbounded(fit, found.errors[q].block):
+                biases = fit.bias(errors.covariance)
                 # a larger bias is not a useful approximation
-                biases[n:] = np.clip(biases[n:], -most, most)
+                biases[n:] = np.clip(biases[n:], -errors.error, errors.error)
         for k, name in enumerate(names):
             value = float(fit.weights[n + k])
             error = low = high = np.nan
-            if found is not None:
-                of_effects, middle = found.effects[q], value - float(biases[n + k])
-                error = float(of_effects.error[k])
-                low, high = middle - of_effects.below[k], middle + of_effects.beyond[k]
-            if found is not None and fit.recession is not None:
-                ends = open_interval(fit, k, (low, high), level)
-                if found.effects[q].judges is None:
-                    low = high = value
-                # votes of few judges are not independent
-                low, high = min(low, value, ends[0]), max(high, value, ends[1])
-                error = np.inf if np.isinf([low, high]).any() else error
+            if found is not None and errors is not None:
+                error, middle = float(errors.error[k]), value - float(biases[n + k])
+                low, high = middle - errors.below[k], middle + errors.beyond[k]
+                if fit.recession is not None:
+                    ends = open_interval(fit, k, (low, high), found.level)
+                    if not errors.clustered:
+                        low = high = value
+                    # votes of few judges are not independent
+                    low, high = min(low, value, ends[0]), max(high, value, ends[1])
+                    error = np.inf if np.isinf([low, high]).any() else error
             listed.append(Coefficient(name, value, error, low, high, ids[q]))
     return listed
 
