@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import BradleyTerry, _contest_boards
+from sklearn_rankcal.aggregation import BradleyTerry, _boards
 from sklearn_rankcal.labels import preference_labels
 
 pytestmark = pytest.mark.filterwarnings(
@@ -221,9 +221,9 @@ def test_the_audit_of_a_query_is_that_of_its_votes_alone():
 def test_one_query_is_asked_about_without_the_models_of_the_others(monkeypatch):
     """One of 2,000 queries took 34 s, because the models of all were fitted."""
     board, fitted = aggregate(read(make_votes(50, n_votes=30))), []
-    fit = _contest_boards.fit_board
+    fit = _boards.fit_board
     monkeypatch.setattr(
-        _contest_boards, "fit_board", lambda *args, **k: fitted.append(1) or fit(*args, **k)
+        _boards, "fit_board", lambda *args, **k: fitted.append(1) or fit(*args, **k)
     )
     board.next_comparisons(2, group=3)
     assert len(fitted) == 1
