@@ -118,27 +118,36 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         return loss
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a name or a Loss object; got {loss!r}.")
-    base = "precision" if loss == "wta" else loss.partition("@")[0]
+    name = "precision@1" if loss == "wta" else loss
+    base = name.partition("@")[0]
     if base not in LOSSES:
         names = sorted([*LOSSES, "wta"])
         raise ValueError(
             f"Unknown loss {loss!r}.{did_you_mean(loss, names, _NAMES_OF_LOSSES)} "
             f"Known: {', '.join(names)}."
         )
-    _, cutoff = split_cutoff("precision@1" if loss == "wta" else loss)
     kind: Any = LOSSES[base]  # mypy thinks that types have no hash
-    known = _signature(kind)
-    check_parameters(f"Loss {loss!r}", parameters, known)
-    if kind.needs_cutoff and cutoff is None and "k" not in parameters:
-        raise ValueError(f"loss={loss!r} needs a cutoff, as in '{base}@10'.")
+    if name == base and not parameters and not kind.needs_cutoff:
+        return kind()
+    return _make("Loss", name, kind, parameters, _signature(kind))
+
+
+def _make(
+    what: str, name: str, kind: Any, parameters: dict[str, Any], known: tuple[str, ...]
+) -> Any:
+    """Make a loss or a measure from its name and parameters; `known` has all its parameters."""
+    check_parameters(f"{what} {name!r}", parameters, known)
+    base, cutoff = split_cutoff(name)
     if cutoff is not None:
         if "k" not in known:
-            raise ValueError(f"Loss {base!r} has no cutoff; got {loss!r}.")
+            raise ValueError(f"{what} {base!r} has no cutoff; got {name!r}.")
         if parameters.get("k", cutoff) != cutoff:
             raise TypeError(
-                f"loss={loss!r} gives the cutoff {cutoff}, but k={parameters['k']!r} was passed."
+                f"{what} {name!r} contains a cutoff, but k={parameters['k']!r} was passed."
             )
         parameters = {**parameters, "k": cutoff}
+    elif kind.needs_cutoff and "k" not in parameters:
+        raise ValueError(f"{what} {name!r} needs a cutoff, as in '{base}@10'.")
     return kind(**parameters)
 
 
@@ -253,20 +262,9 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     >>> get_measure("precision@5", threshold=2)
     Precision(k=5, threshold=2)
     """
-    kind, cutoff = find_measure(name)
-    base, known = name.partition("@")[0], parameters_of(kind)
-    check_parameters(f"Metric {name!r}", parameters, known)
-    if cutoff is not None:
-        if "k" not in known:
-            raise ValueError(f"Metric {base!r} has no cutoff; got {name!r}.")
-        if parameters.get("k", cutoff) != cutoff:
-            raise TypeError(
-                f"Metric {name!r} contains a cutoff, but k={parameters['k']!r} was passed."
-            )
-        parameters = {**parameters, "k": cutoff}
-    elif kind.needs_cutoff and "k" not in parameters:
-        raise ValueError(f"Metric {name!r} needs a cutoff, as in '{base}@10'.")
-    return kind(**parameters)
+    kind, _ = find_measure(name)
+    measure: Measure = _make("Metric", name, kind, parameters, parameters_of(kind))
+    return measure
 
 
 def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:

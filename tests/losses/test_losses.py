@@ -321,7 +321,7 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
             "Loss 'ndcg@10' has no parameter 'threshold'. Its parameters: k, gain, shrinkage",
         ),
         (lambda: get_loss("spearman", k=1), TypeError, "no parameter 'k'. It has no parameters"),
-        (lambda: get_loss("ndcg@10", k=5), TypeError, "gives the cutoff 10, but k=5 was passed"),
+        (lambda: get_loss("ndcg@10", k=5), TypeError, "contains a cutoff, but k=5 was passed"),
         (
             lambda: get_decoder("greedy", "pairs"),
             ValueError,
