@@ -17,7 +17,7 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import groups_of_labels, is_structured, queries_of_rows
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
-from sklearn_rankcal.rankers._wrapped_predictions import refuse_without_scores
+from sklearn_rankcal.rankers._wrappers import refuse_without_scores
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._names import checks_keywords

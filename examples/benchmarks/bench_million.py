@@ -47,7 +47,7 @@ from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import MAP, PD
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers import _query_ranker, _reports
+from sklearn_rankcal.rankers import _diagnosis, _predict
 
 PARTS = ("fit", "predict", "map", "default")
 STATM = Path("/proc/self/statm")
@@ -199,7 +199,7 @@ def report_fit(data: Bunch, arguments: argparse.Namespace) -> None:
 def predict(ranker: CalibratedRanker, X: np.ndarray, groups: np.ndarray) -> dict[str, float]:
     """The share of each step in the seconds of one `predict`."""
     places = {
-        "row order": [(_query_ranker, "hash_rows"), (_reports, "hash_rows")],
+        "row order": [(_predict, "hash_rows"), (_diagnosis, "hash_rows")],
         "features": [
             (PairwiseRidge, "predict_scores"),
             (BilinearPairs, "_features"),

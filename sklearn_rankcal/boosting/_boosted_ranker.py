@@ -17,7 +17,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.rankers._choose_model import chosen_context
-from sklearn_rankcal.rankers._fit import fit_model, read_training
+from sklearn_rankcal.rankers._fit import fit
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._names import checks_keywords
@@ -203,39 +203,50 @@ class BoostedRanker(QueryRanker):
         ImportError
             If `regressor` is None or a name, and the library is not installed.
         """
-        validation = (X_val, y_val, groups_val, sample_weight_val)
-        data, held_out = read_training(self, X, y, groups, sample_weight, validation)
-        check_context(None if self.context == "auto" else self.context)
-        regressor = self.regressor
-        if regressor is None or isinstance(regressor, str):
-            early = held_out is not None
-            regressor = boosted_regressor(regressor, data.X.shape[0], stops_early=early)
-        context = chosen_context(self.context, self.grouped_, data.X)
-        surrogate = get_surrogate(self.surrogate)
-        model = BoostedModel(clone(surrogate), clone(regressor), context=context)
-        targets = surrogate.targets(self.loss_, data.labels, data.queries)
-        if not isinstance(targets, Preferences):
-            check_unit(float(np.abs(targets).max()))
-        self.surrogate_ = surrogate.resolve(targets)
+        validation = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "groups_val": groups_val,
+            "sample_weight_val": sample_weight_val,
+        }
+        fit(self, X, y, groups, sample_weight, validation)
+        self.surrogate_ = self.model_.surrogate_
         self.calibrated_over_ = (
             self.loss_.calibrated_over
             if self.surrogate_.order_preserving
             else f"no distributions in general, because the surrogate is {self.surrogate_.theorem}"
         )
-        fit_model(self, model, replace(data, targets=targets), held_out)
         return self
 
-    def _steady_value(self, known: Training) -> Callable[[Floats], float]:
+    def _prepare(
+        self, loss: Loss, data: Training, held_out: Training | None, grouped: bool
+    ) -> tuple[BoostedModel, Training]:
+        check_context(None if self.context == "auto" else self.context)
+        regressor = self.regressor
+        if regressor is None or isinstance(regressor, str):
+            early = held_out is not None
+            regressor = boosted_regressor(regressor, data.X.shape[0], stops_early=early)
+        context = chosen_context(self.context, grouped, data.X)
+        surrogate = get_surrogate(self.surrogate)
+        model = BoostedModel(clone(surrogate), clone(regressor), context=context)
+        targets = surrogate.targets(loss, data.labels, data.queries)
+        if not isinstance(targets, Preferences):
+            check_unit(float(np.abs(targets).max()))
+        return model, replace(data, targets=targets)
+
+    def _steady_value(
+        self, loss: Loss, data: Training, held_out: Training
+    ) -> Callable[[Floats], float]:
         """Return minus the mean of the surrogate as a function of scores."""
-        # eta of `surrogate_` follows the training labels and would reject larger utilities
-        unresolved, queries = get_surrogate(self.surrogate), known.queries
-        utilities = unresolved.targets(self.loss_, known.labels, queries)
-        surrogate = self.surrogate_
+        unresolved, queries = get_surrogate(self.surrogate), held_out.queries
+        utilities = unresolved.targets(loss, held_out.labels, queries)
+        # eta of the resolved surrogate follows the training labels, and can be below utilities here
+        surrogate = unresolved.resolve(data.targets)
         eta = getattr(surrogate, "eta", None)
         if eta is not None:
             utilities = np.minimum(utilities, eta)
         surrogate.check(utilities)
-        per_query = None if known.weight is None else queries.mean(known.weight)
+        per_query = None if held_out.weight is None else queries.mean(held_out.weight)
 
         def value(scores: Floats) -> float:
             of_queries = surrogate.value(utilities, scores, queries)

@@ -32,9 +32,9 @@ from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, rea
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
-from sklearn_rankcal.rankers._order import QueryOrder
+from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
-from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
+from sklearn_rankcal.rankers._wrappers import predict_scores
 from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords

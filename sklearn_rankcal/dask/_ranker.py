@@ -52,15 +52,15 @@ from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._model import undefined_everywhere
 from sklearn_rankcal.models._sums import has_closed_form
-from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import CalibratedRanker
-from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
-from sklearn_rankcal.rankers._data_warnings import (
-    warn_if_labels_are_amounts,
-    warn_if_rows_are_queries,
+from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts, warn_of_single_rows
+from sklearn_rankcal.rankers._choose_model import (
+    calibrated_over,
+    check_is_no_ranker,
+    chosen_context,
 )
+from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._predict import predicts_scores
-from sklearn_rankcal.rankers._statement import calibrated_over
 from sklearn_rankcal.utils._estimators import SiteLink, set_random_states, set_verbose
 from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
@@ -225,12 +225,13 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         labels, ranges = self._read_labels(data, loss)
         of_labels = np.array([-ranges[0], ranges[1]])
         loss = loss.resolve(of_labels)
-        warn_if_labels_are_amounts(loss, of_labels)
+        if of_labels.max() > LARGEST_GRADE:
+            warn_of_amounts(loss)
         counts = add_up(for_each(partial(Counts.of, loss=loss), labels))
         if not counts.n_kept:
             raise undefined_everywhere(loss, counts.n_queries, counts.n_documents)
         if counts.n_queries == counts.n_documents:
-            warn_if_rows_are_queries(Queries.uniform(counts.n_queries, 1))
+            warn_of_single_rows(counts.n_queries)
         unit = None
         if sample_weight is not None:
             unit = self._weight_unit(-ranges[2], ranges[3], counts)
@@ -364,9 +365,14 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         ranker.__dict__.update(fitted, grouped_=True)
         # partitions are data frames, and regressors of the libraries read their own categories
-        ranker._container, ranker._categories, ranker._dtypes = "pandas", {}, {}
-        if self.group_column is not None:
-            ranker._group_place = list(data.table.meta.columns).index(self.group_column)
+        names, name = list(data.table.meta.columns), self.group_column
+        ranker._schema = Schema(
+            len(names),
+            names,
+            "pandas",
+            group_column=name,
+            group_place=0 if name is None else names.index(name),
+        )
         return ranker
 
     def _read(self, X: Any, groups: Any, *, whole: bool = True) -> Collections:

@@ -27,8 +27,9 @@ from sklearn.utils.validation import (
 )
 
 from sklearn_rankcal.models._sums import solve_nonnegative
+from sklearn_rankcal.utils._column_advice import text_columns
 from sklearn_rankcal.utils._estimators import reduce_with_versions
-from sklearn_rankcal.utils._features import check_features, is_dataframe, text_columns
+from sklearn_rankcal.utils._features import check_features, is_dataframe
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
 from sklearn_rankcal.utils._numbers import frame_columns, is_missing, read_numbers
 from sklearn_rankcal.utils._rounding import exceeds, first_smallest

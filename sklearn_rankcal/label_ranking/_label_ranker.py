@@ -45,12 +45,11 @@ from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
+from sklearn_rankcal.utils._column_advice import check_columns, note_columns
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import (
-    check_columns,
     check_features,
     container_of,
-    note_columns,
     take_rows,
     warn_of_other_order,
 )

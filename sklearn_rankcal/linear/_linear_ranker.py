@@ -13,17 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import Preferences
+from sklearn_rankcal.labels._relevance import agreed_queries
 from sklearn_rankcal.linear._linear_model import SOLVERS, LinearModel
 from sklearn_rankcal.linear._stochastic import STEP_SIZES
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.rankers._data_warnings import warn_if_labels_are_amounts
-from sklearn_rankcal.rankers._fit import fit_model, read_training
-from sklearn_rankcal.rankers._input import read_labelled
+from sklearn_rankcal.queries import Queries, check_weight
+from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts
+from sklearn_rankcal.rankers._fit import fit
+from sklearn_rankcal.rankers._input import Needs, Schema, read_labelled, warn_of_one_query
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._features import check_no_text
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit
 from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context, available_if
@@ -252,9 +252,7 @@ class LinearRanker(QueryRanker):
         UserWarning
             If the labels are preferences, and the surrogate ignores ties or unequal weights.
         """
-        data, _ = read_training(self, X, y, groups, sample_weight)
-        model = self._make_model()
-        fit_model(self, model, replace(data, targets=self._make_targets(data)))
+        fit(self, X, y, groups, sample_weight)
         return self._keep_fit()
 
     @available_if(_is_stochastic)
@@ -308,12 +306,18 @@ class LinearRanker(QueryRanker):
         model: Any = getattr(self, "model_", None)
         self._fitted_queries = None  # equal ids in different calls are different queries
         if getattr(model, "_state", None) is None:
-            X, labels, queries = read_labelled(self, X, y, groups, reset=True)
-            self._fitted_queries = None
             loss = get_loss(self.loss)
-            self.decoder_ = get_decoder(self.decoder, loss.space)
+            decoder = get_decoder(self.decoder, loss.space)
+            schema, X, given = Schema.of(self, X, groups, self._needs(loss))
+            labels, of_labels = loss.read(y, X.shape[0])
+            known = agreed_queries(given, of_labels)
+            queries = known or Queries.single(X.shape[0])
+            if known is None:
+                warn_of_one_query(queries.n_rows)
             loss = loss.resolve(labels)
-            warn_if_labels_are_amounts(loss, labels)
+            if isinstance(labels, np.ndarray) and labels.max() > LARGEST_GRADE:
+                warn_of_amounts(loss)
+            self._schema, self.decoder_, self.grouped_ = schema, decoder, known is not None
             model, n_queries, n_dropped = self._make_model(), 0, 0
         else:
             X, labels, queries = read_labelled(self, X, y, groups)
@@ -327,10 +331,10 @@ class LinearRanker(QueryRanker):
         data = Training(X, None, queries, weight, labels)
         data = data.without_zero_weights().without_undefined_queries(loss)
         n_dropped += queries.n_queries - data.queries.n_queries
-        self.loss_ = loss
-        data = data.weighted_by(loss).without_zero_weights()
-        model.partial_fit(replace(data, targets=self._make_targets(data)))
-        self.model_ = model
+        if (factor := loss.row_weight(data.labels, data.queries)) is not None:
+            data = data.weighted_by(factor).without_zero_weights()
+        model.partial_fit(replace(data, targets=self._make_targets(loss, data)))
+        self.model_, self.loss_ = model, loss
         self.n_queries_, self.n_queries_dropped_ = n_queries + queries.n_queries, n_dropped
         return self._keep_fit()
 
@@ -341,35 +345,40 @@ class LinearRanker(QueryRanker):
             model.coef_, model.intercept_ = self.model_.coef_, self.model_.intercept_
         return model
 
-    def _make_targets(self, data: Training) -> Any:
-        """Return the utilities, and set `calibrated_over_`."""
+    def _needs(self, loss: Loss) -> Needs:
+        return Needs(type(self).__name__)
+
+    def _prepare(
+        self, loss: Loss, data: Training, held_out: Training | None, grouped: bool
+    ) -> tuple[LinearModel, Training]:
+        return self._make_model(), replace(data, targets=self._make_targets(loss, data))
+
+    def _make_targets(self, loss: Loss, data: Training) -> Any:
+        """Return the utilities."""
         surrogate = get_surrogate(self.surrogate)
-        draws = self.loss_.draws(data.labels) if self.solver == "sgd" else None
+        draws = loss.draws(data.labels) if self.solver == "sgd" else None
         if draws is None:
-            targets = surrogate.targets(self.loss_, data.labels, data.queries)
+            targets = surrogate.targets(loss, data.labels, data.queries)
             if isinstance(targets, Preferences):
                 surrogate.warn_of_unused(targets)
         else:
-            surrogate.check_loss(self.loss_)
+            surrogate.check_loss(loss)
             targets = draws.values
             surrogate.check(targets)
         sizes = targets.weight if isinstance(targets, Preferences) else np.abs(targets)
         check_unit(float(sizes.max(initial=0.0)))
+        return targets if draws is None else draws
+
+    def _keep_fit(self) -> Self:
+        surrogate = get_surrogate(self.surrogate)
         self.calibrated_over_ = surrogate.theorem
         if surrogate.order_preserving:
             self.calibrated_over_ = (
                 f"{self.loss_.calibrated_over}; the surrogate is {surrogate.theorem}"
             )
-        return targets if draws is None else draws
-
-    def _keep_fit(self) -> Self:
         self.n_iter_ = self.model_.n_iter_
         self.surrogate_ = self.model_.surrogate_
         return self
-
-    def _check_table(self, table: Any) -> Any:
-        check_no_text(table, type(self).__name__, has_ids=self.group_column is not None)
-        return table
 
     # ---------------------------------------------------------------- the fitted coefficients
 

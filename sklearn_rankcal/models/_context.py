@@ -25,6 +25,7 @@ from sklearn_rankcal.models._early_stopping import BoostingRun, fit_until_best
 from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._catboost import readable_table
+from sklearn_rankcal.utils._column_advice import note_columns
 from sklearn_rankcal.utils._features import (
     append_columns,
     category_codes,
@@ -34,7 +35,6 @@ from sklearn_rankcal.utils._features import (
     frequent_categories,
     is_dataframe,
     keep_categories,
-    note_columns,
     numeric_columns,
     stored_columns,
     take_rows,

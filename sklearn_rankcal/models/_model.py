@@ -93,11 +93,8 @@ class Training:
             raise undefined_everywhere(loss, len(defined), self.queries.n_rows)
         return self.take_queries(defined)
 
-    def weighted_by(self, loss: Loss) -> Training:
-        """Return the same data with weights multiplied by `Loss.row_weight`."""
-        factor = loss.row_weight(self.labels, self.queries)
-        if factor is None:
-            return self
+    def weighted_by(self, factor: Floats) -> Training:
+        """Return the same data with the weights multiplied by a factor of each row."""
         return replace(self, weight=factor if self.weight is None else self.weight * factor)
 
     def take_queries(self, keep: NDArray[np.bool_]) -> Training:

@@ -12,18 +12,18 @@ from sklearn.utils import get_tags
 
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss
-from sklearn_rankcal.models import Training
+from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.rankers._choose_model import (
     NAMES,
+    calibrated_over,
     is_large,
     is_named,
     make_model,
     model_to_ask,
 )
-from sklearn_rankcal.rankers._fit import fit_model, read_training
+from sklearn_rankcal.rankers._fit import fit
+from sklearn_rankcal.rankers._input import Needs
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.rankers._statement import calibrated_over
-from sklearn_rankcal.utils._features import check_no_text, dense_table
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._scales import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import (
@@ -175,7 +175,8 @@ class CalibratedRanker(QueryRanker):
         self.verbose = verbose
 
     def _validate_params(self) -> None:
-        refuse_loss(self.regressor)
+        if isinstance(self.regressor, str):
+            refuse_loss(self.regressor)
         super()._validate_params()
 
     # ---------------------------------------------------------------- fit
@@ -221,39 +222,46 @@ class CalibratedRanker(QueryRanker):
         ValueError, TypeError
             If the data are invalid, or if the regressor is a ranker or cannot stop early.
         """
-        validation = (X_val, y_val, groups_val, sample_weight_val)
-        data, held_out = read_training(self, X, y, groups, sample_weight, validation)
-        if is_named(self.regressor) and data.weight is not None:
-            # The penalty of a named regressor has a fixed size, so scale the weights to mean 1.
-            data = replace(data, weight=mean_one(data.weight))
-        model = make_model(self, self.loss_, data, held_out)
-        data = data.learning(self.loss_)
-        pairwise = self.loss_.space.is_pairwise
-        check_unit(data.targets.largest() if pairwise else float(np.abs(data.targets).max()))
-        fit_model(self, model, data, held_out)
+        validation = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "groups_val": groups_val,
+            "sample_weight_val": sample_weight_val,
+        }
+        fit(self, X, y, groups, sample_weight, validation)
         self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, self.model_)
         return self
 
-    # ---------------------------------------------------------------- what the model supports
+    # ---------------------------------------------------------------- what `fit` asks
 
-    def _check_table(self, table: Any) -> Any:
-        model = model_to_ask(self)
+    def _needs(self, loss: Loss) -> Needs | None:
+        model = model_to_ask(self.regressor, self.context, loss)
         if not model.needs_dense:
-            return table
+            return None
         named = is_named(self.regressor)
         who = "the default regressor" if named else type(self.regressor).__name__
-        has_ids = self.group_column is not None
-        check_no_text(table, who, takes_categories=model.takes_categories, has_ids=has_ids)
-        return dense_table(table)
+        return Needs(who, model.takes_categories, dense=True)
 
-    def _needs_held_out(self, data: Training) -> bool:
-        return self.regressor in (None, "boosting") and is_large(self, data)
+    def _holds_out(self, data: Training, grouped: bool) -> bool:
+        return grouped and self.regressor in (None, "boosting") and is_large(data)
+
+    def _prepare(
+        self, loss: Loss, data: Training, held_out: Training | None, grouped: bool
+    ) -> tuple[Model, Training]:
+        if is_named(self.regressor) and data.weight is not None:
+            # The penalty of a named regressor has a fixed size, so scale the weights to mean 1.
+            data = replace(data, weight=mean_one(data.weight))
+        model = make_model(self, loss, data, held_out, grouped)
+        data = data.learning(loss)
+        pairwise = loss.space.is_pairwise
+        check_unit(data.targets.largest() if pairwise else float(np.abs(data.targets).max()))
+        return model, data
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            get_loss(self.loss)
+            loss = get_loss(self.loss)
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
-        tags.input_tags = get_tags(model_to_ask(self)).input_tags
+        tags.input_tags = get_tags(model_to_ask(self.regressor, self.context, loss)).input_tags
         return tags

@@ -1,4 +1,4 @@
-"""Choose the model that `CalibratedRanker` fits."""
+"""Choose the model that `CalibratedRanker` fits, and say over what it is calibrated."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 
 from sklearn_rankcal import models
-from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
+from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder, Sort
+from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
@@ -44,10 +46,63 @@ _REGRESSORS = {
     ("xgboost", "XGBRanker"): "XGBRegressor",
     ("catboost", "CatBoostRanker"): "CatBoostRegressor",
 }
+NOT_LEARNED = (
+    "no distributions: neither the model nor a member of it learns the targets of the loss"
+)
+_NO_CYCLE = "the distributions whose expected preferences have no cycle"
+_LOCAL = "no distributions in general: a local search can miss the best ranking of the predictions"
+#: Sentence for each decoder class and method. "{}" is the sentence of the loss.
+_DECODED = {
+    (Sort, None): "{}",
+    (PreferenceDecoder, "exact"): "{}",
+    (PreferenceDecoder, "auto"): (
+        "{}, which decoder='auto' does unless more than 16 documents form cycles"
+    ),
+    (PreferenceDecoder, "local_search"): _LOCAL,
+    (PreferenceDecoder, "greedy_dag"): (
+        f"{_NO_CYCLE} (Ramaswamy et al., 2013, theorem 7), by decoder='greedy_dag'"
+    ),
+    (PreferenceDecoder, "copeland"): (
+        f"{_NO_CYCLE} and no tie, as decoder='copeland' is exact only there"
+    ),
+    (PreferenceDecoder, "sort"): f"{_NO_CYCLE} and no tie, as decoder='sort' is exact only there",
+    (PreferenceDecoder, "borda"): (
+        "no distributions in general: decoder='borda' is not exact, even without cycles"
+    ),
+    (AveragePrecisionDecoder, "exact"): "{}",
+    (AveragePrecisionDecoder, "auto"): "{}, which decoder='auto' does for up to 16 documents",
+    (AveragePrecisionDecoder, "local_search"): _LOCAL,
+    (AveragePrecisionDecoder, "diagonal"): (
+        "the distributions of P_reinforce (Ramaswamy et al., 2013, theorem 4), by "
+        "decoder='diagonal'"
+    ),
+}
+
+#: Parameters that name the loss of a regressor, and values for which the conditional mean minimises
+#: the expected loss. Other values estimate medians, quantiles or the like.
+_LOSS_PARAMETERS = ("loss", "criterion", "objective", "loss_function")
+_OF_MEANS = {
+    "binary:logistic", "count:poisson", "cross_entropy", "deprecated", "friedman_mse", "gamma",
+    "l2", "l2_root", "mean_squared_error", "mse", "poisson", "reg:gamma", "reg:linear",
+    "reg:logistic", "reg:squarederror", "reg:tweedie", "regression", "regression_l2", "rmse",
+    "root_mean_squared_error", "squared_error", "tweedie", "xentropy",
+}  # fmt: skip
+#: Regressors of scikit-learn that never estimate means.
+_NOT_OF_MEANS = {
+    "AdaBoostRegressor", "HuberRegressor", "LinearSVR", "NuSVR", "PassiveAggressiveRegressor",
+    "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
+}  # fmt: skip
+#: Transformers of targets that preserve means.
+_AFFINE = ("NoneType", "MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
+_LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")
 
 
 def make_model(
-    ranker: Any, loss: Loss, data: models.Training, held_out: models.Training | None = None
+    ranker: Any,
+    loss: Loss,
+    data: models.Training,
+    held_out: models.Training | None,
+    grouped: bool,
 ) -> Any:
     """Check `regressor` and `context`, and return the model to fit, without seeds."""
     regressor, space = ranker.regressor, loss.space
@@ -70,12 +125,12 @@ def make_model(
             "'pd_by_scores' or 'map_by_scores'.",
         )
         return models.PairModel(clone(regressor), symmetric=space.symmetric)
-    context = chosen_context(ranker.context, ranker.grouped_, data.X)
+    context = chosen_context(ranker.context, grouped, data.X)
     relevance = isinstance(data.labels, np.ndarray)
     # scores inside a model of pairs must be in the unit of the targets, not logarithms
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
     stacked = isinstance(regressor, str) and regressor == "stacked"
-    enough = has_folds(ranker, data) if held_out is None else held_out.by_targets
+    enough = grouped and has_folds(data) if held_out is None else held_out.by_targets
     documents: Any
     if stacked or (named and enough):
         losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
@@ -105,16 +160,15 @@ def is_named(regressor: Any) -> bool:
     return regressor is None or isinstance(regressor, str)
 
 
-def model_to_ask(ranker: Any) -> models.Model:
-    """Return a model that knows which tables the ranker supports, before seeing data."""
-    regressor = ranker.regressor
+def model_to_ask(regressor: Any, context: Any, loss: Loss) -> models.Model:
+    """Return a model that knows which tables a ranker supports, before seeing data."""
     if models.is_model(regressor):
         return regressor
-    if get_loss(ranker.loss).space.is_pairwise:
+    if loss.space.is_pairwise:
         return PairwiseModel()
     if is_named(regressor):
         return models.DocumentModel()
-    return models.DocumentModel(regressor, context=ranker.context)
+    return models.DocumentModel(regressor, context=context)
 
 
 def check_is_no_ranker(regressor: Any) -> None:
@@ -161,16 +215,15 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     return context
 
 
-def has_folds(ranker: Any, data: models.Training) -> bool:
+def has_folds(data: models.Training) -> bool:
     """Whether there are enough queries to choose the size of boosting."""
-    n_informative = np.count_nonzero(data.queries.sizes > 1)
-    return bool(ranker.grouped_ and n_informative >= _MIN_QUERIES)
+    return bool(np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES)
 
 
-def is_large(ranker: Any, data: models.Training) -> bool:
+def is_large(data: models.Training) -> bool:
     """Whether one query in seven is enough to choose the size of boosting."""
     queries = data.queries
-    if not ranker.grouped_ or queries.n_rows < _ROWS_TO_HOLD_OUT:
+    if queries.n_rows < _ROWS_TO_HOLD_OUT:
         return False
     n_relevant = _n_relevant(data) if isinstance(data.labels, np.ndarray) else queries.n_rows
     n_queries = np.count_nonzero(queries.sizes > 1)
@@ -200,3 +253,46 @@ def _suits_a_forest(X: Any) -> bool:
     """Whether all columns are numbers that a forest supports."""
     columns = numeric_columns(X)
     return len(columns) == X.shape[1] and suits_forests(column_values(X, columns))
+
+
+def calibrated_over(loss: Loss, decoder: Any, model: models.Model) -> str:
+    """Return the distributions over which a combination is calibrated, or what prevents it.
+
+    The theorem of a loss assumes that predictions estimate the expected targets, and that rankings
+    are optimal for the predictions. A regressor of medians, for example, violates the first
+    assumption, and a decoder that is not exact violates the second.
+    """
+    if not model.learns_targets:
+        return NOT_LEARNED  # a stack whose members all have other targets
+    for part in model.learners():
+        if wrong := _estimates_no_mean(part):
+            return f"no distributions in general: {wrong} does not estimate expected targets"
+    known = _DECODED.get((type(decoder), getattr(decoder, "method", None)))
+    sentence = getattr(decoder, "calibrated_over", known)
+    if sentence is None:
+        return f"{loss.calibrated_over}, if {type(decoder).__name__} finds the best ranking"
+    shrunken = getattr(loss, "_as_shrunken", str)
+    return sentence.format(loss.calibrated_over) if "{}" in sentence else shrunken(sentence)
+
+
+def _estimates_no_mean(regressor: Any) -> str:
+    """Return the name of a regressor that does not estimate conditional means, else ""."""
+    kind = type(regressor)
+    if is_classifier(regressor):
+        return ""
+    names = {f"{each.__module__.partition('.')[0]}.{each.__name__}" for each in kind.__mro__}
+    if names & {f"sklearn.{name}" for name in _NOT_OF_MEANS}:
+        return kind.__name__
+    parameters = regressor.get_params(deep=False) if hasattr(regressor, "get_params") else {}
+    if "sklearn.TransformedTargetRegressor" in names:
+        shape = type(parameters["transformer"]).__name__
+        changed = parameters["func"] is not None or shape not in _AFFINE
+        return f"{kind.__name__} with changed targets" if changed else ""
+    if not names & {f"{library}.{kind.__name__}" for library in _LIBRARIES}:
+        return ""  # losses of unknown libraries are trusted
+    for name in _LOSS_PARAMETERS:
+        value = parameters.get(name)
+        # CatBoost appends parameters after a colon: "Tweedie:variance_power=1.5"
+        if isinstance(value, str) and value.lower().partition(":var")[0] not in _OF_MEANS:
+            return f"{kind.__name__}({name}={value!r})"
+    return ""

@@ -21,8 +21,8 @@ from sklearn_rankcal.models._folds import LARGEST, hash_queries, query_folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
-from sklearn_rankcal.rankers._input import read_table
-from sklearn_rankcal.rankers._wrapped_predictions import predict_scores
+from sklearn_rankcal.rankers._input import Schema
+from sklearn_rankcal.rankers._wrappers import predict_scores
 from sklearn_rankcal.utils._catboost import clone
 from sklearn_rankcal.utils._features import (
     column_values,
@@ -149,9 +149,9 @@ def distill(
         random_state=random_state,
         verbose=verbose,
     )
-    table, queries = read_table(student, X, groups, reset=True)
+    schema, table, queries = Schema.of(student, X, groups)
     _check_categories(teacher, table)
-    student.grouped_ = queries is not None
+    student._schema, student.grouped_ = schema, queries is not None
     if queries is None:
         queries = Queries.single(table.shape[0])
 
@@ -182,7 +182,7 @@ def distill(
 
 def _check_categories(teacher: Any, table: Any) -> None:
     """Raise ValueError for categories that the teacher was not fitted to."""
-    known = getattr(teacher, "_categories", {})
+    known = teacher._schema.categories if hasattr(teacher, "_schema") else {}
     for name, categories in used_categories(table).items():
         new = sorted(categories - known.get(name, categories), key=str)
         if new:

@@ -1,100 +1,302 @@
-"""The parts of `fit` that all rankers share: read training data, fit a model to targets."""
+"""`fit`, the one way through the `fit` of every ranker, and its validation queries."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from sklearn_rankcal.decoders import get_decoder
-from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models import Model, Training
-from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.rankers._data_warnings import (
-    warn_if_labels_are_amounts,
-    warn_if_nothing_was_learned,
-    warn_if_rows_are_queries,
-    warn_if_split_cuts_queries,
-)
-from sklearn_rankcal.rankers._id_columns import warn_of_ids, warn_of_label
-from sklearn_rankcal.rankers._input import read_labelled
-from sklearn_rankcal.rankers._validation import (
-    hold_out,
-    keep_validation,
-    make_validation,
-    read_validation,
-)
+from sklearn_rankcal.decoders._batches import not_a_result
+from sklearn_rankcal.labels._relevance import agreed_queries
+from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.models import Training
+from sklearn_rankcal.models._early_stopping import check_stops_early
+from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._model import Validation, squared_error
+from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.rankers._advice import FittedQueries, advise
+from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
+from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
 from sklearn_rankcal.utils._features import warn_of_other_order
-from sklearn_rankcal.utils._messages import counted, print_progress
+from sklearn_rankcal.utils._messages import all_of, counted, print_progress
+from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._row_hashes import hash_rows
+
+_HELD_OUT_OF = 7  # the default model holds out one query in seven
 
 
-def read_training(
+def fit(
     ranker: Any,
     X: Any,
     y: Any,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    validation: tuple[Any, ...] | None = None,
-) -> tuple[Training, Training | None]:
-    """Read the data of `fit`, and set `loss_` and `decoder_`.
+    validation: dict[str, Any] | None = None,
+) -> Any:
+    """Fit a ranker: check, read, hold out, choose a model, fit it, store, advise.
 
-    `validation` has `X_val`, `y_val`, `groups_val` and `sample_weight_val` of `fit`. None is for
-    rankers without validation queries. Return the training queries that have positive weight and a
-    defined loss, and the validation queries or None.
+    `validation` has the arguments of validation queries by name. None is for rankers without them.
+    `ranker._needs` says what the model needs of a table, and `ranker._prepare` returns the model,
+    and the data with its targets.
     """
+    # check
     loss = get_loss(ranker.loss)
-    warn_of_other_order(X=X, sample_weight=sample_weight)
-    X, labels, queries = read_labelled(ranker, X, y, groups, reset=True)
-    data = Training(X, None, queries, check_weight(sample_weight, queries.n_rows), labels)
+    decoder = get_decoder(ranker.decoder, loss.space)
+    # read
+    schema, table, given = Schema.of(ranker, X, groups, ranker._needs(loss))
+    labels, of_labels = loss.read(y, table.shape[0])
+    known = given if of_labels is None else agreed_queries(given, of_labels)
+    queries = known or Queries.single(table.shape[0])
+    if known is None:
+        warn_of_one_query(queries.n_rows)
+    weight = None if sample_weight is None else check_weight(sample_weight, queries.n_rows)
+    rows = Training(table, None, queries, weight, labels)
     held_out = None
     if validation is not None:
-        known = groups is not None or ranker.group_column is not None
-        held_out = read_validation(ranker, queries, *validation, ids_known=known)
-    ranker.decoder_ = get_decoder(ranker.decoder, loss.space)
-    ranker.n_queries_ = queries.n_queries
-    warn_if_rows_are_queries(queries)
-    warn_of_ids(X, queries, ranker.group_column)
-    warn_of_label(X, labels)
-    warn_if_split_cuts_queries(ranker.regressor, queries)
-    data = data.without_zero_weights()
-    ranker.loss_ = loss.resolve(data.labels)
-    warn_if_labels_are_amounts(ranker.loss_, data.labels)
-    data = data.without_undefined_queries(ranker.loss_)
-    ranker.n_queries_dropped_ = ranker.n_queries_ - data.queries.n_queries
+        if isinstance(ranker.n_iter_no_change, bool):  # a number for scikit-learn's constraints
+            check_count(ranker.n_iter_no_change, "n_iter_no_change")
+        if any(one is not None for one in validation.values()):
+            held_out = read_validation(ranker, loss, schema, known, given, validation)
+    # hold out
+    data = rows if weight is None else rows.without_zero_weights()
+    loss = loss.resolve(data.labels)
+    data = data.without_undefined_queries(loss)
+    n_dropped = queries.n_queries - data.queries.n_queries
+    grouped = known is not None
     if held_out is None:
-        data, held_out = hold_out(ranker, data)
-    return data.weighted_by(ranker.loss_).without_zero_weights(), held_out
-
-
-def fit_model(ranker: Any, model: Model, data: Training, held_out: Training | None = None) -> None:
-    """Fit the model to the targets. Validation queries, if any, stop training."""
+        if ranker.validation_queries is not None:
+            data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
+        elif ranker._holds_out(data, grouped):
+            data, held_out = hold_out_seventh(data, by_targets=loss.space == SCORES)
+    if (factor := loss.row_weight(data.labels, data.queries)) is not None:
+        data = data.weighted_by(factor).without_zero_weights()
+    # choose a model, and fit it
+    model, data = ranker._prepare(loss, data, held_out, grouped)
+    if ranker.random_state is not None:
+        set_random_states(model, ranker.random_state)
+    if ranker.verbose:
+        set_verbose(model, ranker.verbose - 1)
+    stopping = None
+    if held_out is not None:
+        stopping = make_validation(ranker, loss, decoder, model, data, held_out)
+    if ranker.verbose:
+        report_start(ranker, loss, model, data, n_dropped, stopping)
     started = time.perf_counter()
-    queries = data.queries
-    set_random_states(model, ranker.random_state)
-    set_verbose(model, ranker.verbose - 1)
-    validation = None if held_out is None else make_validation(ranker, model, held_out)
-    print_progress(
-        ranker,
-        f"{counted(queries.n_rows, 'document')} in {counted(queries.n_queries, 'query')} for "
-        f"{ranker.loss_!r}; {counted(ranker.n_queries_dropped_, 'query')} dropped"
-        + (f"; {validation.held_out.queries.n_queries} for validation" if validation else ""),
+    model = model.fit(replace(data, validation=stopping))
+    # store
+    ranker.model_, ranker.loss_, ranker.decoder_, ranker._schema = model, loss, decoder, schema
+    ranker.grouped_, ranker.n_queries_, ranker.n_queries_dropped_ = (
+        grouped,
+        queries.n_queries,
+        n_dropped,
     )
-    shown = getattr(model, "regressor", None)
-    shown = model if shown is None else shown
+    keep_validation(ranker, stopping)
+    # structured labels have query numbers instead of ids
+    named = given if given is not None or of_labels is not None else queries
+    ranker._fitted_queries = None if named is None else FittedQueries(named, table, labels)
+    if ranker.verbose:
+        report_end(ranker, stopping, started)
+    # advise
+    call = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
+    advise(ranker, call, rows, data)
+    return ranker
+
+
+def report_start(
+    ranker: Any,
+    loss: Loss,
+    model: Any,
+    data: Training,
+    n_dropped: int,
+    validation: Validation | None,
+) -> None:
+    """Print what is fitted to what."""
+    queries, shown = data.queries, getattr(model, "regressor", None)
     n_rows, n_columns = data.X.shape
     print_progress(
         ranker,
-        f"fitting {type(shown).__name__} to {counted(n_rows, 'row')}, "
-        f"{counted(n_columns, 'column')} ...",
+        f"{counted(queries.n_rows, 'document')} in {counted(queries.n_queries, 'query')} for "
+        f"{loss!r}; {counted(n_dropped, 'query')} dropped"
+        + (f"; {validation.held_out.queries.n_queries} for validation" if validation else ""),
     )
-    ranker.model_ = model.fit(replace(data, validation=validation))
+    print_progress(
+        ranker,
+        f"fitting {type(model if shown is None else shown).__name__} to "
+        f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')} ...",
+    )
+
+
+def report_end(ranker: Any, validation: Validation | None, started: float) -> None:
+    """Print what was fitted."""
     fitted = getattr(ranker.model_, "regressor_", ranker.model_)
     kept = "" if validation is None else f" with {counted(validation.n_iter, 'iteration')}"
     if hasattr(ranker.model_, "summary"):
         kept = f": {ranker.model_.summary()}"
     print_progress(ranker, f"fitted {type(fitted).__name__}{kept}", started)
-    keep_validation(ranker, validation)
-    warn_if_nothing_was_learned(ranker, data)
+
+
+def read_validation(
+    ranker: Any,
+    loss: Loss,
+    schema: Schema,
+    training: Queries | None,
+    given: Queries | None,
+    validation: dict[str, Any],
+) -> Training:
+    """Read the arguments ``X_val``, ``y_val``, ``groups_val`` and ``sample_weight_val`` of `fit`.
+
+    `training` are the queries of the training rows, or None without ids, and `given` those that
+    the user passed as ids. Structured labels only number the queries of each call from 0.
+    """
+    X, y, groups, sample_weight = validation.values()
+    if X is None:
+        lonely = next(name for name, value in validation.items() if value is not None)
+        raise ValueError(f"{lonely} was passed without X_val.")
+    if y is None:
+        raise ValueError("X_val was passed without y_val, the labels of its rows.")
+    if ranker.validation_queries is not None:
+        raise ValueError(
+            f"X_val was passed, but validation_queries={ranker.validation_queries!r} holds out "
+            "queries of X. Use only one of the two."
+        )
+    warn_of_other_order(X_val=X, y_val=y, groups_val=groups, sample_weight_val=sample_weight)
+    with _naming_validation_data():
+        X, of_ids = schema.read(ranker, X, groups)
+        labels, of_labels = loss.read(y, X.shape[0])
+        queries = agreed_queries(of_ids, of_labels)
+        weight = check_weight(sample_weight, X.shape[0])
+    if queries is None and training is not None:
+        raise ValueError(
+            "The training rows have query ids, but the validation rows have none. Pass "
+            "groups_val=<query id of each row of X_val>, or y_val=relevance_labels(y, groups)."
+        )
+    if of_ids is not None and given is not None:
+        _refuse_common_queries(given, of_ids)
+    return Training(X, None, queries or Queries.single(X.shape[0]), weight, labels)
+
+
+def hold_out(data: Training, share: float, random_state: Any) -> tuple[Training, Training]:
+    """Hold out a share of the queries at random."""
+    n_queries = data.queries.n_queries
+    if n_queries < 2:
+        raise ValueError(
+            f"validation_queries={share!r} needs at least 2 queries with a defined loss, one of "
+            f"them for training. There is {n_queries}."
+        )
+    n_held_out = min(max(1, round(share * n_queries)), n_queries - 1)
+    out = np.zeros(n_queries, dtype=bool)
+    out[check_random_state(random_state).permutation(n_queries)[:n_held_out]] = True
+    return data.take_queries(~out), data.take_queries(out)
+
+
+def hold_out_seventh(data: Training, *, by_targets: bool) -> tuple[Training, Training]:
+    """Hold out a seventh of the queries, chosen by their contents, so `fit` is deterministic.
+
+    If `by_targets`, the number of trees then minimises the squared error of the targets, because
+    its mean varies far less than the mean of a measure.
+    """
+    labels = data.labels if isinstance(data.labels, np.ndarray) else None
+    out = query_folds(data.X, data.queries, _HELD_OUT_OF, labels) == 0
+    return data.take_queries(~out), replace(data.take_queries(out), by_targets=by_targets)
+
+
+def make_validation(
+    ranker: Any, loss: Loss, decoder: Any, model: Any, data: Training, held_out: Training
+) -> Validation:
+    """Return the validation queries with functions to evaluate scores."""
+    check_stops_early(model)
+    with _naming_validation_data():
+        loss.check(held_out.labels)
+        held_out = _useful_queries(loss, held_out)
+    labels, queries, weight = held_out.labels, held_out.queries, held_out.weight
+    if loss.space.is_pairwise:  # a model of pairs fits scores first, evaluated by their rankings
+        decoder = get_decoder("sort", SCORES)
+    keys = hash_rows(held_out.X, np.arange(queries.n_rows))
+    name, query_weight = type(loss).__name__, loss.query_weight(labels, queries)
+
+    def evaluate(scores: NDArray[np.float64]) -> float:
+        found = decoder.decode(scores, queries, lambda rows: keys[rows])
+        if not hasattr(found, "ranks"):
+            raise not_a_result(decoder, found)
+        values = loss.metric(labels, found.ranks, queries)
+        return mean_over_queries(values, queries, weight, name, query_weight)
+
+    # `evaluate` uses the weights of the user, and the targets also those of the loss
+    factor = loss.row_weight(labels, queries)
+    known = (held_out if factor is None else held_out.weighted_by(factor)).learning(loss)
+    show = partial(print_progress, ranker)
+    if known.by_targets:
+        return Validation(known, squared_error(known), ranker.n_iter_no_change, show)
+    steady = None
+    with _naming_validation_data():
+        evaluate(np.zeros(queries.n_rows))  # raises an error if no query has a weight
+        if not loss.space.is_pairwise:  # models of pairs set it themselves
+            steady = ranker._steady_value(loss, data, known)
+    return Validation(known, evaluate, ranker.n_iter_no_change, show, steady)
+
+
+def _useful_queries(loss: Loss, data: Training) -> Training:
+    """Return the validation queries with a defined loss.
+
+    Raise ValueError if all rankings of them are equally good.
+    """
+    n_queries = all_of(data.queries.n_queries, "query")
+    remedy = (
+        "They cannot choose the number of iterations. Pass other queries as X_val, or use "
+        "validation_queries=0.2 to hold out a share of X."
+    )
+    if not loss.defined(data.labels, data.queries).any():
+        raise ValueError(
+            f"{type(loss).__name__} is undefined on {n_queries}. For most losses, a query needs a "
+            "document of positive relevance. For 'auc', 'spearman' and 'pd', it needs two "
+            f"different labels. {remedy}"
+        )
+    if not data.by_targets and isinstance(data.labels, np.ndarray):
+        if data.queries.have_equal(data.labels):
+            raise ValueError(
+                f"In {n_queries}, all documents have the same label, so every ranking is equally "
+                f"good. {remedy}"
+            )
+    return data.without_undefined_queries(loss)
+
+
+def keep_validation(ranker: Any, validation: Validation | None) -> None:
+    """Set the attributes of validation, or remove the attributes of an earlier `fit`."""
+    if validation is not None:
+        ranker.n_iter_ = validation.n_iter
+        ranker.validation_scores_ = np.array(validation.scores)
+        ranker.validation_queries_ = validation.held_out.queries.ids
+        return
+    for name in ("n_iter_", "validation_scores_", "validation_queries_"):
+        vars(ranker).pop(name, None)
+
+
+@contextmanager
+def _naming_validation_data() -> Iterator[None]:
+    """Add to error messages that they are about the validation data."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"The validation data (X_val, y_val, ...): {error}") from error
+
+
+def _refuse_common_queries(training: Queries, held_out: Queries) -> None:
+    """Raise ValueError if a query is in both the training and the validation data."""
+    trained = set(training.ids.tolist())
+    common = [query for query in held_out.ids.tolist() if query in trained]
+    if common:
+        raise ValueError(
+            f"{len(common)} of {held_out.n_queries} validation queries, such as {common[0]!r}, are "
+            "also training queries. Their measure improves with every iteration, so training would "
+            "stop too late. Pass other queries, or give different queries different ids."
+        )

@@ -1,30 +1,27 @@
-"""Convert X, y and groups of a user to a table, labels and queries.
-
-As in `sklearn.utils.validation.validate_data`, the first argument is the estimator.
-"""
+"""`Schema`: the table that `fit` saw. It reads the tables of later calls in the same form."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
 from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._fitted_queries import FittedQueries
+from sklearn_rankcal.utils._column_advice import check_columns, check_no_text
 from sklearn_rankcal.utils._features import (
     cast_texts,
     category_columns,
-    check_columns,
     check_features,
-    check_no_text,
     column_values,
     container_of,
+    dense_table,
     in_container,
     is_dataframe,
     split_column,
@@ -34,71 +31,131 @@ from sklearn_rankcal.utils._features import (
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import plain_name
 from sklearn_rankcal.utils._numbers import is_missing
+from sklearn_rankcal.utils._sklearn_compat import _check_feature_names, _check_n_features
 
 _SEVERAL = 5  # unknown categories; a single query may have a few new ones
 
 
-def read_table(
-    ranker: Any, X: Any, groups: ArrayLike | None, reset: bool = False
-) -> tuple[Any, Queries | None]:
-    """Return the table without `group_column`, and the queries of `groups` or of that column."""
-    table = check_features(X)
-    warn_of_other_order(X=X, groups=groups)
-    name = ranker.group_column
-    if name is not None and groups is not None and not reset and name not in _columns(table):
-        check_columns(_without_group_column(ranker), table)
-        table = _as_in_fit(ranker, table)
-        return ranker._check_table(table), Queries.from_groups(groups, table.shape[0])
-    if reset:
-        validate_data(ranker, X=table, skip_check_array=True)
-    elif not _needs_no_check(ranker, table):
-        check_columns(ranker, table)
-        table = _as_in_fit(ranker, table)
-    queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
-    if name is not None:
-        whole = table
-        table, column = split_column(table, name)
-        if reset:
-            ranker._group_place = list(whole.columns).index(name)
-        of_column = Queries.from_groups(column, table.shape[0])
-        if queries is not None and not queries.same_partition(of_column):
-            raise ValueError(f"groups and the column {name!r} assign rows to different queries.")
-        queries = of_column
-    if reset:
-        ranker._categories = used_categories(table)
-        ranker._dtypes = {name: table[name].dtype for name in ranker._categories}
-        ranker._container = container_of(table)
-    return ranker._check_table(table), queries
+class Needs(NamedTuple):
+    """What a model needs of a table: numbers, perhaps also categories, and whether it is dense."""
+
+    who: str
+    takes_categories: bool = False
+    dense: bool = False
 
 
-def _as_in_fit(ranker: Any, table: Any) -> Any:
-    """Return a table with the container of `fit`, and with its categories."""
-    container, dtypes = ranker._container, ranker._dtypes
-    if container is None and is_dataframe(table):  # scikit-learn warns
-        check_no_text(table, type(ranker).__name__, has_ids=True)
-        return column_values(table, list(table.columns))
-    if not dtypes:
-        return table
-    names = list(dtypes)
-    if not is_dataframe(table):
-        raise TypeError(
-            f"X must be a data frame, as in fit, because {names} have categories; got "
-            f"{type(table).__name__}."
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Container, columns and categories of the table of `fit`, and what its model needs."""
+
+    n_columns: int
+    names: list[Any] | None = None  # None for arrays, and for frames whose names are not text
+    container: str | None = None  # "pandas", "polars", or None for an array
+    dtypes: dict[Any, Any] = field(default_factory=dict)  # of the columns with categories
+    categories: dict[Any, set[Any]] = field(default_factory=dict)  # those that occurred
+    group_column: str | None = None
+    group_place: int = 0  # of `group_column`, if there is one
+    needs: Needs | None = None
+
+    @classmethod
+    def of(
+        cls, ranker: Any, X: Any, groups: ArrayLike | None, needs: Needs | None = None
+    ) -> tuple[Self, Any, Queries | None]:
+        """Return the schema of the table of `fit`, this table for the model, and the queries."""
+        table = check_features(X)
+        _check_feature_names(ranker, table, reset=True)
+        _check_n_features(ranker, table, reset=True)
+        name = ranker.group_column
+        if type(table) is np.ndarray and name is None:
+            schema = cls(table.shape[1], needs=needs)
+        else:
+            features = table if name is None else split_column(table, name)[0]
+            used = used_categories(features)
+            schema = cls(
+                table.shape[1],
+                list(getattr(ranker, "feature_names_in_", ())) or None,
+                container_of(table),
+                {column: table[column].dtype for column in used},
+                used,
+                name,
+                0 if name is None else list(table.columns).index(name),
+                needs,
+            )
+        return schema, *schema._split(table, groups)
+
+    def read(self, ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
+        """Return a later table in the form of `fit`, without `group_column`, and its queries."""
+        table = check_features(X)
+        # for arrays, the checks below find nothing, and take as long as a small prediction
+        if type(table) is np.ndarray and not self.names and table.shape[1] == self.n_columns:
+            return self._split(table, groups)
+        has_ids = self.group_column is None or self.group_column in getattr(table, "columns", ())
+        if has_ids or groups is None:
+            check_columns(ranker, table)
+            return self._split(self._as_in_fit(ranker, table), groups)
+        others = copy.copy(ranker)
+        others.n_features_in_ = self.n_columns - 1
+        if self.names:
+            others.feature_names_in_ = np.delete(ranker.feature_names_in_, self.group_place)
+        check_columns(others, table)
+        table = self._as_in_fit(ranker, table)
+        return self._needed(table), Queries.from_groups(groups, table.shape[0])
+
+    def _split(self, table: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
+        """Split `group_column` off a table, and make the rest what the model needs."""
+        queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
+        if self.group_column is not None:
+            table, column = split_column(table, self.group_column)
+            of_column = Queries.from_groups(column, table.shape[0])
+            if queries is not None and not queries.same_partition(of_column):
+                raise ValueError(
+                    f"groups and the column {self.group_column!r} assign rows to different queries."
+                )
+            queries = of_column
+        if type(table) is np.ndarray and table.dtype.kind in "biuf":
+            return table, queries
+        return self._needed(table), queries
+
+    def _needed(self, table: Any) -> Any:
+        """Return a table that the model supports, or raise an error."""
+        if self.needs is None:
+            return table
+        check_no_text(
+            table,
+            self.needs.who,
+            takes_categories=self.needs.takes_categories,
+            has_ids=self.group_column is not None,
         )
-    if container_of(table) != container:
-        table = in_container(table, container)
-    other = [name for name, dtype in dtypes.items() if table[name].dtype != dtype]
-    if not other:
+        return dense_table(table) if self.needs.dense else table
+
+    def _as_in_fit(self, ranker: Any, table: Any) -> Any:
+        """Return a table with the container of `fit`, and with its categories."""
+        container, dtypes = self.container, self.dtypes
+        if container is None and is_dataframe(table):  # scikit-learn warns
+            check_no_text(table, type(ranker).__name__, has_ids=True)
+            return column_values(table, list(table.columns))
+        if not dtypes:
+            return table
+        names = list(dtypes)
+        if not is_dataframe(table):
+            raise TypeError(
+                f"X must be a data frame, as in fit, because {names} have categories; got "
+                f"{type(table).__name__}."
+            )
+        if container is not None and container_of(table) != container:
+            table = in_container(table, container)
+        other = [name for name, dtype in dtypes.items() if table[name].dtype != dtype]
+        if not other:
+            return table
+        for name in other:
+            _warn_if_all_unknown(name, table[name], self.categories[name])
+        table = cast_texts(table, dtypes)
+        if lacking := [name for name in names if name not in category_columns(table)]:
+            raise TypeError(
+                f"{lacking} had categories in fit, but now {table[lacking[0]].dtype}. Convert to "
+                "the dtype that the column had in fit."
+            )
         return table
-    for name in other:
-        _warn_if_all_unknown(name, table[name], ranker._categories[name])
-    table = cast_texts(table, dtypes)
-    if lacking := [name for name in names if name not in category_columns(table)]:
-        raise TypeError(
-            f"{lacking} had categories in fit, but now {table[lacking[0]].dtype}. Convert to the "
-            "dtype that the column had in fit."
-        )
-    return table
 
 
 def _warn_if_all_unknown(name: Any, column: Any, known: set[Any]) -> None:
@@ -117,25 +174,6 @@ def _warn_if_all_unknown(name: Any, column: Any, known: set[Any]) -> None:
         )
 
 
-def _columns(table: Any) -> Any:
-    return table.columns if is_dataframe(table) else ()
-
-
-def _without_group_column(ranker: Any) -> Any:
-    """Return a copy of the ranker for `validate_data` of a frame without `group_column`."""
-    other = copy.copy(ranker)
-    other.n_features_in_ = ranker.n_features_in_ - 1
-    if hasattr(ranker, "feature_names_in_"):
-        other.feature_names_in_ = np.delete(ranker.feature_names_in_, ranker._group_place)
-    return other
-
-
-def _needs_no_check(ranker: Any, table: Any) -> bool:
-    """Whether `validate_data`, which is slow for a small query, would find nothing."""
-    named = hasattr(ranker, "feature_names_in_")
-    return type(table) is np.ndarray and not named and table.shape[1] == ranker.n_features_in_
-
-
 def read_queries(
     ranker: Any, X: Any, groups: ArrayLike | None, required: bool | None = None
 ) -> tuple[Any, Queries]:
@@ -146,7 +184,9 @@ def read_queries(
     """
     if not hasattr(ranker, "model_"):  # faster than check_is_fitted
         check_is_fitted(ranker)
-    X, queries = read_table(ranker, X, groups)
+    if hasattr(X, "iloc"):
+        warn_of_other_order(X=X, groups=groups)
+    X, queries = ranker._schema.read(ranker, X, groups)
     if queries is None:
         if ranker.grouped_ if required is None else required:
             raise ValueError(
@@ -164,26 +204,22 @@ def read_ruled(
     ranker: Any, X: Any, groups: ArrayLike | None, rules: Any
 ) -> tuple[Any, Queries, Any]:
     """Read X, groups and rules. Columns that only the rules use are removed from X."""
-    if rules is not None:
-        if isinstance(rules, type) or not hasattr(rules, "take_columns"):
-            raise TypeError(f"rules must be decoders.Rules(...); got {rules!r}.")
-        check_is_fitted(ranker)
-        X, rules = rules.take_columns(X, getattr(ranker, "feature_names_in_", ()))
+    if isinstance(rules, type) or not hasattr(rules, "take_columns"):
+        raise TypeError(f"rules must be decoders.Rules(...); got {rules!r}.")
+    check_is_fitted(ranker)
+    X, rules = rules.take_columns(X, getattr(ranker, "feature_names_in_", ()))
     return *read_queries(ranker, X, groups), rules
 
 
 def read_labelled(
-    ranker: Any, X: Any, y: Any, groups: ArrayLike | None, reset: bool = False
+    ranker: Any, X: Any, y: Any, groups: ArrayLike | None
 ) -> tuple[Any, Any, Queries]:
-    """Read X, y and groups for `fit` (``reset=True``, which sets `grouped_`) and `score`.
-
-    Return the table without `group_column`, the labels, and the queries.
-    """
-    warn_of_other_order(X=X, y=y)
-    X, given = read_table(ranker, X, groups, reset)
+    """Read X, y and groups for `score`: the table without `group_column`, labels and queries."""
+    warn_of_other_order(X=X, y=y, groups=groups)
+    X, given = ranker._schema.read(ranker, X, groups)
     labels, of_labels = get_loss(ranker.loss).read(y, X.shape[0])
     queries = agreed_queries(given, of_labels)
-    if not reset and queries is None and ranker.grouped_:
+    if queries is None and ranker.grouped_:
         raise ValueError(
             "This ranker was fitted with query ids and needs them. (With metadata routing off, "
             "the score method of a Pipeline drops groups= even if you pass them. "
@@ -194,10 +230,7 @@ def read_labelled(
     # data, but the labels know the sizes of their queries.
     named = given or (Queries.single(X.shape[0]) if queries is None else None)
     cut = None
-    if reset:
-        ranker._fitted_queries = None if named is None else FittedQueries(named, X, labels)
-        ranker.grouped_ = queries is not None
-    elif named is not None and ranker._fitted_queries and ranker.grouped_ == (given is not None):
+    if named is not None and ranker._fitted_queries and ranker.grouped_ == (given is not None):
         cut = ranker._fitted_queries.describe_cut(named, X, labels)
     if queries is not None:
         if cut is not None:
@@ -210,8 +243,13 @@ def read_labelled(
             "passes groups= to the splitter only, unless metadata routing is on. "
             f"{GROUPS_REMEDY} If all rows are one query, pass groups=numpy.zeros(len(X))."
         )
+    warn_of_one_query(X.shape[0])
+    return X, labels, Queries.single(X.shape[0])
+
+
+def warn_of_one_query(n_rows: int) -> None:
+    """Warn that there are no query ids."""
     warn(
-        f"No query ids: all {X.shape[0]} rows are ranked as ONE query. {GROUPS_REMEDY}",
+        f"No query ids: all {n_rows} rows are ranked as ONE query. {GROUPS_REMEDY}",
         MissingGroupsWarning,
     )
-    return X, labels, Queries.single(X.shape[0])

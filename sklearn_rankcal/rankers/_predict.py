@@ -1,15 +1,16 @@
-"""Predictions of a fitted ranker: scores to sort by, or numbers for the pairs of each query."""
+"""From a fitted ranker and a table to a ranking: predictions, then the decoder."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.decoders import DecodeResult, Sort
+from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.decoders._decoders import sorts_scores
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
@@ -19,6 +20,95 @@ from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries per block, 16 MB in each array
+
+
+class QueryOrder(NamedTuple):
+    """The rows of each query, best first, as `predict_order` returns them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_listed,)
+        Row indices into X, best first within each query.
+    offsets : ndarray of shape (n_queries + 1,)
+        The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
+    queries : ndarray of shape (n_queries,)
+        Query ids, in order of first appearance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal import QueryOrder
+    >>> order = QueryOrder(np.array([2, 0, 1]), np.array([0, 2, 3]), np.array(["a", "b"]))
+    >>> order.rows[order.offsets[0] : order.offsets[1]].tolist()  # the rows of "a"
+    [2, 0]
+    >>> print(order.to_frame().to_string(index=False))
+    query  position  row
+        a         1    2
+        a         2    0
+        b         1    1
+    """
+
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    queries: NDArray[Any]
+
+    def to_frame(self) -> Any:
+        """Convert the rankings to a pandas data frame with one row per listed document.
+
+        Returns
+        -------
+        frame : pandas.DataFrame of shape (n_listed, 3)
+            Columns ``query`` (id), ``position`` (1 = top of the query) and ``row`` (index into X).
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas. The attributes rows, offsets and "
+                "queries have the same data as arrays."
+            ) from error
+        lengths = np.diff(self.offsets)
+        first = np.repeat(self.offsets[:-1], lengths)
+        return pd.DataFrame(
+            {
+                "query": np.repeat(self.queries, lengths),
+                "position": np.arange(len(self.rows)) - first + 1,
+                "row": self.rows,
+            }
+        )
+
+
+def decode(ranker: Any, X: Any, queries: Queries) -> NDArray[np.int64]:
+    """Return the position of each row in its query."""
+    started = time.perf_counter()
+    scores = sufficient_scores(ranker, X, queries)
+    if scores is None:
+        ranks = np.empty(queries.n_rows, dtype=np.int64)
+        for rows, part, u in predicted_pairs(ranker, X, queries):
+            found = ranker.decoder_.decode(u, part, n_jobs=ranker.n_jobs)
+            if not hasattr(found, "ranks"):
+                raise not_a_result(ranker.decoder_, found)
+            ranks[rows] = found.ranks
+            order_twins(ranks, rows, X, part)
+        return ranks
+    decoder = Sort() if ranker.loss_.space.is_pairwise else ranker.decoder_
+    found = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows))
+    if not hasattr(found, "ranks"):
+        raise not_a_result(decoder, found)
+    if ranker.verbose:
+        print_progress(
+            ranker,
+            f"ranked {counted(queries.n_rows, 'document')} in "
+            f"{counted(queries.n_queries, 'query')}",
+            started,
+        )
+    of_rows: NDArray[np.int64] = found.ranks
+    return of_rows
 
 
 def predicts_pairs(ranker: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,24 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.decoders import Sort
-from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.models._model import squared_error
-from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
+from sklearn_rankcal.queries import check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers import _predict, _reports
+from sklearn_rankcal.rankers import _diagnosis, _predict
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
-from sklearn_rankcal.rankers._input import read_labelled, read_queries, read_ruled, read_table
-from sklearn_rankcal.rankers._order import QueryOrder
+from sklearn_rankcal.rankers._input import (
+    Needs,
+    Schema,
+    read_labelled,
+    read_queries,
+    read_ruled,
+)
+from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.utils._catboost import ClonesCatBoost
 from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import warn_of_other_order
-from sklearn_rankcal.utils._messages import counted, print_progress
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._parameters import check_count, check_nested
-from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
-    calls `read_training`, creates the model and the targets, and calls `fit_model`.
+    calls `rankers._fit.fit`, which asks the subclass for `_needs` and `_prepare`.
     """
 
     loss_: Loss
@@ -112,6 +113,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     _one_regressor = "sklearn_rankcal.models.default_regressor(len(X))"
     # of the last fit; never pickled
     _fitted_queries: Any = None
+    _schema: Schema
 
     __reduce__ = reduce_with_versions
 
@@ -132,11 +134,17 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             pass  # a bad loss is reported by fit; tags must not raise
         return tags
 
-    def _check_table(self, table: Any) -> Any:
-        """Convert a table that the model does not support, or raise an error."""
-        return table
+    def _needs(self, loss: Loss) -> Needs | None:
+        """Return what the model needs of a table. None means that it takes any table."""
+        return None
 
-    def _needs_held_out(self, data: Training) -> bool:
+    def _prepare(
+        self, loss: Loss, data: Training, held_out: Training | None, grouped: bool
+    ) -> tuple[Model, Training]:
+        """Return the model to fit, and the data with its targets. `grouped`: whether ids came."""
+        raise NotImplementedError
+
+    def _holds_out(self, data: Training, grouped: bool) -> bool:
         """Return whether `fit` holds out queries although `validation_queries` is None."""
         return False
 
@@ -145,10 +153,12 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         check_is_fitted(self)
         return self.grouped_ and self.model_.needs_queries
 
-    def _steady_value(self, held_out: Training) -> Callable[[Any], float]:
+    def _steady_value(
+        self, loss: Loss, data: Training, held_out: Training
+    ) -> Callable[[Any], float]:
         """Return a function of scores, larger is better, that varies less than the measure.
 
-        Early stopping uses both.
+        Early stopping uses both. `data` are the training queries with their targets.
         """
         return squared_error(held_out)
 
@@ -174,8 +184,11 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             Positions, 1 = top of the query. Ties are broken by a hash of the features, and by the
             order of the rows if the features are equal.
         """
+        if rules is None:
+            X, queries = read_queries(self, X, groups)
+            return _predict.decode(self, X, queries)
         X, queries, rules = read_ruled(self, X, groups, rules)
-        return self._decode(X, queries, rules)
+        return _predict.decode_under_rules(self, X, queries, rules).ranks
 
     @checks_keywords
     def predict_order(
@@ -200,8 +213,12 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             The row indices of each query, without rows that `rules` block.
         """
         check_count(k, "k", or_none=True)
-        X, queries, rules = read_ruled(self, X, groups, rules)
-        ranks = self._decode(X, queries, rules)
+        if rules is None:
+            X, queries = read_queries(self, X, groups)
+            ranks = _predict.decode(self, X, queries)
+        else:
+            X, queries, rules = read_ruled(self, X, groups, rules)
+            ranks = _predict.decode_under_rules(self, X, queries, rules).ranks
         rows = queries.sort(-ranks)  # rows that share a position keep their order
         offsets = queries.offsets
         if k is not None or rules is not None:
@@ -259,47 +276,20 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         warn_of_other_order(X=X, sample_weight=sample_weight)
         X, labels, queries = read_labelled(self, X, y, groups)
         weight = check_weight(sample_weight, queries.n_rows)
-        values = self.loss_.metric(labels, self._decode(X, queries), queries)
+        values = self.loss_.metric(labels, _predict.decode(self, X, queries), queries)
         name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
         return mean_over_queries(values, queries, weight, name, factor)
 
-    def _decode(self, X: Any, queries: Queries, rules: Rules | None = None) -> NDArray[np.int64]:
-        if rules is not None:
-            return _predict.decode_under_rules(self, X, queries, rules).ranks
-        started = time.perf_counter()
-        scores = _predict.sufficient_scores(self, X, queries)
-        if scores is not None:
-            decoder = Sort() if self.loss_.space.is_pairwise else self.decoder_
-            found = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows))
-            if not hasattr(found, "ranks"):
-                raise not_a_result(decoder, found)
-            ranks: NDArray[np.int64] = found.ranks
-            print_progress(
-                self,
-                f"ranked {counted(queries.n_rows, 'document')} in "
-                f"{counted(queries.n_queries, 'query')}",
-                started,
-            )
-            return ranks
-        ranks = np.empty(queries.n_rows, dtype=np.int64)
-        for rows, part, u in _predict.predicted_pairs(self, X, queries):
-            found = self.decoder_.decode(u, part, n_jobs=self.n_jobs)
-            if not hasattr(found, "ranks"):
-                raise not_a_result(self.decoder_, found)
-            ranks[rows] = found.ranks
-            _predict.order_twins(ranks, rows, X, part)
-        return ranks
-
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
         """Return a warning text if queries to be scored were fitted with other rows, else None."""
-        X, queries = read_table(self, X, groups)
+        X, queries = self._schema.read(self, X, groups)
         if self._fitted_queries is None or queries is None or not self.grouped_:
             return None
         return self._fitted_queries.describe_cut(queries, X, labels)
 
     def _count_fitted(self, X: Any, groups: ArrayLike, labels: Any) -> int:
         """Return how many of the queries were in the data of the last `fit`."""
-        X, queries = read_table(self, X, groups)
+        X, queries = self._schema.read(self, X, groups)
         if self._fitted_queries is None or queries is None:
             return 0
         return self._fitted_queries.count_fitted(queries, X, labels)
@@ -346,7 +336,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             ``cyclic``.
         """
         X, queries = read_queries(self, X, groups)
-        return _reports.decode_report(self, X, queries)
+        return _diagnosis.decode_report(self, X, queries)
 
     @checks_keywords
     def rules_report(
@@ -367,7 +357,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             ``price of ...`` is the decrease of the expected loss without it.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
-        return _reports.rules_report(self, X, queries, rules)
+        return _diagnosis.rules_report(self, X, queries, rules)
 
     @checks_keywords
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
@@ -387,7 +377,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
             Its text is a summary (:ref:`diagnosis`).
         """
         check_is_fitted(self)
-        return _reports.diagnose(self, X, groups, y)
+        return _diagnosis.diagnose(self, X, groups, y)
 
     # ---------------------------------------------------------------- the fitted regressor
 
@@ -422,7 +412,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         default = [f"x{column}" for column in range(self.n_features_in_)]
         names = list(getattr(self, "feature_names_in_", default))
         if self.group_column is not None:
-            del names[self._group_place]
+            del names[self._schema.group_place]
         return np.array(model.table_names(names), dtype=object)
 
     def _model_of_table(self, method: str) -> Any:
@@ -462,4 +452,4 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         """Insert a 0 for `group_column` into values per column of the model's table."""
         if self.group_column is None:
             return values
-        return np.insert(values, self._group_place, 0.0, axis=-1)
+        return np.insert(values, self._schema.group_place, 0.0, axis=-1)

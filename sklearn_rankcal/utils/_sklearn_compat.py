@@ -18,6 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if as _untyped_available_if
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.utils._features import column_values, is_dataframe
@@ -29,6 +30,8 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "_check_feature_names",
+    "_check_n_features",
     "_fit_context",
     "_safe_indexing",
     "available_if",

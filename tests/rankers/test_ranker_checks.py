@@ -20,6 +20,7 @@ from sklearn_rankcal.estimator_checks import (
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import LOSSES, MAP, MAPByScores, Precision
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.queries import Queries
 
 from ..boosting_tools import regressor
 from ..covering import covering, covering_checks
@@ -108,12 +109,15 @@ class _WorstFirst(CalibratedRanker):
     def decision_function(self, X, groups=None):
         return -super().decision_function(X, groups)
 
-    def _decode(self, X, queries, rules=None):
-        return queries.broadcast(queries.sizes) + 1 - super()._decode(X, queries, rules)
+    def predict(self, X, groups=None):
+        ranks = super().predict(X, groups)
+        queries = Queries.from_groups(groups, len(ranks))
+        return queries.broadcast(queries.sizes) + 1 - ranks
 
 
 class _ByRow(CalibratedRanker):
-    def _decode(self, X, queries, rules=None):
+    def predict(self, X, groups=None):
+        queries = Queries.from_groups(groups, len(X))
         return queries.rank(queries.sort(np.zeros(queries.n_rows)))
 
 

@@ -14,7 +14,7 @@ from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.metrics import evaluate_rankings
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._id_columns import warn_of_ids
+from sklearn_rankcal.rankers._advice import warn_of_ids
 
 
 def shop(n_queries=60, seed=0):
