@@ -356,6 +356,7 @@ def test_bad_parameters(parameters, error, words):
         BoostedRanker(**parameters).fit(X, Y, groups=G)
 
 
+@pytest.mark.filterwarnings("ignore:`XGBRFRegressor` is deprecated:FutureWarning")  # XGBoost 3.4
 @BOTH
 def test_regressors_that_cannot_take_the_surrogate(library):
     module = pytest.importorskip(library)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal.losses import MAP, Positional
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge
-from sklearn_rankcal.utils import _features
+from sklearn_rankcal.utils import _column_advice, _features
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 from ..few_trees import few_trees  # noqa: F401
@@ -300,11 +300,11 @@ def test_errors_about_text_name_the_column():
         flag=X[:, 0] > 0,
     )
     mixed["number"] = mixed["number"].astype(object)
-    assert _features.text_columns(mixed) == []
+    assert _column_advice.text_columns(mixed) == []
     polars = pytest.importorskip("polars")
     both = polars.DataFrame({"a": [1.0, 2.0], "t": ["x", "y"], "c": [True, False]})
     both = both.with_columns(polars.Series("k", ["u", "v"], dtype=polars.Categorical))
-    assert _features.text_columns(both) == [("t", "x")]
+    assert _column_advice.text_columns(both) == [("t", "x")]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -418,6 +418,7 @@ def test_regressors_that_cannot_stop_early(regressor, message):
         ("CatBoostClassifier", {}, "CatBoostClassifier cannot stop early"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:`XGBRFRegressor` is deprecated:FutureWarning")  # XGBoost 3.4
 def test_parameters_that_contradict_validation_queries(name, parameters, message):
     regressor = boosting(name, 20, **parameters)
     ranker = CalibratedRanker(regressor, loss="dcg", validation_queries=0.2)
