@@ -365,13 +365,13 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         ranker.__dict__.update(fitted, grouped_=True)
         # partitions are data frames, and regressors of the libraries read their own categories
-        names, name = list(data.table.meta.columns), self.group_column
+        meta, name = data.table.meta, self.group_column
         ranker._schema = Schema(
-            len(names),
-            names,
+            meta.shape[1],
+            list(getattr(self, "feature_names_in_", ())) or None,
             "pandas",
             group_column=name,
-            group_place=0 if name is None else names.index(name),
+            group_place=0 if name is None else list(meta.columns).index(name),
         )
         return ranker
 
