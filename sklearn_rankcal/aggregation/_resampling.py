@@ -27,9 +27,8 @@ from sklearn_rankcal.aggregation._base import (
 from sklearn_rankcal.aggregation._graphs import number_components, open_ends
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.queries._queries import number_values
+from sklearn_rankcal.queries._queries import number_values, ranges
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 

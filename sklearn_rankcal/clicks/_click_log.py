@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankcal.labels._preferences import ranges
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_weight, reading_rows
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.utils._names import checks_keywords
 from sklearn_rankcal.utils._numbers import read_array, read_whole
 from sklearn_rankcal.utils._typing import Floats, Ints
@@ -319,13 +320,6 @@ class Preferences:
         winner, loser = new[self.winner], new[self.loser]
         kept = (winner >= 0) & (loser >= 0)
         return Preferences.from_pairs(winner[kept], loser[kept], self.weight[kept], queries)
-
-
-def ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the concatenated entries of the parts `numbers`, and the start of each part."""
-    counts = offsets[numbers + 1] - offsets[numbers]
-    starts = np.append(0, np.cumsum(counts))
-    return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts
 
 
 def merge_pairs(

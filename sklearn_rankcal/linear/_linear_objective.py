@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits  # scikit-learn depends on it
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.targets._targets import RedrawnTargets
 from sklearn_rankcal.utils._features import stored_columns
@@ -120,14 +121,14 @@ class QueryBatches:
         if (np.diff(numbers) == 1).all():
             places: slice | Ints = slice(int(starts[0]), int(starts[0]) + part.n_rows)
         else:
-            places = _ranges(starts, sizes)
+            places, _ = ranges(self.queries.offsets, numbers)
         order = self.queries.order
         rows = places if order is None else order[places]
         targets = self.targets
         if isinstance(targets, Preferences):
             of_query = targets.pair_offsets
             counts = of_query[numbers + 1] - of_query[numbers]
-            pairs = _ranges(of_query[numbers], counts)
+            pairs, _ = ranges(of_query, numbers)
             shift = np.repeat(part.offsets[:-1] - starts, counts)
             targets = Preferences(
                 part,
@@ -147,7 +148,7 @@ class QueryBatches:
     def redraw(self, numbers: Ints) -> None:
         """Replace the targets of some queries by newly drawn ones."""
         assert self._draw is not None
-        places = _ranges(self.queries.offsets[numbers], self.queries.sizes[numbers])
+        places, _ = ranges(self.queries.offsets, numbers)
         self.targets[places] = self._draw(numbers)
 
     def _single(self, size: int) -> Queries:
@@ -171,12 +172,6 @@ class QueryBatches:
                 yield inside, slice(start + inside.start, start + inside.stop)
             else:
                 yield inside, batch.rows[inside]
-
-
-def _ranges(starts: Ints, sizes: Ints) -> Ints:
-    """Concatenate the ranges with these starts and sizes."""
-    before = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
 
 
 class Value(NamedTuple):

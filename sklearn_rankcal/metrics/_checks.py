@@ -22,7 +22,7 @@ from sklearn_rankcal.queries import (
     check_weight,
     mean_over_queries,
 )
-from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.queries._ranking import check_scores, lacks_positions
 from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._names import checks_keywords
@@ -201,14 +201,8 @@ def has_positions(scores: NDArray[np.float64], queries: Queries) -> bool:
     sizes = queries.sizes[queries.sizes > 1]
     if len(sizes) < 2 and not (len(sizes) and sizes[0] >= LONG_QUERY):
         return False
-    if not np.array_equal(scores, np.floor(scores)):
-        return False
-    if ((scores < 1) | (scores > queries.broadcast(queries.sizes))).any():
-        return False
-    seen = np.zeros(queries.n_rows, dtype=bool)
-    place = queries.gather(scores).astype(np.int64) - 1
-    seen[place + queries.repeat(queries.offsets[:-1])] = True
-    return bool(seen.all())
+    whole = np.array_equal(scores, np.floor(scores)) and np.abs(scores).max() <= queries.n_rows
+    return whole and not lacks_positions(scores.astype(np.int64), queries).any()
 
 
 def _flatten(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.queries._ranking import check_scores, ranks_to_order
 from sklearn_rankcal.utils._axes import make_axes, settle, shorten
-from sklearn_rankcal.utils._numbers import read_numbers, read_whole
+from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._parameters import check_count
 from sklearn_rankcal.utils._typing import Floats, Ints
 
@@ -82,10 +82,10 @@ def read_matrix(matrix: ArrayLike, ranks: ArrayLike | None) -> tuple[Floats, Int
     r = len(values)
     if ranks is None:
         return values, np.arange(r)
-    given = read_whole(ranks, "ranks")
-    if given.shape != (r,) or sorted(given.tolist()) != list(range(1, r + 1)):
-        raise ValueError(f"ranks must contain the positions 1 to {r} once each; got {ranks!r}.")
-    return values, np.argsort(given)
+    order = ranks_to_order(ranks)
+    if len(order) != r:
+        raise ValueError(f"ranks has {len(order)} entries, but the matrix has {r} rows.")
+    return values, order
 
 
 def plot_preference_graph(

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import is_missing
+from sklearn_rankcal.utils._typing import Ints
 
 _LADDER = 1.25  # the sizes of the queries in a padded bucket differ by at most this factor
 
@@ -530,3 +531,10 @@ def object_array(listed: list[Any]) -> NDArray[Any]:
     for row, value in enumerate(listed):
         values[row] = value
     return values
+
+
+def ranges(offsets: Ints, numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the concatenated entries of the parts `numbers`, and the start of each part."""
+    counts = offsets[numbers + 1] - offsets[numbers]
+    starts = np.append(0, np.cumsum(counts))
+    return np.arange(starts[-1]) + np.repeat(offsets[numbers] - starts[:-1], counts), starts

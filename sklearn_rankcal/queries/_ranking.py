@@ -226,6 +226,15 @@ def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np
     return values
 
 
+def lacks_positions(numbers: NDArray[np.int64], queries: Queries) -> NDArray[np.bool_]:
+    """Return for each query whether its numbers are no permutation of 1 .. r."""
+    grouped = queries.gather(numbers)
+    inside = (grouped >= 1) & (grouped <= queries.repeat(queries.sizes))
+    seen = np.zeros(queries.n_rows, dtype=bool)
+    seen[(grouped - 1 + queries.repeat(queries.offsets[:-1]))[inside]] = True
+    return ~queries.reduce(np.logical_and, seen)
+
+
 def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
     """Check that the positions in each query are a permutation of 1 .. r.
 
@@ -257,18 +266,10 @@ def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
         raise ValueError(
             f"ranks has shape {positions.shape}, but y_true has {counted(queries.n_rows, 'row')}."
         )
-    grouped = queries.gather(positions)
-    seen = np.zeros(queries.n_rows, dtype=bool)
-    outside = (grouped < 1) | (grouped > queries.repeat(queries.sizes))
-    if not outside.any():
-        seen[grouped - 1 + queries.repeat(queries.offsets[:-1])] = True
-    if outside.any() or not seen.all():
-        bad = np.flatnonzero(
-            ~queries.reduce(np.logical_and, seen)
-            if not outside.any()
-            else queries.reduce(np.logical_or, outside)
-        )[0]
-        shown = grouped[queries.offsets[bad] : queries.offsets[bad + 1]][:10]
+    wrong = lacks_positions(positions, queries)
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        shown = queries.gather(positions)[queries.offsets[bad] : queries.offsets[bad + 1]][:10]
         raise ValueError(
             f"ranks must be a permutation of 1 .. r in every query (1 = top); query "
             f"{queries.ids[bad]!r} of {counted(queries.sizes[bad], 'row')} has "

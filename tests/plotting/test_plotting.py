@@ -168,7 +168,7 @@ def test_bad_input(plot, monkeypatch):
         plot(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"NaN|finite|nan"):
         plot([[0, np.nan], [0, 0]])
-    with pytest.raises(ValueError, match="positions 1 to 3"):
+    with pytest.raises(ValueError, match="must be a permutation of 1"):
         plot(BEATS, ranks=[0, 1, 2])
     found = builtins.__import__
 
