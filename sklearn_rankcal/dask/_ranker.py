@@ -40,7 +40,7 @@ from sklearn_rankcal.dask._metrics import mean_of_queries
 from sklearn_rankcal.dask._training import (
     Counts,
     TrainingPlan,
-    columns_that_differ,
+    chosen_columns,
     documents,
     extremes,
 )
@@ -353,7 +353,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         )
         judged, columns = model.candidates(template)
         if judged:
-            columns = columns + columns_that_differ(judged, data, counts)
+            columns = columns + chosen_columns(judged, data, counts)
         return model.prepare(template, columns, largest)
 
     def _on_one_machine(self, regressor: Any, data: Collections) -> CalibratedRanker:

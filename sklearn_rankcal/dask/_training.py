@@ -17,7 +17,7 @@ from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._context import (
     SAMPLE_ROWS,
-    columns_of_sample_that_differ,
+    columns_that_differ,
     sampled_queries,
     thinned_rows,
 )
@@ -173,7 +173,7 @@ class TrainingPlan:
         return np.array([np.abs(targets).max(), np.abs(centred).max()])
 
 
-def columns_that_differ(columns: list[Any], data: Collections, counts: Counts) -> list[Any]:
+def chosen_columns(columns: list[Any], data: Collections, counts: Counts) -> list[Any]:
     """Return the candidate columns that `CalibratedRanker` would choose."""
     _, sizes, ids = counts.sample
     step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
@@ -181,7 +181,7 @@ def columns_that_differ(columns: list[Any], data: Collections, counts: Counts) -
     parts = [part for part in dask.compute(data.map(read))[0] if part is not None]
     sample = pd.concat([part[0] for part in parts], ignore_index=True)
     queries = Queries.from_groups(np.concatenate([part[1] for part in parts]))
-    return columns_of_sample_that_differ(
+    return columns_that_differ(
         sample.to_numpy() if data.table.is_array else sample, columns, queries
     )
 

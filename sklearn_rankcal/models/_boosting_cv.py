@@ -127,7 +127,8 @@ class BoostingCV(DocumentModel):
         Weight of each loss in the sum.
     shares_ : dict of str to float
         Share of each loss in the sum: the weights for scores scaled to the same spread within
-        queries, divided by their sum.
+        queries, divided by their sum. With a forest, ``"poisson"`` stands for both losses that
+        learn logarithms.
     forests_ : list of ExtraTreesRegressor
         One forest per fold, whose mean is predicted. Empty without ``"forest"``, or if its weight
         is 0.
@@ -215,8 +216,7 @@ class BoostingCV(DocumentModel):
             self._set_columns(training.X, [])
         else:
             self._choose_columns(training.X, training.queries)
-        self._forget_classes()
-        self._dtype, self._unit = np.float64, 1.0
+        self._reader, self._dtype, self._unit = None, np.float64, 1.0
         # Step 2: grow the boosters of each loss in turn, if they help.
         search = _SizeSearch(self, training)
         for loss in self.losses:
@@ -226,12 +226,23 @@ class BoostingCV(DocumentModel):
             search.learn(None)
         if FOREST in self.losses:
             search.plant()
-        # Step 3: combine their held-out predictions.
-        self.weights_, self.shares_, level = _combine(search.held, search.scores)
+        # Step 3: combine their held-out predictions. Beside a forest, logarithms make one summand.
+        scores, weights, self._counts = search.scores, {}, None
+        logs = {name: own for name, own in scores.items() if has_log_scores(name)}
+        if logs and FOREST in scores:
+            weights, _, level = _combine(search.held, logs, logs=True)
+            self._counts = search.merged(weights, level)
+            total = sum(weights[name] * own for name, own in logs.items())
+            scores = {name: own for name, own in scores.items() if name not in logs}
+            scores[POISSON] = np.exp(total + level)
+            logs = {}
+        self.weights_, self.shares_, level = _combine(search.held, scores, logs=bool(logs))
         self.forests_ = search.forests if self.weights_.get(FOREST) else []
+        self._counts = self._counts if self.weights_.get(POISSON) else None
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
         self._inverse_scale = search.slopes
-        self.regressor_ = search.merged(self.weights_, level)
+        own = {name: weight for name, weight in self.weights_.items() if name not in weights}
+        self.regressor_ = search.merged(own, level)
         print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             held_out = validation.held_out
@@ -245,23 +256,27 @@ class BoostingCV(DocumentModel):
         scores = super().predict(X, queries)
         if not self.forests_:
             return scores
-        own = self.weights_[FOREST] * _predict_forests(self.forests_, X)
-        return scores * np.exp(own) if self.regressor_.loss == "poisson" else scores + own
+        return scores + self.weights_[FOREST] * _predict_forests(self.forests_, X)
+
+    def _predict(self, table: Any) -> Floats:
+        scores = super()._predict(table)
+        if self._counts is None:
+            return scores
+        return scores + self.weights_[POISSON] * self._counts.predict(table)
 
     def summary(self) -> str:
         """Return the sizes and shares as text."""
-        shown = dict.fromkeys(self.shares_, "") | {
-            name: f", {n_trees} trees of {n_leaves} leaves"
-            for name, (n_trees, n_leaves) in self.sizes_.items()
-        }
-        return "; ".join(
-            f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()
-        )
+        shown = {name: name for name in (*self.sizes_, *self.shares_)}
+        for name, (n_trees, n_leaves) in self.sizes_.items():
+            shown[name] += f", {n_trees} trees of {n_leaves} leaves"
+        for name, share in self.shares_.items():
+            shown[name] += f", share {share:.2f}"
+        return "; ".join(shown.values())
 
     @property
     def has_table(self) -> bool:  # type: ignore[override]
-        """Whether one regressor predicts, without a forest."""
-        return not self.forests_
+        """Whether one regressor predicts, and not several beside a forest."""
+        return not self.forests_ and self._counts is None
 
     def why_no_table(self) -> str:
         """Return the end of an error message: the forest reads other columns."""
@@ -305,9 +320,7 @@ class _SizeSearch:
         wanted = _wanted(self._training, loss, self._model.center)
         alike = self._of_the_same_kind(loss)
         by_targets = bool(alike) and _learns_targets(loss)
-        # with a forest, the best ranking counts more than the time of `fit`
-        quick = self._by_folds and FOREST not in self._model.losses
-        if by_targets and quick and alike[0].n_trees > _TREES_WITHOUT_NOISE:
+        if by_targets and self._by_folds and alike[0].n_trees > _TREES_WITHOUT_NOISE:
             return
         if any(_are_proportional(self._training.queries, wanted, one.wanted) for one in alike):
             return
@@ -320,7 +333,8 @@ class _SizeSearch:
             leaves = (alike[0].n_leaves,)
         one, name = self._first_trees(loss, leaves, folds, wanted), _name(loss)
         if self._many and self.grown and not has_log_scores(loss):
-            _, shares, _ = _combine(self.held, {**self.scores, name: one.held_out()})
+            logs = any(map(has_log_scores, self.scores))
+            _, shares, _ = _combine(self.held, {**self.scores, name: one.held_out()}, logs=logs)
             if shares[name] < _SMALLEST_SHARE:
                 return
         self.grown[name] = one.grow_to_the_end()
@@ -351,7 +365,12 @@ class _SizeSearch:
         self.scores[FOREST] = scores
 
     def _of_the_same_kind(self, loss: Any) -> list[BoosterGrowth]:
-        """Return known boosters with the table and the error that a loss needs."""
+        """Return known boosters with the table and the error that a loss needs.
+
+        With a forest, the best ranking counts more than the time of `fit`: no loss is skipped.
+        """
+        if FOREST in self._model.losses:
+            return []
         if _learns_targets(loss):
             return [one for name, one in self.grown.items() if _learns_targets(name)]
         same = loss == POISSON_LABELS and not self._reads_X(loss) and POISSON in self.grown
@@ -401,14 +420,14 @@ class _SizeSearch:
         return min(sizes, key=lambda one: one.error)
 
     def merged(self, weights: dict[str, float], level: float | None) -> Any:
-        """Return a single booster: the weighted sum over all losses that help."""
+        """Return a single booster: the weighted sum over the losses with a weight."""
         # the first booster reads the table with context columns, and so does the sum
         first, *others = sorted(self.grown, key=_learns_labels)
-        names = [first, *(name for name in others if weights[name])]
+        names = [first, *(name for name in others if weights.get(name))]
         n_leaves = sum(
             len(one.regressors) * one.n_trees * one.n_leaves
             for name, one in self.grown.items()
-            if weights[name]
+            if weights.get(name)
         )
         table = self._tables[False]
         # the size of a forest and of the boosters beside it matters less than the mean of the folds
@@ -423,7 +442,7 @@ class _SizeSearch:
             if again:
                 fitted = [one.refit(self._tables[self._reads_X(name)], self._training.weight)]
             boosters += fitted
-            scales += [weights[name] * one.scale / len(fitted)] * len(fitted)
+            scales += [weights.get(name, 0.0) * one.scale / len(fitted)] * len(fitted)
         return merge_boosters(boosters, scales, level)
 
 
@@ -437,14 +456,14 @@ def _wanted(known: Training, loss: Any, center: bool) -> Floats:
 
 
 def _combine(
-    known: Training, scores: dict[str, Floats]
+    known: Training, scores: dict[str, Floats], *, logs: bool
 ) -> tuple[dict[str, float], dict[str, float], float | None]:
     """Return weights and shares of the scores in the sum that is closest to the targets.
 
-    The third result is the level of logarithms, or None without them.
+    With `logs`, exp(sum + level) is closest, and the third result is the level.
     """
     data = list(scores), np.column_stack(list(scores.values())), known, _ALPHA
-    if any(map(has_log_scores, scores)):
+    if logs:
         return listwise_weights(*data)
     return *nonnegative_weights(*data), None
 

@@ -84,14 +84,17 @@ _SHORT_LISTS = ("xgboost", "catboost")
 
 def library_of(regressor: Any) -> str:
     """Return the key of `COLUMN_PARAMETERS` for a regressor or one of its base classes, or ""."""
-    roots = (kind.__module__.partition(".")[0] for kind in type(regressor).__mro__)
-    return next((root for root in roots if root in COLUMN_PARAMETERS), "")
+    for kind in type(regressor).__mro__:
+        root = kind.__module__.partition(".")[0]
+        if root in COLUMN_PARAMETERS:
+            return root
+    return ""
 
 
 def given_parameters(regressor: Any) -> dict[str, tuple[str, Any]]:
     """Return the form and value of each parameter of columns that is set in a regressor."""
-    known = COLUMN_PARAMETERS.get(library_of(regressor), {})
-    if not known or not hasattr(regressor, "get_params"):
+    known = COLUMN_PARAMETERS.get(library_of(regressor))
+    if known is None or not hasattr(regressor, "get_params"):
         return {}
     values = regressor.get_params(deep=False)
     return {

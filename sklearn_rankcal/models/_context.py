@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.models._column_parameters import (
     constrained_places,
+    given_parameters,
     ignored_places,
+    library_of,
     match_parameters,
     places_without_context,
 )
@@ -158,7 +161,8 @@ def add_context(
     for kind, own in described.items():
         if not own:
             raise ValueError(_NOTHING_TO_DESCRIBE[kind == SHARE].format(kind))
-    columns: list[Any] = next((own for kind, own in described.items() if kind != SHARE), [])
+    numbers = [kind for kind in described if kind != SHARE]
+    columns: list[Any] = described[numbers[0]] if numbers else []
     frame = is_dataframe(X)
     values = column_values(X, columns) if columns else np.empty((queries.n_rows, 0))
     n_rows, n_columns = values.shape
@@ -293,26 +297,8 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
     middle (spread). If more than a tenth of the rows have the same value, both are also estimated
     from the other rows alone. A column is omitted if all estimates plus two standard errors are
     below `SMALLEST_SHARE` and queries have ten or more documents on average, or if it is constant
-    within each query. A category column is omitted only if it is constant within each query. For
-    more than 50,000 rows, a sample of about 50,000 decides; see `sampled_queries` and
-    `thinned_rows`.
+    within each query. A category column is omitted only if it is constant within each query.
     """
-    if not columns:
-        return []
-    part = queries
-    if queries.n_rows > SAMPLE_ROWS:
-        chosen = np.zeros(queries.n_queries, dtype=bool)
-        chosen[sampled_queries(hash_values(queries.ids), queries.sizes)] = True
-        kept, part = queries.select(chosen)
-        X = take_rows(X, kept)
-        if (step := part.n_rows // SAMPLE_ROWS) > 1:
-            kept, part = thinned_rows(X, part, step)
-            X = take_rows(X, kept)
-    return columns_of_sample_that_differ(X, columns, part)
-
-
-def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
-    """Return the result of `columns_that_differ` from all rows of X."""
     codes, categories = queries.codes, set(category_columns(X))
     numbers = [name for name in columns if name not in categories]
     values = column_values(X, numbers) if numbers else np.empty((queries.n_rows, 0))
@@ -328,6 +314,18 @@ def columns_of_sample_that_differ(X: Any, columns: list[Any], queries: Queries) 
     few = queries.n_rows < _FEW_DOCUMENTS * queries.n_queries
     n_threads = allowed_threads() if len(values) > _FEWEST_ROWS else 1
     return list(compress(columns, map_in_order(differs, columns, n_threads)))
+
+
+def sample(X: Any, queries: Queries) -> tuple[Any, Queries]:
+    """Return about `SAMPLE_ROWS` rows; see `sampled_queries` and `thinned_rows`."""
+    chosen = np.zeros(queries.n_queries, dtype=bool)
+    chosen[sampled_queries(hash_values(queries.ids), queries.sizes)] = True
+    kept, part = queries.select(chosen)
+    X = take_rows(X, kept)
+    if (step := part.n_rows // SAMPLE_ROWS) > 1:
+        kept, part = thinned_rows(X, part, step)
+        X = take_rows(X, kept)
+    return X, part
 
 
 def sampled_queries(hashes: NDArray[np.uint64], sizes: Ints) -> Ints:
@@ -441,8 +439,11 @@ class ContextTableModel(Model):
 
     def _choose_columns(self, X: Any, queries: Queries) -> None:
         """Choose the columns that get context columns, and set `context_`."""
-        judged, others = self.candidates(X)
-        self._set_columns(X, others + columns_that_differ(X, judged, queries))
+        judged, columns = self.candidates(X)
+        if judged:
+            some = (X, queries) if queries.n_rows <= SAMPLE_ROWS else sample(X, queries)
+            columns = columns + columns_that_differ(some[0], judged, some[1])
+        self._set_columns(X, columns)
 
     def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
         """Return the columns that get context columns if they differ, and those that always do."""
@@ -463,19 +464,22 @@ class ContextTableModel(Model):
         names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
         categories = set(category_columns(X))
+        # Most regressors have no parameters of columns. Constraints hold for differences, but not
+        # for z-scores.
+        given = bool(given_parameters(self.regressor))
         kinds = self.context
-        if self._auto:  # constraints hold for differences, but not for z-scores
-            constrained = columns and constrained_places(self.regressor, X)
+        if self._auto:
+            constrained = constrained_places(self.regressor, X) if given and columns else set()
             signed = constrained and constrained & {place[name] for name in columns}
             kinds = ["difference" if signed else "zscore", SHARE]
         self.context_: dict[str, list[Any]] = {}
         self._columns: list[Any] = []  # numeric columns with context columns
         kinds = check_context(kinds)
-        possible = columns_of_kinds(X, kinds)
         for kind in kinds:
-            if kind == SHARE:
+            left_out: set[int] = set()
+            if given and kind == SHARE:
                 left_out = ignored_places(self.regressor, X)
-            else:
+            elif given:
                 left_out = places_without_context(self.regressor, X, kinds)
             kept = [
                 name
@@ -483,34 +487,40 @@ class ContextTableModel(Model):
                 if (name in categories) == (kind == SHARE) and place[name] not in left_out
             ]
             # `add_context` raises an error for a requested kind without any possible column
-            if kept or not (self._auto or possible[kind]):
+            if kept or not (self._auto or columns_of_kinds(X, (kind,))[kind]):
                 self.context_[kind] = kept
                 self._columns = self._columns if kind == SHARE else kept
-        #: the categories that are not made missing, for columns with too many for the regressor
-        self._frequent = self._categories_to_keep(X)
+        #: the most frequent categories of columns with more than histograms have bins. For
+        #: scikit-learn, a missing text is a category of its own.
+        self._frequent: dict[Any, list[Any]] = {}
+        if is_dataframe(X) and (self.regressor is None or isinstance(self.regressor, HISTOGRAMS)):
+            regressor = (
+                HistGradientBoostingRegressor() if self.regressor is None else self.regressor
+            )
+            self._frequent = frequent_categories(X, regressor.max_bins - 1)
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
         #: kind of each context column, and place of its column of X
         self._added = [(kind, place[name]) for kind, own in self.context_.items() for name in own]
 
-    def _categories_to_keep(self, X: Any) -> dict[Any, list[Any]]:
-        """Return the most frequent categories of columns with more than histograms have bins."""
-        regressor = HistGradientBoostingRegressor() if self.regressor is None else self.regressor
-        if not is_dataframe(X) or not isinstance(regressor, HISTOGRAMS):
-            return {}
-        # for scikit-learn, a missing text is a category of its own
-        return frequent_categories(X, regressor.max_bins - 1)
-
     def match_parameters(self, regressor: Any, X: Any) -> None:
         """Extend parameters of columns, such as monotone constraints, to context columns."""
-        match_parameters(regressor, X, [place for _, place in self._added])
+        nested = hasattr(regressor, "get_params") and len(regressor.get_params()) > len(
+            regressor.get_params(deep=False)
+        )
+        if nested or given_parameters(regressor) or library_of(regressor) == "catboost":
+            match_parameters(regressor, X, [place for _, place in self._added])
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
         """Return the table of the regressor, and the mean slopes of z-scores."""
         slopes = None
         if self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
-        return readable_table(self.regressor, keep_categories(X, self._frequent)), slopes
+        if self._frequent:
+            X = keep_categories(X, self._frequent)
+        if library_of(self.regressor) == "catboost":
+            X = readable_table(self.regressor, X)
+        return X, slopes
 
     def _fit_to_table(
         self,
@@ -545,10 +555,12 @@ class ContextTableModel(Model):
         n_bytes: int = PREDICTION_BYTES,
     ) -> Floats:
         """Predict the score of each document in blocks of about `n_bytes` bytes."""
+        n_columns = len(self._added) + (stored_columns(X) if sparse.issparse(X) else X.shape[1])
+        if 8 * n_columns * queries.n_rows <= n_bytes:
+            return predict(self._table(X, queries)[0])
         scores = np.empty(queries.n_rows)
         # without context columns, blocks need not consist of whole queries
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
-        n_columns = stored_columns(X) + len(self._added)
         step = rows_per_block(8 * n_columns, n_bytes)
         for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows

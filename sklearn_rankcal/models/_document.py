@@ -18,6 +18,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier, SGDClassifier
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import has_fit_parameter
 
+from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.models._context import ContextTableModel
 from sklearn_rankcal.models._early_stopping import can_stop_early, check_stopping
 from sklearn_rankcal.models._folds import fill_empty_columns
@@ -199,9 +200,11 @@ class DocumentModel(ContextTableModel):
             regressor = default_regressor(training.X.shape[0], stops_early=early)
         else:
             regressor = clone(self.regressor)
-        check_stopping(regressor, early)
+        if early or library_of(regressor) in ("lightgbm", "xgboost"):
+            check_stopping(regressor, early)
         self._choose_columns(training.X, training.queries)
-        if not early and self._fits_in_blocks(regressor, training.X):
+        alone = early or training.queries.n_rows < ROWS_FOR_THREADS
+        if not alone and self._fits_in_blocks(regressor, training.X):
             try:
                 return self._fit_in_blocks(training)
             except ValueError:
@@ -222,11 +225,12 @@ class DocumentModel(ContextTableModel):
         # only the penalty may differ from the default parameters of Ridge
         usual = {**regressor.get_params(), "alpha": 1.0} == Ridge().get_params()
         positive = isinstance(regressor.alpha, int | float) and 0 < regressor.alpha < np.inf
-        return bool(self._kinds) and len(X) >= ROWS_FOR_THREADS and usual and positive
+        return bool(self._kinds) and usual and positive
 
     def _fit_in_blocks(self, training: Training) -> Self:
         X = training.X
-        weight_arguments(self.regressor, training.weight)
+        if training.weight is not None:
+            weight_arguments(self.regressor, training.weight)  # checks them
         self.prepare(X, self._columns, float(np.abs(self._centred(training)).max()))
         width = X.shape[1] + len(self._columns) * len(self._kinds)
         step = rows_per_block(8 * width, PREDICTION_BYTES)
@@ -245,7 +249,9 @@ class DocumentModel(ContextTableModel):
         X, queries = training.X, training.queries
         self.match_parameters(regressor, X)
         rows, fitted, weight = self._encode(regressor, training)
-        weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
+        weights = {}
+        if weight is not None:
+            weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         # a float64 table saves the conversion by histogram boosting
         self._dtype = np.float64 if isinstance(regressor, HISTOGRAMS) else None
         table, slopes = self._table(X, queries)
@@ -268,15 +274,8 @@ class DocumentModel(ContextTableModel):
         `largest` is the largest absolute value of the (centred) targets.
         """
         self._set_columns(X, columns)
-        self._forget_classes()
-        self._dtype, self._unit = None, target_unit(largest)
+        self._reader, self._dtype, self._unit = None, None, target_unit(largest)
         return self
-
-    def _forget_classes(self) -> None:
-        """Remove the attributes of an earlier fit of a classifier."""
-        self._reader = None
-        for name in ("levels_", "eta_"):
-            self.__dict__.pop(name, None)
 
     def read(self, training: Training) -> tuple[Any, Floats, ZscoreSlopes]:
         """Return the table, targets and z-score slopes of some queries, for `finish`."""
@@ -312,7 +311,9 @@ class DocumentModel(ContextTableModel):
 
         Also set the attributes that convert predictions to scores.
         """
-        self._forget_classes()
+        self._reader = None
+        for name in ("levels_", "eta_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if learns_counts(regressor):
             fitted = as_counts(training.targets, training.queries)
             # the penalty of leaves is relative to second derivatives, which are the means
@@ -340,19 +341,17 @@ class DocumentModel(ContextTableModel):
             return self._predict_blocks(X, queries, self._predict, n_bytes)
 
     def _predict(self, table: Any) -> Floats:
-        if self._reader is not None:
-            return self._reader.predict(self.regressor_, table)
-        return self._scaled_back(self._regressed(table))
-
-    def _regressed(self, table: Any) -> Any:
-        """Return the predictions of the regressor, faster for few rows."""
         regressor = self.regressor_
-        if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor, table):
-            return regressor.predict(table)
+        if self._reader is not None:
+            return self._reader.predict(regressor, table)
+        # a faster way for the documents of a query
+        few = table.shape[0] < ROWS_FOR_THREADS and isinstance(regressor, HISTOGRAMS)
+        if not few or not FlatTrees.suits(regressor, table):
+            return self._scaled_back(regressor.predict(table))
         kept = self.__dict__.get("_flat")
         if kept is None or kept[0] is not regressor:
             kept = self._flat = (regressor, FlatTrees(regressor))
-        return kept[1].predict(table)
+        return self._scaled_back(kept[1].predict(table))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -391,9 +390,13 @@ class DocumentModel(ContextTableModel):
 
 def learns_counts(regressor: Any) -> bool:
     """Whether a regressor minimises the Poisson deviance and needs targets >= 0."""
-    last, _ = last_step(regressor)
-    given = [getattr(last, name, None) for name in ("loss", "objective")]
-    return any(isinstance(one, str) and one in _POISSON for one in given)
+    while hasattr(regressor, "steps"):
+        regressor = regressor.steps[-1][1]
+    for name in ("loss", "objective"):
+        given = getattr(regressor, name, None)
+        if isinstance(given, str) and given in _POISSON:
+            return True
+    return False
 
 
 def as_counts(targets: Floats, queries: Queries) -> Floats:

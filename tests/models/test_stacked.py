@@ -73,16 +73,22 @@ def test_the_mean_forest_of_the_folds_is_added_to_the_boosters():
     assert f"forest, share {model.shares_['forest']:.2f}" in model.summary()
 
 
-def test_the_logarithm_of_expectations_has_the_forest_as_a_summand():
+def test_boosters_of_logarithms_make_one_summand_beside_the_forest():
     labels = (Y == QUERIES.broadcast(QUERIES.max(Y.astype(float)))).astype(float)
-    losses = (None, "poisson", "forest")
-    model = BoostingCV(losses, cv=4).fit(Training(X, labels, QUERIES, labels=labels))
+    losses = ("poisson", "poisson_labels")
+    known = Training(X, labels, QUERIES, labels=labels)
+    model = BoostingCV((None, *losses, "forest"), cv=4).fit(known)
+    counts = BoostingCV(losses, cv=4).fit(known)
+    linear = BoostingCV((None,), cv=4).fit(known)
     forest = sum(
         forest_by_hand(QUERIES.select(model.fold_of_query_ != fold)[0], labels, fold).predict(X)
         for fold in range(4)
     )
-    wanted = model.regressor_.predict(X) * np.exp(model.weights_["forest"] * forest / 4)
-    assert model.weights_["forest"] > 0
+    weights = model.weights_
+    assert list(weights) == ["targets", "forest", "poisson"]
+    wanted = weights["targets"] / linear.weights_["targets"] * linear.predict(X, QUERIES)
+    wanted += weights["poisson"] * counts.predict(X, QUERIES) + weights["forest"] * forest / 4
+    assert min(weights["poisson"], weights["forest"]) > 0
     np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-6)
 
 
@@ -108,7 +114,7 @@ def test_losses_on_pairs_have_the_stack_for_their_scores(loss, model, share):
     ranker.fit(X, y, groups=G)
     assert isinstance(ranker.model_, model)
     names = list(ranker.model_.scores_.weights_)
-    assert names == ["targets", "labels", "forest"]  # net Borda scores are the targets, or alike
+    assert names == [name for name in ALL if loss != "pd" or name != "pd_by_scores"]
     ranks = ranker.predict(X, G)
     assert all(sorted(ranks[q == G]) == list(range(1, 9)) for q in np.unique(G))
 
