@@ -412,6 +412,8 @@ class _OrderLikelihood:
         sizes = tiers.sizes
         self.starts = np.cumsum(sizes) - sizes  # first entry of each tier
         self.judgements = Queries(np.append(0, np.cumsum(tiers.per_judgement)))
+        lengths = self.judgements.sizes
+        self.equally_long = bool((lengths == lengths[0]).all())
         self.buckets = list(self.judgements.buckets())
         self.first_entry = self.starts[self.judgements.offsets[:-1]]
         self.entries = np.diff(np.append(self.first_entry, len(tiers.item)))
@@ -430,7 +432,7 @@ class _OrderLikelihood:
     def before(self, values: Floats) -> Floats:
         """Sum over the higher tiers of the same judgement, for each tier."""
         sums = np.zeros(len(values))
-        if self.judgements.is_uniform:
+        if self.equally_long:
             table = values.reshape(self.judgements.n_queries, -1)
             np.cumsum(table[:, :-1], axis=1, out=sums.reshape(table.shape)[:, 1:])
             return sums
@@ -442,7 +444,7 @@ class _OrderLikelihood:
     def after(self, values: Floats) -> Floats:
         """Sum over the lower tiers of the same judgement, for each tier."""
         sums = np.zeros(len(values))
-        if self.judgements.is_uniform:
+        if self.equally_long:
             table = values.reshape(self.judgements.n_queries, -1)
             np.cumsum(table[:, :0:-1], axis=1, out=sums.reshape(table.shape)[:, -2::-1])
             return sums

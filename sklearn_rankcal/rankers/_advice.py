@@ -54,8 +54,6 @@ def advise(ranker: Any, call: dict[str, Any], rows: Training, data: Training) ->
     X, labels, queries = rows.X, rows.labels, rows.queries
     if hasattr(call["X"], "iloc"):
         warn_of_other_order(**call)
-    if queries.n_queries > 1 and queries.n_rows == queries.n_queries:
-        warn_of_single_rows(queries.n_queries)
     if queries.n_queries >= _FEWEST_QUERIES and not sparse.issparse(X):
         warn_of_ids(X, queries, ranker.group_column)
     graded = isinstance(labels, np.ndarray)

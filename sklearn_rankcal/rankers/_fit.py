@@ -22,7 +22,7 @@ from sklearn_rankcal.models._early_stopping import check_stops_early
 from sklearn_rankcal.models._folds import query_folds
 from sklearn_rankcal.models._model import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._advice import FittedQueries, advise
+from sklearn_rankcal.rankers._advice import FittedQueries, advise, warn_of_single_rows
 from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
@@ -58,6 +58,8 @@ def fit(
     queries = known or Queries.single(table.shape[0])
     if known is None:
         warn_of_one_query(queries.n_rows)
+    elif queries.n_queries == queries.n_rows > 1:
+        warn_of_single_rows(queries.n_rows)
     weight = None if sample_weight is None else check_weight(sample_weight, queries.n_rows)
     rows = Training(table, None, queries, weight, labels)
     held_out = None
