@@ -11,6 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import sklearn
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+N_TREES = 15  # of the fixture `few_trees`
 
 
 def pytest_addoption(parser):
@@ -45,3 +48,22 @@ def routing(request):
     """Turn metadata routing "on" or "off" as the parameter says; return whether it is on."""
     with sklearn.config_context(enable_metadata_routing=request.param == "on"):
         yield request.param == "on"
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    """Let the default regressor, also as a member of the default stack, have a few trees only.
+
+    It serves tests of what goes through the regressor, and not of how well it fits.
+    """
+
+    def make(**parameters):
+        n = min(N_TREES, parameters.pop("max_iter", N_TREES))
+        return HistGradientBoostingRegressor(max_iter=n, **parameters)
+
+    for module in ("rankers._distill", "models._document"):
+        name = f"sklearn_rankcal.{module}.HistGradientBoostingRegressor"
+        monkeypatch.setattr(name, make)
+    monkeypatch.setattr("sklearn_rankcal.models._boosting_cv._AT_FIRST", N_TREES)
+    for name in ("_MOST_TREES", "_MOST_OF_MANY_ROWS"):
+        monkeypatch.setattr(f"sklearn_rankcal.models._boosting_cv.{name}", N_TREES)

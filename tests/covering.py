@@ -14,14 +14,12 @@ def covering(cells, coordinates=lambda *values: values):
     """
     cells = [cell if hasattr(cell, "marks") else pytest.param(*cell) for cell in cells]
     places = [tuple(map(repr, coordinates(*cell.values))) for cell in cells]
-    sides = [list(dict.fromkeys(side)) for side in zip(*places, strict=True)]
-    longest = max(map(len, sides))
-    chosen = {tuple(side[i % len(side)] for side in sides) for i in range(longest)}
-    covered = {one for place in places if place in chosen for one in enumerate(place)}
-    for place in places:  # a table with holes may lack a part of its diagonal
-        if not covered.issuperset(enumerate(place)):
-            chosen.add(place)
-            covered.update(enumerate(place))
+    chosen, covered = set(), set()
+    for n_new in range(len(places[0]) if places else 0, 0, -1):  # cells that cover most come first
+        for place in places:
+            if len(set(enumerate(place)) - covered) >= n_new:
+                chosen.add(place)
+                covered.update(enumerate(place))
     return [
         cell
         if place in chosen

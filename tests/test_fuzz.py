@@ -9,7 +9,7 @@ from .fuzzing.public import public_names
 from .fuzzing.run import run, run_again
 from .fuzzing.table import CALLS, EXEMPT
 
-CALLS_BY_DEFAULT = 1000
+CALLS_BY_DEFAULT = 300
 SHARDS = 8  # so that pytest-xdist can share them out
 
 

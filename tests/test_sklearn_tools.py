@@ -78,7 +78,7 @@ def cells():
 
 
 def sides_of_the_table(tool, routing, way, scoring, outcome):
-    return (tool, outcome, routing), (outcome, routing, way), (tool, scoring)
+    return (tool, outcome), (outcome, way), (outcome, routing), (routing, way), scoring
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_tool_is_right_or_raises_with_the_remedy(tool, routing, way, scoring, 
 
 
 @only_off
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore")
 def test_lost_groups_give_no_score_also_in_workers(routing, n_jobs):
     ranker = make_ranker(WAYS["groups"])
@@ -130,6 +130,7 @@ def test_lost_groups_give_no_score_also_in_workers(routing, n_jobs):
     assert np.isnan(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.slow
 @both_routings
 @pytest.mark.parametrize("way", ["labels", "column", "groups"])
 def test_workers_return_the_right_number(routing, way):
@@ -320,6 +321,7 @@ def test_scorers_of_the_users_own(routing, scoring):
     np.testing.assert_allclose(got, wanted)
 
 
+@pytest.mark.slow
 @both_routings
 def test_workers_lose_warnings_so_that_a_failed_score_is_a_bare_nan(routing):
     """joblib's workers do so, as the documentation says; error_score="raise" shows the error."""

@@ -32,8 +32,6 @@ from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score, to_qrels, to_run
 from sklearn_rankcal.models import BilinearPairs, PairModel, PairwiseRidge
 
-from .few_trees import few_trees  # noqa: F401
-
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 DATA = make_ranking(n_queries=30, n_documents=8, random_state=0)

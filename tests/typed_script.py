@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_rankcal import (
@@ -23,13 +24,13 @@ Ranks = NDArray[np.int64]
 data = make_ranking(n_queries=40, random_state=0)
 X, y, groups = data.X, data.y, data.groups
 
-ranker: CalibratedRanker = CalibratedRanker("boosting", loss="ndcg@10").fit(X, y, groups=groups)
+ranker: CalibratedRanker = CalibratedRanker(Ridge(), loss="ndcg@10").fit(X, y, groups=groups)
 ranks: Ranks = ranker.predict(X, groups=groups)
 scores: NDArray[np.float64] = ranker.decision_function(X, groups=groups)
 rows, offsets, queries = ranker.predict_order(X, groups=groups, k=3)
 best: int = int(rows[offsets[0]])
 report: list[str] = list(
-    CalibratedRanker("boosting", loss="pd").fit(X, y, groups).decode_report(X, groups)
+    CalibratedRanker(Ridge(), loss="pd").fit(X, y, groups).decode_report(X, groups)
 )
 linear: LinearRanker = LinearRanker(random_state=0).fit(X, y, groups=groups)
 n_iter: int = linear.n_iter_

@@ -173,8 +173,8 @@ class Climbers:
 
 @pytest.mark.parametrize("surrogate", BOUNDED, ids=name_of)
 def test_bounds_hold_for_climbers(surrogate):
-    """Each of 100 climbers takes 40 steps, for queries of 2, 3, 5 and 8 documents."""
-    for r in (2, 3, 5, 8):
+    """Each of 100 climbers takes 40 steps, for queries of 2 and 5 documents."""
+    for r in (2, 5):
         climbers = Climbers(surrogate, 100, r, seed=r)
         first = climbers.best.mean()
         climbers.climb(40)
@@ -375,7 +375,7 @@ def test_bounds_hold_for_distributions(name, surrogate):
     if name == "spearman" and not surrogate.takes_negative:
         pytest.skip("the targets of Spearman's rho can be negative")
     rng = np.random.default_rng(0)
-    for _ in range(10):
+    for _ in range(4):
         labels = rng.integers(0, 2 if name in ("precision@2", "recall@2", "auc") else 4, (4, 4))
         labels[0] = [0, 1, 1, 0]  # every measure is defined for it
         distribution = labels, rng.dirichlet(np.ones(4))

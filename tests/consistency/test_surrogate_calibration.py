@@ -166,10 +166,9 @@ def with_extreme_parameters():
 @pytest.mark.parametrize("surrogate", with_extreme_parameters(), ids=name_of)
 def test_nothing_is_found_at_extreme_parameters(surrogate):
     """Minimisers may differ by little, and the surrogate may be large beside its own changes."""
-    for loss in ("dcg", "precision@1"):
-        assert find_counterexample(loss, surrogate, random_state=0) is None
-        check = is_calibrated_numerically(surrogate, loss, n_trials=1, random_state=0)
-        assert check and 0 < check.margin < np.inf
+    assert find_counterexample("dcg", surrogate, random_state=0) is None
+    check = is_calibrated_numerically(surrogate, "dcg", n_trials=1, random_state=0)
+    assert check and 0 < check.margin < np.inf
 
 
 @pytest.mark.parametrize("unit", [1e-4, 1e4])

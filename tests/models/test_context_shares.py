@@ -23,7 +23,6 @@ from tests import oracles
 from tests.boosting_tools import regressor as gradient_boosting
 from tests.column_tools import LIBRARIES, MONOTONE, boosted
 from tests.dask_data import Documents, cut
-from tests.few_trees import few_trees  # noqa: F401
 
 RNG = np.random.default_rng(0)
 G = RNG.permutation(np.repeat(np.arange(40), RNG.integers(1, 12, 40)))
@@ -132,7 +131,7 @@ def test_a_table_without_categories(rows, context):
         (["zscore", "difference"], {"zscore": ["price"], "difference": ["price"]}),
     ],
 )
-def test_the_ranker_says_what_it_added(context, described):
+def test_the_ranker_says_what_it_added(few_trees, context, described):
     ranker = CalibratedRanker("boosting", context=context).fit(FRAME, Y, groups=G)
     assert ranker.model_.context_ == described
     assert list(ranker.model_.context_) == list(described)  # in this order
@@ -210,7 +209,7 @@ def test_coefficients_leave_shares_out():
     np.testing.assert_allclose(ranker.coef_, [kind, price + difference])
 
 
-def test_stacks_and_students(few_trees):  # noqa: F811
+def test_stacks_and_students(few_trees):
     teacher = CalibratedRanker("stacked").fit(FRAME, Y, groups=G)
     assert "share" in teacher.model_.context_
     student = distill(teacher, FRAME, G)
@@ -233,7 +232,7 @@ def test_a_boosted_ranker(library):
 
 
 @pytest.mark.parametrize("by_polars", [False, True])
-def test_polars_ranks_as_pandas(by_polars):
+def test_polars_ranks_as_pandas(few_trees, by_polars):
     pl = pytest.importorskip("polars")
     frame = FRAME.drop(columns="brand")
     if by_polars:

@@ -16,7 +16,6 @@ from sklearn_rankcal.models import BoostingCV, ResidualPairModel, ResidualProduc
 from sklearn_rankcal.queries import Queries
 
 from ..covering import covering
-from ..few_trees import few_trees  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

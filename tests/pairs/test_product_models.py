@@ -23,8 +23,6 @@ from sklearn_rankcal.models import (
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceProducts
 
-from ..few_trees import few_trees  # noqa: F401
-
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 

@@ -235,7 +235,7 @@ def test_legends_cover_nothing(width, layout):
         MetricAtKDisplay.from_predictions(
             Y, scores, groups=G, name=f"ranker with a name {number}", ax=ax
         )
-        assert covered(ax) == 0
+    assert covered(ax) == 0
     for first, second in ((Y, POOR), (GOOD, POOR), (POOR, Y)):
         ax = plt.subplots(**size)[1]
         QueryDifferencesDisplay.from_predictions(

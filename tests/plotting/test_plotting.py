@@ -1,6 +1,7 @@
 """Plots: what is drawn where, and which input is refused."""
 
 import builtins
+import itertools
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from sklearn_rankcal.plotting import (
     plot_preference_graph,
     plot_probability_above,
 )
+
+from ..covering import covering
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -104,9 +107,13 @@ def test_of_many_documents_the_strongest_preferences_are_drawn():
     assert len(arrows(plot_preference_graph(w[:10, :10]))) == 45
 
 
-@pytest.mark.parametrize("width", [3.6, 6.4, 12.8])
-@pytest.mark.parametrize("r", [1, 3, 8, 9, 30])
-@pytest.mark.parametrize("ranked", [False, True])
+@pytest.mark.parametrize(
+    ("ranked", "r", "width"),
+    covering(
+        itertools.product([False, True], [1, 3, 8, 9, 30], [3.6, 6.4, 12.8]),
+        lambda ranked, r, width: ((ranked, r), width),
+    ),
+)
 def test_the_graph_can_be_read(ranked, r, width):
     """No two texts overlap, no arrow or dot lies on a name, and nothing leaves the figure."""
     random = np.random.default_rng(r)
@@ -224,10 +231,11 @@ def test_a_leaderboard_without_resamples_and_of_many_items():
     ax = plot_aggregate(leaderboard())
     assert not ax.collections and ax.get_xlabel() == "score"
     assert [label.get_text() for label in ax.figure.axes[1].get_yticklabels()] == list("1234")
-    many = plot_aggregate(leaderboard(100))
+    board = leaderboard(100)
+    many = plot_aggregate(board)
     assert many.figure.get_figheight() > 20
     axes = matplotlib.pyplot.subplots(figsize=(4, 4))[1]
-    assert plot_aggregate(leaderboard(100), ax=axes) is axes
+    assert plot_aggregate(board, ax=axes) is axes
     assert axes.get_yticklabels()[0].get_fontsize() == 5
 
 

@@ -281,7 +281,7 @@ def test_the_legend_of_the_plot_covers_no_query(world, width):
 def test_a_cycle_of_rounding_errors_does_not_count(monkeypatch):
     """Preferences that scores explain are acyclic (P_f implies P_DAG), also if documents tie."""
     data = make_ranking(n_queries=20, n_documents=5, random_state=0)
-    ranker = CalibratedRanker(loss="pd").fit(data.X, data.y, groups=data.groups)
+    ranker = CalibratedRanker(BilinearPairs(), loss="pd").fit(data.X, data.y, groups=data.groups)
     X, groups = np.arange(8.0)[:, None] * np.ones(data.X.shape[1]), np.repeat([0, 1], 4)
     noise = np.zeros((4, 4))
     noise[[0, 1, 2], [1, 2, 0]] = 1e-17  # documents 0, 1 and 2 tie, and 3 is last

@@ -27,7 +27,6 @@ from sklearn_rankcal.models import DocumentModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import _distill
 from sklearn_rankcal.rankers._distill import _Drawing
-from tests.few_trees import few_trees  # noqa: F401
 
 #: With these columns, the centred scores of linear models of z-scores are linear.
 BOTH = ["zscore", "difference"]
@@ -47,7 +46,7 @@ def teacher():
 # -------------------------------------------------------------------- the student
 
 
-def test_the_student_is_one_regressor_with_all_that_a_single_model_has(few_trees):  # noqa: F811
+def test_the_student_is_one_regressor_with_all_that_a_single_model_has(few_trees):
     teacher = fitted("stacked")
     ranker = distill(teacher, DATA.X, DATA.groups)
     model = ranker.model_
@@ -363,7 +362,7 @@ def test_a_teacher_that_predicts_nan_is_refused():
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_unknown_categories_are_refused(kind, few_trees):  # noqa: F811
+def test_unknown_categories_are_refused(kind, few_trees):
     names = np.array(["a", "b", "c"])[np.arange(len(DATA.y)) % 3]
 
     def frame(values):

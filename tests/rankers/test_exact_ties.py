@@ -15,6 +15,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.utils._rounding import first_smallest
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 DATA = make_ranking(n_queries=40, random_state=0)
 
 

@@ -24,7 +24,6 @@ from sklearn_rankcal.queries import Queries
 
 from ..boosting_tools import regressor
 from ..covering import covering, covering_checks
-from ..few_trees import few_trees  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

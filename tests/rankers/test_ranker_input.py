@@ -25,7 +25,6 @@ from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, Pairwise
 from sklearn_rankcal.utils import _column_advice, _features
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
-from ..few_trees import few_trees  # noqa: F401
 from ..ranker_data import G, X, Y
 
 pytestmark = pytest.mark.usefixtures("few_trees")

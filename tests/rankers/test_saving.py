@@ -30,8 +30,6 @@ from sklearn_rankcal.models import (
 )
 from sklearn_rankcal.utils import _estimators
 
-from ..few_trees import few_trees  # noqa: F401
-
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 DATA = make_ranking(20, (3, 8), 6, random_state=0)

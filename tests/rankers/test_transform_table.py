@@ -15,8 +15,6 @@ from sklearn_rankcal import BoostedRanker, CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models import Model
 
-from ..few_trees import few_trees  # noqa: F401
-
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 DATA = make_ranking(n_queries=40, n_documents=8, n_features=6, random_state=0)

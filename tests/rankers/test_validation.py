@@ -618,6 +618,7 @@ def test_pickles_and_clones(name):
     clone(ranker).set_params(regressor=clone(ranker.model_.regressor_)).fit(X, Y, G, **VAL)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_a_fit_without_validation_forgets_the_last_one():
     ranker = CalibratedRanker(n_iter_no_change=5).fit(X, Y, G, **VAL)
     ranker.fit(X, Y, G)
@@ -625,6 +626,7 @@ def test_a_fit_without_validation_forgets_the_last_one():
         assert not hasattr(ranker, name)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_ranker_checks():
     check_ranker(CalibratedRanker(validation_queries=0.3, n_iter_no_change=5, random_state=0))
 
@@ -641,6 +643,7 @@ def test_a_search_with_queries_held_out():
     assert len(search.best_estimator_.validation_queries_) == 13
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_metadata_routing_passes_validation_queries():
     plain = CalibratedRanker(n_iter_no_change=5).fit(X, Y, G, **VAL)
     scaled = StandardScaler().fit(X)

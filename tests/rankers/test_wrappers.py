@@ -4,6 +4,7 @@ import functools
 import itertools
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -424,15 +425,10 @@ def test_out_of_fold_values_are_those_of_rankers_that_have_not_seen_the_query(ho
         wanted[test] = getattr(fitted, method)(parts[1], groups=G[test])
     with sklearn.config_context(enable_metadata_routing=routing):
         got = query_cross_val_predict(estimator, table, y, groups=groups, cv=4, method=method)
-        same = query_cross_val_predict(
-            estimator,
-            table,
-            y,
-            groups=groups,
-            cv=QueryKFold(4),
-            method=method,
-            n_jobs=2 if how == "column" else None,
-        )
+        with joblib.parallel_config("threading"):
+            same = query_cross_val_predict(
+                estimator, table, y, groups=groups, cv=QueryKFold(4), method=method, n_jobs=2
+            )
     np.testing.assert_allclose(got, wanted)
     np.testing.assert_array_equal(got, same)
     assert got.dtype.kind == ("i" if method == "predict" else "f")

@@ -115,7 +115,7 @@ def positive(surrogate, v):
 @pytest.mark.parametrize("surrogate", EVERY, ids=name_of)
 def test_derivatives_against_differences(surrogate):
     random = np.random.default_rng(1)
-    for _ in range(5):
+    for _ in range(2):
         v, s, queries = draw(random)
         v = positive(surrogate, v)
         fixed = surrogate.resolve(v)
@@ -149,7 +149,7 @@ def test_curvature_of_bregman_is_exact_where_the_link_meets_the_utility():
 @pytest.mark.parametrize("surrogate", [one for one in EVERY if one.convex], ids=name_of)
 def test_convexity_along_random_lines(surrogate):
     random = np.random.default_rng(2)
-    for _ in range(20):
+    for _ in range(6):
         v, s, queries = draw(random)
         other = 3 * random.normal(size=len(s))
         fixed = surrogate.resolve(v)
@@ -220,7 +220,7 @@ def test_logistic_margins_far_apart():
         assert result.gradient[0] == pytest.approx(-1 - expit(0.5) + 2 * expit(-0.5))
 
 
-@pytest.mark.parametrize("r", [511, 512, 513, 1030, 1600])
+@pytest.mark.parametrize("r", [511, 512, 513, 1030])
 def test_products_of_long_queries_do_not_overflow(r):
     random = np.random.default_rng(r)
     v, s = random.integers(0, 3, r) / 2, random.normal(size=r)

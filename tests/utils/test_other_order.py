@@ -11,6 +11,8 @@ from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, relevance_l
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import Quota, Rules
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 DATA = make_ranking(n_queries=8, n_documents=5, n_features=3, n_informative=2, random_state=0)
 INDEX = np.random.default_rng(0).permutation(len(DATA.y)) + 100
 X = pd.DataFrame(DATA.X, columns=list("abc"), index=INDEX)

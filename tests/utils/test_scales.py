@@ -24,8 +24,6 @@ from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairModel, Pair
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
 
-from ..few_trees import few_trees  # noqa: F401
-
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 DATA = make_ranking(25, (3, 8), 6, random_state=0)

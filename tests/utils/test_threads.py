@@ -18,7 +18,6 @@ from sklearn_rankcal.models import BoostingCV, Training, _folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _threads
 from sklearn_rankcal.utils._threads import allowed_threads, map_in_order, threads_for
-from tests.few_trees import few_trees  # noqa: F401
 
 
 def test_each_worker_of_the_tests_has_one_thread():

@@ -31,6 +31,8 @@ from sklearn_rankcal.losses import NDCG
 from sklearn_rankcal.metrics import get_ranking_scorer
 from tests.column_tools import boosted, documents
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FRAME, Y, G = documents(n_queries=40)
 X = FRAME.to_numpy()
 LABELS = relevance_labels(Y, G)
