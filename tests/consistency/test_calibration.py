@@ -53,7 +53,6 @@ from sklearn_rankcal.losses import (
     BinaryMeasure,
     MAPByScores,
     PDByScores,
-    Positional,
     Recall,
 )
 from sklearn_rankcal.losses._base import without_shrinkage
@@ -504,26 +503,6 @@ def test_a_classifier_stays_calibrated_where_probabilities_of_labels_are_not_eno
     assert ranking_regret(by_gains, world, loss) > least
 
 
-@pytest.mark.parametrize("kind", [kind for kind in UNCERTAIN if kind is not MAP])
-def test_the_regret_of_a_classifier_tends_to_0(kind):
-    """Labels are drawn at random, and the shrinkage of the normalizers decreases as by default."""
-    labels, counts, _ = UNCERTAIN[kind]
-    chance, loss = np.array(counts) / sum(counts), loss_of(kind)
-    rng, n_documents = np.random.default_rng(0), len(labels[0])
-    new = np.arange(n_documents)[:, None]
-    regrets = {100: [], 30_000: []}
-    for n_queries, found in regrets.items():
-        for _ in range(5):
-            y = np.array(labels)[rng.choice(len(labels), n_queries, p=chance)]
-            X, groups = np.tile(new, (n_queries, 1)), np.repeat(range(n_queries), n_documents)
-            ranker = CalibratedRanker(DecisionTreeClassifier(), loss=loss, context=None)
-            ranker.fit(X, y.ravel(), groups)
-            ranks = ranker.predict(new, groups=[0] * n_documents)
-            found.append(ranking_regret(ranks, (labels, chance), loss))
-    assert max(regrets[100]) > 0
-    assert max(regrets[30_000]) == 0
-
-
 @pytest.mark.parametrize("name", [name for name in LOSSES if LOSSES[name]().space == "scores"])
 def test_a_classifier_predicts_expected_targets_up_to_a_shift(name):
     """Whether targets are classes or weights, and also if they are negative, in random worlds."""
@@ -588,27 +567,6 @@ def test_query_context_does_not_tell_all_queries_apart():
         ranks = ranker.predict(np.c_[values.reshape(-1, 1), third], groups=np.repeat([0, 1], 5))
         for q in (0, 1):
             assert ranking_regret(ranks.reshape(2, 5)[q], (labels[[q]], [1.0]), "pd") == 0
-
-
-def test_three_moments_do_not_tell_all_queries_apart():
-    one, other = np.array([0, 1, 2, 6, 9, 13]), np.array([0, 1, 3, 4, 11, 12])
-    for k in (1, 2, 3):
-        assert (one**k).sum() == (other**k).sum()
-    assert (one**4).sum() != (other**4).sum()
-
-
-def test_only_standardisation_functions_have_to_tie_the_documents_of_theorem_3_3():
-    """Lemma B.2 of Calauzènes et al. is about scores that are best for every distribution.
-
-    Other scores need not tie.
-    """
-    world = (np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]), [0.5, 0.5])
-    loss = Positional(lambda y, queries: (5 - (1 + queries.place)) * y)
-    assert expected_targets(world, loss).tolist() == [2.0, 1.5, 1.0, 0.5]
-    # So it is not a standardisation function: it is wrong for other distributions.
-    last = (np.array([[0, 1, 1, 1.0], [1, 0, 0, 0]]), [0.6, 0.4])
-    ranks = np.argsort(np.argsort(-expected_targets(last, loss), kind="stable")) + 1
-    assert ranking_regret(ranks, last, "map") > 0.01
 
 
 def test_copeland_and_sort_need_that_no_pair_is_tied():

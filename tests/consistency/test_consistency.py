@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.consistency import (
@@ -66,16 +65,6 @@ def test_theorem_3_3_of_calauzenes_et_al(loss, mixed, apart):
     np.testing.assert_allclose(np.sort(regret), [0, abs(float(mixed - apart))], atol=1e-14)
 
 
-def test_any_equivariant_score_ties_the_documents_of_theorem_3_3():
-    """By lemma B.2 of Calauzènes et al. an equivariant score is y g(sum y) + h(sum y).
-
-    Its mean is the same for all four documents.
-    """
-    for g, h in np.random.default_rng(0).normal(size=(10, 2)):
-        expected = np.mean(g * np.array(TIED[0]) + h, axis=0)
-        np.testing.assert_allclose(expected, expected[0])
-
-
 @pytest.mark.parametrize("f", SCORES_OF_PAIRS)
 def test_scores_fail_inside_p_dag(f):
     distribution = single_edges(INSIDE_DAG)
@@ -90,38 +79,6 @@ def test_scores_fail_inside_p_dag(f):
     assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
     for method in ("greedy_dag", "exact"):
         assert decode_preferences(w, method).ranks.tolist() == [1, 2, 3]
-
-
-def minimiser(weight):
-    """Minimise sum_ij weight_ij log(1 + exp(s_j - s_i)), strictly convex up to a constant."""
-
-    def risk(s):
-        return (weight * np.logaddexp(0, s - s[:, None])).sum() + 1e-6 * (s**2).sum()
-
-    return minimize(risk, np.zeros(len(weight)), method="BFGS", options={"gtol": 1e-9}).x
-
-
-def test_logistic_pairs_fail_inside_p_dag_and_the_aggregated_graph_does_not():
-    """Equation (12) of Duchi et al. puts document 2 first; (23), on the mean graph, does not."""
-    distribution = single_edges(INSIDE_DAG)
-    mean = np.einsum("m,mij->ij", distribution.probabilities, distribution.labels)
-    assert np.argsort(-minimiser(mean)).tolist() == [1, 0, 2]
-    assert np.argsort(-minimiser(np.maximum(mean - mean.T, 0))).tolist() == [0, 1, 2]
-
-
-def test_every_equivariant_score_ties_two_documents_inside_p_dag():
-    distribution = single_edges(INSIDE_DAG | {(1, 2): 0.35, (0, 2): 0.25})
-    assert satisfies_dag(distribution)
-    assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
-    for winner, loser, other in np.random.default_rng(0).normal(size=(20, 3)):
-
-        def f(y, values=(winner, loser, other)):
-            won, lost = y.sum(axis=2) > 0, y.sum(axis=1) > 0
-            return np.select([won, lost], values[:2], values[2])
-
-        scores = expected_targets(distribution, PDByScores(score_function=f))
-        assert scores[0] == pytest.approx(scores[1], abs=1e-12)
-        assert (0, 1) in satisfies_score_condition(distribution, f).violations
 
 
 def test_algorithm_1_fails_outside_p_dag():

@@ -26,7 +26,6 @@ from sklearn_rankcal.surrogates import (
     get_surrogate,
 )
 
-from ..ranking_lemmas import OrderPreservingMap
 from ..surrogate_data import EVERY, decreasing_fit, itakura_saito, name_of, surrogate_risk
 
 pytestmark = pytest.mark.simulation
@@ -264,87 +263,3 @@ def test_bad_input(call, message):
 def test_bregman_without_functions_has_a_closed_form():
     d = ([[1, 0], [0, 1]], [0.7, 0.3])
     assert surrogate_regret([0.7, 0.3], d, "dcg", Bregman()) == 0
-
-
-# ------------------------------------------------------------------ lemma 2 of Ravikumar et al.
-
-
-def sorted_alike(x, y):
-    """Whether some permutation sorts both vectors."""
-    return not ((x[:, None] > x) & (y[:, None] < y)).any()
-
-
-def pairs_of_vectors(rng, n):
-    """Vectors s and r with a common order, with and without ties of either."""
-    for _ in range(n):
-        size = rng.integers(1, 6)
-        r = np.sort(rng.integers(0, 4, size) + rng.choice([0, 1]) * rng.random(size))
-        s = np.sort(rng.integers(0, 4, size) + rng.choice([0, 1]) * rng.random(size))
-        shuffled = rng.permutation(size)
-        yield s[shuffled].astype(float), r[shuffled].astype(float)
-
-
-def test_order_preserving_maps():
-    rng = np.random.default_rng(0)
-    kinds = set()
-    for s, r in pairs_of_vectors(rng, 300):
-        g = OrderPreservingMap(s, r)
-        kinds.add(g.continuous)
-        np.testing.assert_array_equal(g(r), s)
-        np.testing.assert_array_equal(g.inverse(s), r)
-        points = [r + 0.3 * rng.normal(size=len(r)) for _ in range(3)]
-        points += [rng.integers(-1, 3, len(r)).astype(float) for _ in range(3)]
-        for x in points:
-            y = g(x)
-            assert sorted_alike(x, y)
-            if g.continuous:
-                assert ((x[:, None] > x) == (y[:, None] > y)).all()
-            np.testing.assert_allclose(g.inverse(y), x, atol=1e-7)
-    assert kinds == {True, False}
-
-
-def test_order_preserving_maps_of_equal_ties_are_continuous_bijections():
-    rng = np.random.default_rng(1)
-    g = OrderPreservingMap([3.0, 1.0, 1.0, 0.0], [0.2, 0.1, 0.1, -5.0])
-    assert g.continuous
-    for _ in range(50):
-        y = rng.normal(size=4) * 5
-        np.testing.assert_allclose(g(g.inverse(y)), y, atol=1e-9)
-        np.testing.assert_allclose(g(y + 1e-9), g(y), atol=1e-6)
-
-
-def test_the_printed_map_is_not_invertible_where_s_has_ties():
-    """Ravikumar et al. (2011), proof of lemma 2, with the angle in [0, pi)."""
-
-    def printed(x, s, r, tau, sigma):
-        angle = np.mod(np.arctan(x[tau] - r[sigma]), np.pi)
-        y = np.empty(len(x))
-        y[tau[0]] = s[sigma[0]] + angle[0]
-        for k in range(len(x) - 1):
-            step = s[sigma[k]] - s[sigma[k + 1]] + angle[k + 1]
-            y[tau[k + 1]] = y[tau[k]] - step
-        return y
-
-    zero, forth, back = np.zeros(2), np.array([0, 1]), np.array([1, 0])
-    first = printed(np.array([1.0, 0.0]), zero, zero, forth, forth)
-    second = printed(np.array([0.0, 1.0]), zero, zero, back, forth)
-    np.testing.assert_array_equal(first, second)
-    assert first.tolist() == [np.pi / 4] * 2
-    # If r has ties and s has not, g(r) = s is true for one way to break the ties of r only.
-    s = np.array([1.0, 0.0])
-    assert printed(zero, s, zero, forth, forth).tolist() == [1, 0]
-    assert printed(zero, s, zero, back, forth).tolist() == [0, 1]
-    for target in (zero, s):
-        g = OrderPreservingMap(target, zero)
-        np.testing.assert_array_equal(g(zero), target)
-        assert g([1.0, 0.0]).tolist() != g([0.0, 1.0]).tolist()
-
-
-def test_vectors_and_values_without_an_order_preserving_map():
-    with pytest.raises(ValueError, match="No order-preserving function"):
-        OrderPreservingMap([1.0, 0.0], [0.0, 1.0])
-    g = OrderPreservingMap([1.0, 0.0], [0.0, 0.0])
-    assert not g.continuous
-    for y in ([100.0, 0.0], [2.0, 2.0], [1.1, -0.4]):
-        with pytest.raises(ValueError, match="No x has g"):
-            g.inverse(y)

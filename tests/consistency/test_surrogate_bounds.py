@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from sklearn_rankcal.consistency import (
     bayes_ranking,
@@ -16,7 +15,6 @@ from sklearn_rankcal.consistency import (
     surrogate_regret,
 )
 from sklearn_rankcal.losses import NDCG, Positional, get_loss
-from sklearn_rankcal.metrics import auc_score
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
@@ -31,7 +29,6 @@ from sklearn_rankcal.surrogates import (
     Softmax,
 )
 
-from ..ranking_lemmas import misordered_pairs
 from ..surrogate_data import decreasing_fit, name_of
 
 pytestmark = pytest.mark.simulation
@@ -242,49 +239,6 @@ def test_the_printed_constant_of_pairwise_squared_is_loose():
 # ------------------------------------------------------------------ formulas that are printed
 
 
-def test_the_printed_term_of_auc_makes_a_perfect_ranking_2():
-    """Calauzènes et al., table 1: b = (n1 - 1) / (2 (n - n1)) for n1 relevant documents."""
-    y = np.array([1.0, 1.0, 0.0])
-    n, n1 = 3, y.sum()
-    gain = (y * (n - np.arange(1, n + 1))).sum() / (n1 * (n - n1))
-    b = (n1 - 1) / (2 * (n - n1))
-    assert gain + b == 2.0
-    assert gain - b == 1.0 == auc_score(y, -np.arange(3.0), groups=np.zeros(3))
-
-
-def test_the_infimum_of_theorem_5_3_is_not_0_and_its_bound_stands():
-    labels, s = np.array([0.0, 2.0]), np.array([0.3])
-    value = np.mean(np.square(labels - s))  # a Bregman divergence of strong convexity 2
-    least = np.mean(np.square(labels - labels.mean()))
-    assert least == 1.0
-    assert value - least == pytest.approx((labels.mean() - s[0]) ** 2)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_printed_pairs_of_ndcg_reverse_the_order(sign):
-    """Duchi et al., section 3.3: sum_j v_j sum_l phi(s_l - s_j), `PairwiseMargin` of -s."""
-    v, queries = np.array([1.0, 0.5, 0.2]), Queries.single(3)
-    surrogate = PairwiseMargin("logistic")
-
-    def value(s):  # sign -1: as printed
-        return surrogate.value(v, sign * s, queries)[0]
-
-    s = minimize(value, np.zeros(3)).x
-    assert np.argsort(-sign * s).tolist() == [0, 1, 2]
-    i, j = np.nonzero(~np.eye(3, dtype=bool))
-    printed = (v[i] * np.logaddexp(0.0, -(s[j] - s[i]))).sum()
-    assert (printed == pytest.approx(value(s))) == (sign == -1)
-
-
-def test_scores_in_the_wrong_order_have_a_loss_above_the_least():
-    """Ravikumar et al., lemma 4: the last inequality of the first part is reversed."""
-    distribution = [[2, 0, 1], [0, 1, 0]], [0.7, 0.3]
-    u = expected_targets(distribution, "ndcg")
-    risks = ranking_risk(np.array(list(itertools.permutations([1, 2, 3]))), distribution, "ndcg")
-    order = np.argsort(np.argsort(u)) + 1  # the worst one
-    assert ranking_risk(order, distribution, "ndcg") > risks.min() + 0.01
-
-
 def test_softmax_bounds_can_be_equal_for_more_documents():
     for name, equal in (("precision@1", True), ("ndcg", False)):
         one = bregman_regret_bound(name, 0.01, 6, 1 / 1.5, dual_norm=np.inf)
@@ -293,55 +247,6 @@ def test_softmax_bounds_can_be_equal_for_more_documents():
 
 
 # ------------------------------------------------------------------ lemmas 4.1 and 5.1
-
-
-def printed_pairs(ranks):
-    """The pairs of the proof of lemma 4.1, with transpositions; documents from the best on."""
-    ranking, pairs = np.argsort(ranks).tolist(), []
-    left = sorted(ranking)
-    while left:
-        i = left[0]
-        d = ranking.index(i)
-        j = max(ranking[: d + 1])
-        if i != j:
-            p, t = ranking.index(j), left.index(j)
-            ranking[0], ranking[p] = ranking[p], ranking[0]
-            ranking[d], ranking[t] = ranking[t], ranking[d]
-            pairs.append((i, j))
-        left = [k for k in left if k not in (i, j)]
-        ranking = [k for k in ranking if k not in (i, j)]
-    return pairs
-
-
-def test_the_pairs_of_the_printed_proof_can_be_in_the_right_order():
-    ranks = [4, 1, 2, 3]
-    assert printed_pairs(ranks) == [(0, 3), (1, 2)] and ranks[1] < ranks[2]
-    assert misordered_pairs(ranks, [4.0, 3.0, 2.0, 1.0]) == [(0, 3)]
-
-
-def test_misordered_pairs_account_for_the_regret():
-    """Lemmas 4.1 and 5.1, for all rankings of up to 5 documents and random ones of 9."""
-    rng = np.random.default_rng(0)
-    every = [ranks for r in range(1, 6) for ranks in itertools.permutations(range(1, r + 1))]
-    for ranks in every + [tuple(rng.permutation(9) + 1) for _ in range(300)]:
-        r = len(ranks)
-        for _ in range(3):
-            u = rng.integers(0, 5, r) + rng.choice([0.0, 0.5]) * rng.random(r)
-            phi = -np.sort(-rng.choice([rng.random(r), rng.integers(0, 2, r).astype(float)]))
-            pairs = misordered_pairs(ranks, u)
-            used = [document for pair in pairs for document in pair]
-            assert len(set(used)) == len(used)
-            assert all(u[i] > u[j] and ranks[i] > ranks[j] for i, j in pairs)
-            place = np.argsort(np.argsort(-u, kind="stable"))
-            best = phi @ -np.sort(-u)
-            regret = best - phi[np.array(ranks) - 1] @ u
-            bound = sum((u[i] - u[j]) * (phi[place[i]] - phi[place[j]]) for i, j in pairs)
-            assert regret <= bound + 1e-12
-            gaps = np.array([u[i] - u[j] for i, j in pairs] or [0.0])
-            loss = Positional(discount=phi)
-            for p, q in ((1, np.inf), (1.5, 3), (2, 2), (3, 1.5), (np.inf, 1)):
-                constant = loss.discount_constant(r, p)
-                assert bound <= constant * np.linalg.norm(gaps, ord=q) + 1e-12
 
 
 def test_discount_constants_follow_the_formula():

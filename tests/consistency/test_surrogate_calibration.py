@@ -238,20 +238,6 @@ def test_the_example_of_theorem_3():
             assert suboptimality(regret / 2, distribution, "pd", surrogate) < 1e-9
 
 
-def test_net_preferences_of_single_judgements_are_no_better_than_comparisons():
-    """Equation (23) of Duchi et al. needs the mean graph; see `DifferenceGraph`."""
-    mean = np.array([[[0.0, 0.30, 0.24], [0.20, 0, 0.36], [0.10, 0.22, 0]]])
-    assert satisfies_dag((mean, [1.0]))
-    best = ranking_regret([1, 2, 3], (mean, [1.0]), "pd")
-    assert best == 0
-    for margin in ("logistic", "squared_hinge"):
-        assert suboptimality(0.001, (mean, [1.0]), "pd", DifferenceGraph(margin)) > 1e-4
-    found = find_counterexample(
-        "pd", DifferenceGraph(), condition=satisfies_dag, n_trials=1000, random_state=0
-    )
-    check_genuine(found, "pd", DifferenceGraph())
-
-
 @pytest.mark.parametrize(
     ("surrogate", "p", "ndcg", "own"),
     [

@@ -2,17 +2,14 @@
 
 import pickle
 from copy import deepcopy
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.cost_sensitive import LowRankLoss
-from sklearn_rankcal.decoders import decode_average_precision, decode_preferences
 from sklearn_rankcal.losses import Precision
-
-from .. import oracles
 
 ROUNDING = 1e-10
 
@@ -214,51 +211,6 @@ def test_a_greater_rank_than_needed_changes_nothing():
 
 
 # ---------------------------------------------------------------- rankings as targets
-
-
-def ranking_matrix(labels, r, loss):
-    return np.array([[loss(y, order) for order in permutations(range(r))] for y in labels])
-
-
-@pytest.mark.parametrize("r", [2, 3, 4])
-def test_ranking_losses_have_the_rank_that_their_targets_say(r):
-    """Sections 4, 6 and 7 of Ramaswamy et al. give the rank of their targets."""
-    labels = [np.array(y) for y in product((0, 1), repeat=r)]
-    for q in range(1, r):
-        L = ranking_matrix(labels, r, lambda y, order, q=q: 1 - oracles.precision(y, order, q))
-        assert np.linalg.matrix_rank(L) == r
-        assert LowRankLoss.from_matrix(L).alpha.shape[1] == r
-    L = ranking_matrix(labels[1:], r, lambda y, order: 1 - oracles.average_precision(y, order))
-    assert LowRankLoss.from_matrix(L).alpha.shape[1] <= r * (r + 1) // 2
-    graphs = []
-    for order in permutations(range(r)):
-        position = np.argsort(order)
-        graphs.append((position[:, None] < position).astype(float))
-    L = ranking_matrix(graphs, r, oracles.preference_loss)
-    assert LowRankLoss.from_matrix(L).alpha.shape[1] == r * (r - 1) // 2
-
-
-def test_a_low_rank_loss_decodes_rankings_as_the_decoders_do():
-    rng = np.random.default_rng(0)
-    r = 4
-    labels = np.array(list(product((0, 1), repeat=r)))[1:]
-    L = ranking_matrix(labels, r, lambda y, order: 1 - oracles.average_precision(y, order))
-    loss = LowRankLoss.from_matrix(L)
-    p = rng.dirichlet(np.full(len(labels), 0.2), size=100)
-    products = np.einsum("nk,ki,kj->nij", p / labels.sum(axis=1), labels, labels)
-    exact = decode_average_precision(products, "exact").objective
-    best = (p @ L)[np.arange(100), loss.decode(p @ loss.alpha)]
-    np.testing.assert_allclose(best, exact)
-    graphs = np.triu(rng.integers(0, 4, size=(30, r, r)), 1).astype(float)
-    graphs = np.array([graph[np.ix_(order, order)] for graph, order in
-                       zip(graphs, rng.permuted(np.tile(np.arange(r), (30, 1)), axis=1),
-                           strict=True)])  # fmt: skip
-    L = ranking_matrix(graphs, r, oracles.preference_loss)
-    loss = LowRankLoss.from_matrix(L)
-    p = rng.dirichlet(np.full(30, 0.2), size=100)
-    exact = decode_preferences(np.tensordot(p, graphs, axes=1), "exact").objective
-    best = (p @ L)[np.arange(100), loss.decode(p @ loss.alpha)]
-    np.testing.assert_allclose(best, exact)
 
 
 @pytest.mark.parametrize("r", [2, 3, 4, 5])

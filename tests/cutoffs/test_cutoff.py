@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -217,35 +217,7 @@ def test_the_risk_over_2000_drawn_worlds(risk):
     assert alpha - 2 / 31 - 3 * error <= np.mean(means) <= alpha + 3 * error
 
 
-@pytest.mark.parametrize("risk", ["recall", "ndcg"])
-def test_scores_above_the_mean_show_fewer_documents_than_one_number_for_all(risk):
-    """The default rule, at the same promise. Lists up to a distance from the top are longer."""
-    shown = dict.fromkeys(["score", "count", "distance from the top"], 0.0)
-    for world in range(3):
-        data = make_ranking(500, (5, 40), random_state=world)
-        train = data.groups < 150
-        ranker = clone(RANKER).fit(data.X[train], data.y[train], groups=data.groups[train])
-        scores = ranker.decision_function(data.X[~train], groups=data.groups[~train])
-        queries = Queries.from_groups(data.groups[~train])
-        relevance = (data.y[~train] >= 3).astype(float)
-        ranks = queries.rank(queries.sort(scores))
-        added, defined = added_values(risk, Ranking.from_ranks(ranks, queries), relevance)
-        levels = {
-            "score": score_levels(scores, queries)[0],
-            "count": ranks.astype(float),
-            "distance from the top": queries.broadcast(queries.max(scores)) - scores,
-        }
-        for rule in shown:
-            cut, _ = controlled_threshold(levels[rule], added, int(defined.sum()), 0.1)
-            shown[rule] += (levels[rule] <= cut).sum() / queries.n_queries / 3
-    assert shown["score"] < shown["count"] - 0.2 < shown["distance from the top"] - 0.2
-
-
 # -------------------------------------------------------------------- what documents add
-
-
-def best_so_far(relevance):
-    return max(relevance, default=0) / max(relevance)
 
 
 VALUES = {
@@ -694,28 +666,6 @@ def test_lightgbm_rankers_are_kept_in_frozen_estimators():
     assert cutoff.n_calibration_queries_ == 50  # the others have no document with gain
     found = ndcg_score(Y, ranks=cutoff.predict(X, groups=G), groups=G)
     assert found == pytest.approx(ndcg_score(Y, model.predict(X), groups=G, ties="first"), abs=0.05)
-
-
-def test_mapie_has_the_same_sets_for_one_relevant_document():
-    mapie = pytest.importorskip("mapie.classification")
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(400, 4))
-    truth = (features @ rng.normal(size=(4, 5)) + rng.gumbel(size=(400, 5))).argmax(axis=1)
-    model = LogisticRegression().fit(features[:150], truth[:150])
-    peer = mapie.SplitConformalClassifier(
-        model, confidence_level=0.9, conformity_score="lac", prefit=True
-    )
-    peer.conformalize(features[150:250], truth[150:250])
-    wanted = peer.predict_set(features[250:])[1][:, :, 0]
-    probabilities = model.predict_proba(features[150:])
-    documents = np.column_stack([probabilities.ravel(), probabilities.ravel()])
-    groups = np.repeat(np.arange(250), 5)
-    relevance = (truth[150:, None] == np.arange(5)).ravel() * 1.0
-    old = groups < 100
-    cutoff = RiskControlledCutoff(SCORES).fit(documents[old], relevance[old], groups=groups[old])
-    found = cutoff.predict_shown(documents[~old], groups=groups[~old]).reshape(-1, 5)
-    wanted |= probabilities[100:] == probabilities[100:].max(axis=1, keepdims=True)
-    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from sklearn_rankcal import CalibratedLabelRanker, Judgements
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.label_ranking._blend import TableEncoder
-from sklearn_rankcal.label_ranking._outputs import scores_of_labels
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.labels._doubtful_ranks import look_like_positions
 from sklearn_rankcal.labels._label_names import read_names
@@ -525,18 +524,6 @@ def test_no_tool_of_scikit_learn_reverses_a_ranking(data, what):
         assert search.fit(data.X, y).best_params_ == {"regressor__alpha": 1e-3}
 
 
-def test_predict_of_preference_weights_is_positions(data):
-    weights = rankings_to_preferences(data.Y)
-    by_weights = CalibratedLabelRanker(Ridge()).fit(data.X, weights).predict(data.X)
-    np.testing.assert_array_equal(
-        by_weights, CalibratedLabelRanker(Ridge()).fit(data.X, data.Y).predict(data.X)
-    )
-    with pytest.raises(ValueError, match="dim 3"):
-        cross_val_score(
-            CalibratedLabelRanker(Ridge()), data.X, weights, scoring="r2", error_score="raise"
-        )
-
-
 # ------------------------------------------------------------------ what X and the regressor may be
 
 
@@ -1001,19 +988,3 @@ def test_little_data():
     Y = np.array([[1, 2, 3.0]] * 6 + [[np.nan] * 3])
     empty_row = CalibratedLabelRanker(random_state=0).fit(rng.normal(size=(7, 2)), Y)
     assert empty_row.predict(rng.normal(size=(1, 2))).tolist() == [[1, 2, 3]]
-
-
-def test_mean_scores_of_listed_labels_need_labels_that_are_listed_equally_often():
-    """Labels are left out at random, whatever the ranking is: the first half rarely stays."""
-    rng = np.random.default_rng(0)
-    Y = np.argsort(rng.normal(size=(4000, 6)) + np.array([0, 1, 2, 0, 1, 2]), axis=1)
-    Y = np.argsort(Y, axis=1) + 1.0
-    whole = scores_of_labels("ranks", Y).mean(axis=0)
-
-    def bias(listed):
-        known = rng.random(Y.shape) < listed
-        some = np.where(known, Y, np.nan)
-        return np.abs(np.nanmean(scores_of_labels("ranks", some), axis=0) - whole).max()
-
-    assert bias(np.full(6, 0.5)) < 0.05
-    assert bias(np.array([0.9, 0.3, 0.3, 0.9, 0.3, 0.3])) > 0.1

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
@@ -20,8 +19,6 @@ from sklearn_rankcal.label_ranking._outputs import (
 from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.queries import Queries
-
-from .. import oracles
 
 
 @pytest.fixture
@@ -89,47 +86,6 @@ def test_the_ranker_learns_scores(data, two_are_many):
     np.testing.assert_array_equal(weights.predict(data.X), ranker.predict(data.X))
     pairs = CalibratedLabelRanker(LinearRegression(), decoder="exact").fit(data.X, data.Y)
     assert pairs.regressor_.coef_.shape == (6, 3) and not pairs.by_scores_
-
-
-def expected_taus(fitted, orders, probabilities):
-    """The expected tau of the predicted ranking, and the best of all rankings."""
-    order = tuple(np.argsort(fitted.predict([[0.0]])[0]).tolist())
-    r = len(order)
-    taus = {
-        other: sum(
-            p * oracles.kendall_tau([r - 1.0 - own.index(i) for i in range(r)], list(other))
-            for own, p in zip(orders, probabilities, strict=True)
-        )
-        for other in map(tuple, oracles.all_orders(r))
-    }
-    return taus[order], max(taus.values())
-
-
-def fit_distribution(orders, probabilities):
-    ranks = np.array([[own.index(i) + 1 for i in range(len(own))] for own in orders])
-    X = np.zeros((len(orders), 1))
-    return CalibratedLabelRanker(DecisionTreeRegressor()).fit(X, ranks, np.array(probabilities))
-
-
-def test_scores_are_calibrated_under_their_condition(monkeypatch):
-    """Plackett-Luce orders meet the condition P_f; of the others, only pairs find the best."""
-    limit = _outputs.MAX_LABELS_BY_PAIRS
-    monkeypatch.setattr(_outputs, "MAX_LABELS_BY_PAIRS", 2)
-    orders = [tuple(order) for order in oracles.all_orders(4)]
-    for seed in range(5):
-        strength = np.random.default_rng(seed).uniform(0.2, 2, size=4)
-        probabilities = [
-            np.prod([strength[a] / strength[list(own[k:])].sum() for k, a in enumerate(own)])
-            for own in orders
-        ]
-        found, best = expected_taus(fit_distribution(orders, probabilities), orders, probabilities)
-        assert found == pytest.approx(best)
-    outside = ([(0, 1, 2), (1, 2, 0)], [0.6, 0.4])  # a > b > c against b > c > a
-    found, best = expected_taus(fit_distribution(*outside), *outside)
-    assert found < best - 0.1
-    monkeypatch.setattr(_outputs, "MAX_LABELS_BY_PAIRS", limit)
-    found, best = expected_taus(fit_distribution(*outside), *outside)
-    assert found == pytest.approx(best)
 
 
 def test_rows_without_a_preference_are_left_out(data, two_are_many):

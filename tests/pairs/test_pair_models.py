@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, QueryKFold, relevance_labels
-from sklearn_rankcal.decoders import decode_preferences, get_decoder
+from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.metrics import get_ranking_scorer, pairwise_disagreement_loss
@@ -421,22 +421,6 @@ def test_rows_of_weight_zero_take_their_pairs_along(data, preferences):
     np.testing.assert_allclose(with_zeros, without, rtol=1e-9)
 
 
-def test_preferences_survive_grid_search(data, preferences):
-    X, _, groups, _ = data
-    labels = preference_labels(preferences[0], groups)
-    search = GridSearchCV(
-        CalibratedRanker(BilinearPairs(), loss="pd", decoder="greedy_dag"),
-        {"regressor__n_components": [1, 4], "loss__equal_queries": [False, True]},
-        cv=GroupKFold(3),
-        error_score="raise",
-    )
-    search.set_params(estimator__loss=PD())
-    search.fit(X, labels, groups=groups)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    with pytest.raises(ValueError, match="queries are incomplete"):
-        CalibratedRanker(BilinearPairs(), loss="pd").fit(X[1:], labels[1:])
-
-
 @pytest.mark.filterwarnings("ignore:.* has learned nothing")
 def test_cyclic_preferences_are_labels_like_others():
     groups, X = np.repeat(np.arange(5), 3), np.random.default_rng(0).normal(size=(15, 2))
@@ -457,22 +441,3 @@ def test_other_losses_refuse_preferences(data, preferences):
     with pytest.raises(ValueError, match="undefined on the only query"):
         nothing = preference_labels([[0, 1]], np.zeros(len(X)), [0.0])
         CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, nothing)
-
-
-def test_borda_fails_where_algorithm_1_does_not():
-    """A distribution that fulfils P_DAG but not P_f: sorting by net Borda scores has regret .10."""
-    outcomes = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
-    queries, expected, borda = Queries.single(3), 0.0, 0.0
-    for pair, chance in outcomes.items():
-        labels = read_preferences(preference_labels([pair], np.zeros(3)))
-        expected = expected + chance * PD().encode(labels, queries).flat()
-        borda = borda + chance * PDByScores().encode(labels, queries)
-    np.testing.assert_allclose(expected, [0.10, 0.14, 0.36], atol=1e-12)
-    assert np.argsort(-borda).tolist() == [1, 0, 2]
-
-    def risk(ranks):
-        return sum(p for (i, j), p in outcomes.items() if ranks[i] > ranks[j])
-
-    for decoder in ("greedy_dag", "exact", "auto"):
-        assert get_decoder(decoder, "pairs").decode(expected, queries).ranks.tolist() == [1, 2, 3]
-    assert risk([2, 1, 3]) - risk([1, 2, 3]) == pytest.approx(0.10)

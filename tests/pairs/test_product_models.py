@@ -4,21 +4,19 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import decode_average_precision
 from sklearn_rankcal.losses import MAP, MAPByScores
-from sklearn_rankcal.metrics import get_ranking_scorer, map_score
+from sklearn_rankcal.metrics import map_score
 from sklearn_rankcal.models import (
     BilinearPairs,
     DocumentModel,
     PairModel,
     ResidualProductModel,
     Training,
-    default_regressor,
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceProducts
@@ -225,23 +223,6 @@ def test_jobs_change_nothing(loss):
     again = ranker.decode_report(data.X, groups=data.groups)
     for name, column in report.items():
         np.testing.assert_array_equal(again[name], column, name)
-
-
-def test_grid_search_over_models_and_decoders(data):
-    X, y, groups, _ = data
-    search = GridSearchCV(
-        CalibratedRanker(loss="map"),
-        {
-            "regressor": [BilinearPairs(symmetric=True), None, default_regressor(100)],
-            "decoder": ["diagonal", "exact"],
-        },
-        cv=QueryKFold(3),
-        scoring=get_ranking_scorer("map"),
-    )
-    search.fit(X, relevance_labels(y, groups))
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    own = search.best_estimator_.score(X, y, groups=groups)
-    assert own == pytest.approx(search.score(X, relevance_labels(y, groups)))
 
 
 def test_a_model_of_another_symmetry_is_refused(data):

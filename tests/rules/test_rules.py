@@ -353,66 +353,6 @@ def test_expected_targets_lead_to_the_best_permitted_ranking(name):
         assert quality(ranks) == pytest.approx(max(map(quality, permitted)), abs=1e-9)
 
 
-def test_the_best_permitted_document_next_is_not_the_best_ranking():
-    """Greedy re-ranking: the first place goes to a document that makes the rest worse."""
-    scores = np.array([1.0, 0.9, 0.8, 0.1])
-    first, second = [False, True, False, True], [False, False, True, True]
-    rules = Rules(quotas=[Quota(of, first=2, at_least=1) for of in (first, second)])
-    best = decode_scores(scores, rules=rules)
-    greedy = np.array([0, 3, 1, 2])  # after 0, only 3 is in both groups
-    assert violation(rules, greedy.tolist()) == 0
-    assert best.ranks.tolist() == [3, 1, 2, 4]
-    assert -(scores[greedy] @ LOG[:4]) > best.objective[0] + 0.05
-
-
-def greedy_choice(scores, orders):
-    """Take the best document next of those with which one of the orders can begin."""
-    found, left = [], [list(order) for order in orders]
-    for place in range(len(scores)):
-        best = max({order[place] for order in left}, key=lambda i: scores[i])
-        found.append(best)
-        left = [order for order in left if order[place] == best]
-    return found
-
-
-def test_greedy_with_foresight_is_optimal_for_pins_and_at_most_of_disjoint_groups():
-    """By enumeration. Without foresight of later pins, it takes too many of their groups."""
-    rng = np.random.default_rng(0)
-    n_cases = too_many = 0
-    for _ in range(200):
-        r = int(rng.integers(2, 6))
-        scores = rng.permutation(np.arange(1.0, r + 1)) ** rng.choice([0.1, 1, 3])
-        first = sorted(set(rng.integers(1, r + 1, 2).tolist()))
-        bounds = np.sort(rng.integers(0, 3, len(first))).tolist()
-        quota = Quota(rng.integers(0, 3, r), first=first, at_most=bounds)
-        pins = rng.permutation(
-            np.append(rng.integers(0, 2) * rng.integers(1, r + 1), [0] * (r - 1))
-        )
-        rules = Rules(place=pins, quotas=[quota])
-        every = list(itertools.permutations(range(r)))
-        permitted = [order for order in every if violation(rules, order) == 0]
-        if not permitted:
-            continue
-        n_cases += 1
-        greedy = greedy_choice(scores, permitted)
-        for kinds in DISCOUNTS:
-            best = max(scores[list(order)] @ kinds(r) for order in permitted)
-            assert scores[greedy] @ kinds(r) == pytest.approx(best)
-            found = decode_scores(scores, rules=rules, discounts=kinds(r))
-            assert found.objective[0] == pytest.approx(-best)
-        # one that counts only the documents above, and puts the pin where it belongs
-        near = [order for order in every if violation(Rules(place=pins), order) == 0]
-        order = []
-        for k in range(r):
-            free = {one[k] for one in near if list(one[:k]) == order}
-            counts = np.bincount(np.asarray(quota.of)[order], minlength=3)
-            most = min([b for f, b in zip(first, bounds, strict=True) if k < f < r], default=r)
-            fits = {i for i in free if counts[quota.of[i]] < most} or free
-            order.append(max(fits, key=lambda i: scores[i]))
-        too_many += violation(rules, order) > 0
-    assert n_cases > 100 and too_many > 0
-
-
 def test_greedy_loses_with_groups_that_overlap():
     scores = np.array([1.0, 0.9, 0.9, 0.1])
     of = [[True, True, False, False], [True, False, True, False]]
@@ -490,18 +430,6 @@ def test_disagreement_by_scores_of_other_preferences_is_not_called_proved():
     for loss, proved in ((graded, True), ("pd_by_scores", False)):
         ranker = CalibratedRanker(free, loss=loss, context=None).fit(X, [2.0, 1.0, 0.0], groups)
         assert ranker.rules_report(X, groups, rules=rules)["optimal"].tolist() == [proved]
-
-
-def test_at_most_so_many_of_a_brand_is_what_the_greedy_choice_gives():
-    rng = np.random.default_rng(0)
-    scores, brand = rng.standard_normal(30), rng.integers(0, 9, 30)
-    ranks = decode_scores(scores, rules=Rules(quotas=[Quota(brand, first=10, at_most=2)])).ranks
-    order, left = [], np.argsort(-scores).tolist()
-    for place in range(30):
-        allowed = (i for i in left if place >= 10 or list(brand[order]).count(brand[i]) < 2)
-        order.append(next(allowed))
-        left.remove(order[-1])
-    assert np.argsort(ranks).tolist() == order
 
 
 # -------------------------------------------------------------------- quotas and contradictions
