@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold
 
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.clicks import Clicks, read_clicks
-from sklearn_rankcal.clicks._click_log import check_propensities
+from sklearn_rankcal.clicks._clicks import check_propensities
 from sklearn_rankcal.clicks._propensities import fit_propensities, ratio
 from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries

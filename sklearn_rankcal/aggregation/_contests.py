@@ -211,7 +211,8 @@ class VoteGram(NamedTuple):
 
     def dense(self) -> Floats:
         n, q = self.side.shape
-        check_memory(32 * (n + q) ** 2, f"A matrix of {n:,} items", "Use fewer items.")
+        if n > _DENSE:
+            check_memory(32 * (n + q) ** 2, f"A matrix of {n:,} items", "Use fewer items.")
         matrix = np.zeros((n + q, n + q))
         across = add_up(self.first * n + self.second, self.weight, n * n).reshape(n, n)
         matrix[:n, :n] = -(across + across.T)

@@ -132,10 +132,6 @@ class ComparisonGraph:
         offsets = np.append(0, np.cumsum(self.parts.sizes[parts]))
         return ComparisonGraph(Queries(offsets), pairs, self.rows[nodes]), nodes
 
-    def sum_pairs(self, values: Floats) -> Floats:
-        """Add up a value of each pair over each component, of shape (n_parts,)."""
-        return np.add.reduceat(values, self.pair_offsets[:-1])
-
     def to_rows(self, scores: Floats, n_rows: int) -> Floats:
         """Return the centred score of each row; items without comparisons have the score 0."""
         values = np.zeros(n_rows)

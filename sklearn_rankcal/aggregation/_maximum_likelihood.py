@@ -199,7 +199,10 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
         if intervals is None:
             return Solution(scores, None, coefficients_of(boards, ids), boards)
         found, effects = intervals_of(judgements, boards, intervals, level, parts)
-        return Solution(scores, found, coefficients_of(boards, ids, found, effects), boards)
+        listed = []
+        if boards[0].names or self.ties != "half":
+            listed = coefficients_of(boards, ids, found, effects)
+        return Solution(scores, found, listed, boards)
 
     def _takes_sums(self, judgements: Any) -> bool:
         return self.ties == "half" and self.own_effects and not judgements.has_covariates
@@ -227,7 +230,9 @@ class _ComparisonLikelihood:
             found = logistic_terms(lead, pairs.wins[block], pairs.losses[block])
             for column, values in zip(terms, found, strict=True):
                 column[block] = values
-        value = graph.sum_pairs(terms.value) + self.penalty / 2 * self.parts.sum(x * x)
+        value = np.add.reduceat(
+            terms.value, graph.pair_offsets[:-1]
+        ) + self.penalty / 2 * self.parts.sum(x * x)
         gradient = pairs.sum_skew(terms.slope, graph.n_nodes) + self.ridge * x
         unit = pairs.sum_over(terms.size, terms.size, graph.n_nodes) + self.ridge * np.abs(x)
         return value, gradient, unit, terms.bend

@@ -16,8 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from sklearn_rankcal.clicks._click_labels import read_clicks
-from sklearn_rankcal.clicks._click_log import Clicks
+from sklearn_rankcal.clicks._clicks import Clicks, read_clicks
 from sklearn_rankcal.utils._column_advice import check_no_text, note_columns
 from sklearn_rankcal.utils._features import check_features
 from sklearn_rankcal.utils._messages import warn

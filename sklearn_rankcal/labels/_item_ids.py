@@ -54,7 +54,9 @@ def number_column(
 def ids_of_list(ids: list[Any]) -> NDArray[Any]:
     """Return ids as an array of integers if all are integers, otherwise of objects."""
     kinds = set(map(type, ids))
-    if kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds) and bool not in kinds:
+    if not kinds or kinds & {str, bool}:
+        return object_array(ids)
+    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
         if all(-(2**63) <= value < 2**63 for value in ids):
             return np.array(ids, dtype=np.int64)
     return object_array(ids)
@@ -147,7 +149,8 @@ def place_items(
     """
     if items is None:
         rows, item_code, _, sizes = number_items(codes, len(different), query, len(group_ids))
-        return _queries_of(sizes, group_ids), different[item_code], rows
+        queries = Queries(np.append(0, np.cumsum(sizes)), None, group_ids)
+        return queries, different[item_code], rows
     known = read_ids(items, "items")
     if len(known) == 0:
         raise ValueError("items is empty: at least one item is needed.")
@@ -164,11 +167,7 @@ def place_items(
             f"{name} has the item {show_id(unknown)} ({place}, counted from 0), which is not in "
             f"items.{did_you_mean(str(unknown), map(str, known))}"
         )
-    return _queries_of(np.array([len(known)]), group_ids), known, codes
-
-
-def _queries_of(sizes: Ints, ids: NDArray[Any]) -> Queries:
-    return Queries(np.append(0, np.cumsum(sizes)), None, ids)
+    return Queries(np.array([0, len(known)]), None, group_ids), known, codes
 
 
 def rows_of_items(

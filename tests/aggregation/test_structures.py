@@ -327,7 +327,7 @@ def world(truth, rates, n):
 class Expected:
     """Sums of comparisons without the comparisons."""
 
-    orders = None
+    orders, has_covariates = None, False
 
     def __init__(self, preferences, per_query):
         self._preferences = preferences
@@ -634,7 +634,7 @@ def test_likelihoods_are_those_of_choix():
 
 
 @pytest.mark.parametrize("n_pairs", [20, 400])
-def test_the_product_with_weights_is_that_of_the_symmetric_matrix(n_pairs):
+def test_the_product_is_that_of_the_laplacian_matrix(n_pairs):
     # 30 items: few pairs give a sparse matrix, and most of the 435 pairs a dense one
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(435, n_pairs, replace=False))
@@ -644,4 +644,7 @@ def test_the_product_with_weights_is_that_of_the_symmetric_matrix(n_pairs):
     weight, vector = rng.random(n_pairs), rng.normal(size=30)
     matrix = np.zeros((30, 30))
     matrix[first, second] = matrix[second, first] = weight
-    np.testing.assert_allclose(graph.multiplier(weight)(vector), matrix @ vector, atol=1e-14)
+    matrix = np.diag(matrix.sum(axis=0) + 0.5) - matrix
+    product, diagonal = graph.laplacian(weight, np.full(30, 0.5))
+    np.testing.assert_allclose(product(vector), matrix @ vector, atol=1e-13)
+    np.testing.assert_allclose(diagonal, np.diag(matrix))

@@ -17,8 +17,12 @@ from sklearn_rankcal.datasets import (
     make_preferences,
     make_ranking,
 )
-from sklearn_rankcal.datasets._judges import draw_mallows, draw_plackett_luce, mallows_probabilities
-from sklearn_rankcal.datasets._preferences import _clockwise
+from sklearn_rankcal.datasets._judgements import (
+    _clockwise,
+    draw_mallows,
+    draw_plackett_luce,
+    mallows_probabilities,
+)
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
 from sklearn_rankcal.losses import LOSSES
