@@ -120,17 +120,7 @@ def read_ranking(
         queries = Queries.from_groups(groups, n_rows)
     if of_labels is not None:
         queries = agreed_queries(queries, of_labels)
-    if queries is None:
-        queries = Queries.single(n_rows)
-        if n_rows > 1:
-            warn(
-                f"No query ids: all {n_rows} rows are scored as ONE query. Pass groups=<query id "
-                "of each row>, or labels that contain the query of each row: "
-                "relevance_labels(y, groups). If all rows belong to one query, pass "
-                "groups=numpy.zeros(len(y_true)), or pass y_true and the ranking as arrays of "
-                "shape (1, n_documents).",
-                MissingGroupsWarning,
-            )
+    known, queries = queries is not None, queries or Queries.single(n_rows)
     weight = None if sample_weight is None else check_weight(sample_weight, n_rows)
     if scores is None:
         ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
@@ -138,6 +128,14 @@ def read_ranking(
         ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if scores.min() == 1 and looks_like_positions(scores, relevance, queries):
             warn_of_positions(positions_as)
+    if not known and n_rows > 1:
+        warn(
+            f"No query ids: all {n_rows} rows are scored as ONE query. Pass groups=<query id of "
+            "each row>, or labels that contain the query of each row: relevance_labels(y, groups). "
+            "If all rows belong to one query, pass groups=numpy.zeros(len(y_true)), or pass y_true "
+            "and the ranking as arrays of shape (1, n_documents).",
+            MissingGroupsWarning,
+        )
     return RankingData(relevance, ranking, weight, scores)
 
 

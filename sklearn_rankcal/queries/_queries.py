@@ -249,7 +249,7 @@ class Queries:
         one padded array.
         """
         key = -self.gather(scores if scores.dtype.kind == "f" else scores + 0.0)
-        if (self.sizes == self.sizes[0]).all():  # without padding
+        if self.is_uniform:
             matrix = key.reshape(self.n_queries, -1)
             # The default sort is much faster than a stable sort, which only ties need.
             local = np.argsort(matrix, axis=1)
@@ -269,7 +269,7 @@ class Queries:
     def sort_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sort the values of each query in descending order, in grouped layout."""
         key = -self.gather(values)
-        if (self.sizes == self.sizes[0]).all():  # without padding
+        if self.is_uniform:
             return -np.sort(key.reshape(self.n_queries, -1), axis=1).reshape(-1)
         result = np.empty_like(key)
         for inside, valid in self.buckets():
@@ -281,6 +281,11 @@ class Queries:
         ranks = np.empty(self.n_rows, dtype=np.int64)
         ranks[order] = self.place + 1
         return ranks
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all queries have the same size."""
+        return bool((self.sizes == self.sizes[0]).all())
 
     def buckets(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """Yield the places of queries of similar size as padded arrays (inside, valid).
