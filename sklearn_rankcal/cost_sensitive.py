@@ -26,16 +26,25 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
-from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
+from sklearn_rankcal.utils._estimators import (
+    ClonesCatBoost,
+    SiteLink,
+    readable_table,
+    reduce_with_versions,
+)
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_numbers
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._scales import mean_one, target_unit
+from sklearn_rankcal.utils._messages import check_count, counted
+from sklearn_rankcal.utils._numbers import (
+    Floats,
+    Ints,
+    check_no_mask,
+    check_range,
+    mean_one,
+    read_numbers,
+    target_unit,
+)
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
-from sklearn_rankcal.utils._typing import Floats, Ints
 
 __all__ = ["LowRankClassifier", "LowRankLoss", "make_cost_scorer", "mean_cost_loss"]
 

@@ -41,7 +41,7 @@ from sklearn_rankcal.rankers import RankerMixin
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._numbers import Bools, Floats
 
 __all__ = ["check_loss", "check_ranker", "expected_failed_checks", "yield_ranker_checks"]
 

@@ -18,16 +18,14 @@ from sklearn_rankcal.labels._relevance import groups_of_labels, is_structured, q
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrappers import refuse_without_scores
-from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_choice, check_count
-from sklearn_rankcal.utils._wrapped import (
+from sklearn_rankcal.utils._estimators import (
     call_with_groups,
     innermost_estimator,
     predicts_positions,
     takes_ranking_labels,
 )
+from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._messages import check_choice, check_count, checks_keywords, counted
 
 __all__ = ["QueryKFold", "query_cross_val_predict"]
 

@@ -21,9 +21,8 @@ from sklearn_rankcal.decoders._batches import (
 )
 from sklearn_rankcal.decoders._decoders import MatrixDecoder
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_number
+from sklearn_rankcal.utils._numbers import ROUNDING, Floats, Ints, exceeds, is_largest
 
 #: Largest query for dynamic programming over pairs of sets: O(3^r) time, about 20 ms.
 _EXACT_SIZE = 10

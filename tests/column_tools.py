@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sklearn_rankcal.utils._rounding import exceeds
+from sklearn_rankcal.utils._numbers import exceeds
 from tests.boosting_tools import regressor as gradient_boosting
 
 LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")

@@ -38,10 +38,16 @@ from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import checks_keywords, did_you_mean
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
-from sklearn_rankcal.utils._typing import Ints
+from sklearn_rankcal.utils._messages import (
+    check_choice,
+    check_count,
+    check_number,
+    checks_keywords,
+    counted,
+    did_you_mean,
+    warn,
+)
+from sklearn_rankcal.utils._numbers import Ints
 
 #: The structures by name, for `aggregate` and `AggregatedLoss`.
 STRUCTURES: dict[str, type[Structure]] = {

@@ -27,11 +27,8 @@ from sklearn_rankcal.aggregation._contests import Contests, contests_of
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.queries._queries import number_values
-from sklearn_rankcal.utils._messages import counted, percent
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_number, counted, percent
+from sklearn_rankcal.utils._numbers import Floats, Ints, add_up, exceeds, order_from_largest
 
 _WIDTH = 88
 

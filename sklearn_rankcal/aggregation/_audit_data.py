@@ -24,7 +24,7 @@ from sklearn_rankcal.aggregation._intervals import main_part
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 # From this number of judges on, errors allow for differences between them.
 _JUDGES = 15

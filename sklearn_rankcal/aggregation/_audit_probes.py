@@ -21,11 +21,15 @@ from sklearn_rankcal.aggregation._graphs import open_ends
 from sklearn_rankcal.aggregation._votes import POSITION
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._messages import counted, percent
-from sklearn_rankcal.utils._names import RARE, one_edit
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, order_from_largest
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import RARE, counted, one_edit, percent
+from sklearn_rankcal.utils._numbers import (
+    ROUNDING,
+    Floats,
+    Ints,
+    add_up,
+    exceeds,
+    order_from_largest,
+)
 
 # A wider interval says little: 1 unit is a win in 73 of 100 votes.
 _WIDE = 1.0

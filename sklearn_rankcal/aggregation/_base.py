@@ -11,7 +11,7 @@ from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.queries._ranking import tie_within
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
 class Solution(NamedTuple):

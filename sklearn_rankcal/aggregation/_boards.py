@@ -29,8 +29,7 @@ from sklearn_rankcal.aggregation._graphs import MAIN, number_components, open_en
 from sklearn_rankcal.aggregation._intervals import Intervals, main_part, rank_intervals
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._rounding import is_largest
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, is_largest
 
 #: Up to this number of items, linear programs find the scores that move with unbounded effects.
 _MOST_MOVED = 100

@@ -25,8 +25,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._rounding import exceeds, is_largest
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds, is_largest
 
 
 class _Summary(NamedTuple):

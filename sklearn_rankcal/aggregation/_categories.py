@@ -53,10 +53,8 @@ from sklearn_rankcal.aggregation._result import Aggregate
 from sklearn_rankcal.labels._item_ids import check_length, number_ids, read_ids, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import other_order
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, checks_keywords, counted
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 #: The range of the search for the spread; the lower end is replaced with 0.
 _RANGE = (1e-2, 20.0)

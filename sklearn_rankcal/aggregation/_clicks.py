@@ -17,10 +17,8 @@ from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._column_advice import check_no_text
 from sklearn_rankcal.utils._features import check_features, take_rows
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import add_up, read_numbers
-from sklearn_rankcal.utils._parameters import check_count, check_number
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_count, check_number, checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, add_up, read_numbers
 
 
 class ClickStructure(Structure):

@@ -20,8 +20,8 @@ from sklearn_rankcal.aggregation._graphs import (
 from sklearn_rankcal.aggregation._likelihoods import warn_not_converged
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._messages import check_choice, check_count, check_flag, check_number
+from sklearn_rankcal.utils._numbers import Bools, Floats
 
 #: Values of the parameter `added_to`.
 ADDED_TO = ("counts", "fractions", "conditional")

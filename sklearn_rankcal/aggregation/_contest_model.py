@@ -35,8 +35,7 @@ from sklearn_rankcal.aggregation._likelihoods import (
 )
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
 #: If each observed result has at least this probability of being different at the fit, the zero
 #: gradient proves that the maximum exists.

@@ -14,8 +14,7 @@ from sklearn_rankcal.aggregation._votes import POSITION
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import number_values
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
 
 class Contests(NamedTuple):

@@ -15,9 +15,7 @@ from scipy.special import betaincinv, logit, ndtr, ndtri, ndtri_exp, stdtr, stdt
 
 from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._likelihoods import log_probabilities, result_probabilities
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up, exceeds
 
 #: From this number of degrees of freedom on, robust errors can be below the model-based errors.
 FREE = 15.0

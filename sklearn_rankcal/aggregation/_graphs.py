@@ -16,8 +16,7 @@ from scipy.sparse.linalg import splu
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._preferences import merge_pairs
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
 #: A symmetric matrix of weights is dense up to this number of entries per compared pair, and up to
 #: this number of rows, which fit in the cache.

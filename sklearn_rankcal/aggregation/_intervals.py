@@ -11,8 +11,7 @@ from sklearn_rankcal.aggregation._contests import FEW_VOTES
 from sklearn_rankcal.aggregation._errors import ScoreErrors
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._rounding import exceeds, is_largest
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds, is_largest
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
 class Judgements:

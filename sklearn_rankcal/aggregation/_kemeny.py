@@ -15,8 +15,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds
 
 #: Up to this number of compared items, a query is solved as a whole, in batches.
 MAX_TOGETHER = 10

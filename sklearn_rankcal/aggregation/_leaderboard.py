@@ -12,8 +12,7 @@ from sklearn_rankcal.aggregation._kemeny import others_are_as_good
 from sklearn_rankcal.aggregation._maximum_likelihood import MaximumLikelihood
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._rounding import ROUNDING, exceeds, is_largest
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import ROUNDING, Floats, Ints, exceeds, is_largest
 
 #: Number of rows in the text, for one query and for each of several; number of queries.
 _ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 TIES = ("half", "davidson", "rao_kupper")
 #: Number of votes per block: temporary arrays fit in the cache.

@@ -21,9 +21,8 @@ from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import relative_normalizers
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets._targets import RedrawnTargets, Space
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_count
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, read_numbers
 
 Gains = str | Callable[[Floats], Floats]
 #: Results of `AggregatedLoss.aggregated_gains` for judgements that are still in use.

@@ -26,9 +26,8 @@ from sklearn_rankcal.aggregation._likelihoods import (
 )
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, check_count, check_flag, check_number
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
 #: The ridge penalty of ``penalty="auto"`` if the likelihood has no maximum.
 AUTO_PENALTY = 0.1

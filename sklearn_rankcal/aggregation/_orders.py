@@ -30,9 +30,8 @@ from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import object_array
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import frame_columns, is_missing
+from sklearn_rankcal.utils._numbers import Ints, frame_columns, is_missing
 from sklearn_rankcal.utils._text_files import LineReader
-from sklearn_rankcal.utils._typing import Ints
 
 Arguments = dict[str, Any]
 

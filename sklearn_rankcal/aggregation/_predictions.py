@@ -21,10 +21,8 @@ from sklearn_rankcal.aggregation._likelihoods import result_probabilities, vote_
 from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._names import did_you_mean
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._rounding import is_largest
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, did_you_mean
+from sklearn_rankcal.utils._numbers import Floats, Ints, is_largest
 
 #: Points per unit of a score, and the score of the mean item without an anchor.
 SCALES = {"elo": (400 / np.log(10), 1000.0), "logit": (1.0, 0.0)}

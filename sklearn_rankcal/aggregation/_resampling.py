@@ -30,7 +30,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import number_values, ranges
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 #: Number of resamples per state of the random number generator and per job.
 CHUNK = 64

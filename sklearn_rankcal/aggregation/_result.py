@@ -35,9 +35,8 @@ from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.tiers import decode_tiers
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_count
+from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds
 
 
 def _read(part: str, name: str, otherwise: Any = None) -> Any:

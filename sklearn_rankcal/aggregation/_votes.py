@@ -27,16 +27,17 @@ from sklearn_rankcal.labels._item_ids import (
 )
 from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries._queries import number_values
-from sklearn_rankcal.utils._messages import counted, warn
+from sklearn_rankcal.utils._messages import check_number, counted, warn
 from sklearn_rankcal.utils._numbers import (
+    Bools,
+    Floats,
+    Ints,
     check_no_mask,
     check_no_name,
     frame_columns,
     is_missing,
     read_numbers,
 )
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Arguments = dict[str, Any]
 

@@ -19,7 +19,7 @@ from sklearn_rankcal.models._context import ContextTableModel
 from sklearn_rankcal.models._early_stopping import check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 #: The libraries in order of preference, with the class of the regressor of each.
 LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}

@@ -20,15 +20,14 @@ from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import fit
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._scales import check_unit
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, check_unit
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     Interval,
     StrOptions,
     _fit_context,
 )
-from sklearn_rankcal.utils._typing import Floats
 
 
 class BoostedRanker(QueryRanker):

@@ -14,7 +14,7 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import all_of, counted
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 # Minimum curvature, as a fraction of the mean curvature of the query at the start.
 _LEAST_CURVATURE = 0.01

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.boosting._derivatives import LibraryMetric, LibraryObjective, codes_of_sizes
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.surrogates import Surrogate
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 
 class _LightGBMObjective(LibraryObjective):

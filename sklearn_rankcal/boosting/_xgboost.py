@@ -12,7 +12,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
 def _codes_of(function: KeepingFunction, n_rows: int, matrix: Any) -> Ints:

@@ -24,10 +24,16 @@ from sklearn_rankcal.labels._preferences import cut, ranges
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import stable_order
-from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import check_no_mask, read_array, read_numbers, read_whole
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import checks_keywords, counted, warn
+from sklearn_rankcal.utils._numbers import (
+    Bools,
+    Floats,
+    Ints,
+    check_no_mask,
+    read_array,
+    read_numbers,
+    read_whole,
+)
 
 CLICK_DTYPE = np.dtype(
     [

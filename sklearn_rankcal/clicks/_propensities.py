@@ -19,11 +19,8 @@ from sklearn.utils import check_array
 from sklearn_rankcal.clicks._clicks import Clicks, read_clicks
 from sklearn_rankcal.utils._column_advice import check_no_text, note_columns
 from sklearn_rankcal.utils._features import check_features
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._parameters import check_count, check_number
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_count, check_number, checks_keywords, warn
+from sklearn_rankcal.utils._numbers import Floats, Ints, add_up
 
 _LEAST = 1e-12  # a classifier's relevance is kept so far from 0 and from 1
 #: `tol` without features, and with a classifier, whose predictions do not change smoothly

@@ -36,10 +36,8 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Surrogate, get_surrogate
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._rounding import is_largest
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_count
+from sklearn_rankcal.utils._numbers import Floats, Ints, is_largest, read_numbers
 
 #: Largest query to check. A surrogate is minimised over the scores of each of its 120 rankings.
 LARGEST = 5

@@ -26,9 +26,15 @@ from sklearn_rankcal.losses import MAP, PD, Loss, PDByScores, PositionalLoss, ge
 from sklearn_rankcal.losses._average_precision import reinforce_violations
 from sklearn_rankcal.losses._pairs import score_violations
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._numbers import check_range, read_numbers, read_whole
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_number
+from sklearn_rankcal.utils._numbers import (
+    Bools,
+    Floats,
+    Ints,
+    check_range,
+    read_numbers,
+    read_whole,
+)
 
 TOL = 1e-9
 #: The expected targets themselves, or a distribution.

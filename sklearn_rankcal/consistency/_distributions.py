@@ -21,8 +21,7 @@ from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 from sklearn_rankcal.targets._targets import flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints, check_range, read_array, read_numbers
 
 #: Up to this many documents, all rankings are enumerated.
 LARGEST = 8

@@ -22,7 +22,7 @@ from sklearn_rankcal.surrogates import (
 )
 from sklearn_rankcal.surrogates._pair_sums import function_of
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 #: Scores that are infinite at the infimum are replaced by scores this far beyond the finite ones.
 #: Exponentials of such differences are lost in rounding.

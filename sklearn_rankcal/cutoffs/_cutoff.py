@@ -35,11 +35,15 @@ from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import RankerMixin
 from sklearn_rankcal.rankers._wrappers import predict_scores
+from sklearn_rankcal.utils._estimators import (
+    call_with_groups,
+    innermost_estimator,
+    predicts_positions,
+    takes_ranking_labels,
+)
 from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._rounding import ROUNDING
+from sklearn_rankcal.utils._messages import check_count, checks_keywords, warn
+from sklearn_rankcal.utils._numbers import ROUNDING, Bools, Floats, Ints
 from sklearn_rankcal.utils._row_hashes import hash_rows
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
@@ -49,13 +53,6 @@ from sklearn_rankcal.utils._sklearn_compat import (
     _safe_indexing,
     available_if,
     tags_of,
-)
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
-from sklearn_rankcal.utils._wrapped import (
-    call_with_groups,
-    innermost_estimator,
-    predicts_positions,
-    takes_ranking_labels,
 )
 
 

@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn_rankcal.losses import Measure, NormalizedPositionalLoss, get_measure
 from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.utils._names import did_you_mean
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._rounding import ROUNDING, exceeds
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._messages import did_you_mean
+from sklearn_rankcal.utils._numbers import ROUNDING, Bools, Floats, exceeds, read_numbers
 
 Risk = str | Measure | Callable[[Floats], ArrayLike]
 

@@ -22,8 +22,7 @@ from sklearn.utils import check_array
 from sklearn_rankcal.dask._workers import for_each, in_one_layer
 from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.queries import Queries, check_weight
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._messages import counted, did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers
 from sklearn_rankcal.utils._row_hashes import hash_values
 

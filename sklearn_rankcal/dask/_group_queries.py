@@ -11,7 +11,7 @@ import pandas as pd
 
 from sklearn_rankcal.dask._collections import Rows, read_collections
 from sklearn_rankcal.dask._workers import for_each
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._messages import check_count
 from sklearn_rankcal.utils._row_hashes import hash_values
 
 #: Columns that are moved along with the user's: a hash of the query id, by which dask chooses the

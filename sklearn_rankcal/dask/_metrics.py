@@ -39,10 +39,8 @@ from sklearn_rankcal.metrics._checks import (
 from sklearn_rankcal.metrics._compare import compare_values, named_rankings
 from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_whole
-from sklearn_rankcal.utils._parameters import check_choice, check_flag
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_choice, check_flag, checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, read_whole
 
 
 @checks_keywords

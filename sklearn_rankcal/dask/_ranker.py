@@ -62,10 +62,14 @@ from sklearn_rankcal.rankers._choose_model import (
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._predict import predicts_scores
 from sklearn_rankcal.utils._estimators import SiteLink, set_random_states, set_verbose
-from sklearn_rankcal.utils._messages import counted, print_progress
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_count, check_flag
-from sklearn_rankcal.utils._scales import check_unit
+from sklearn_rankcal.utils._messages import (
+    check_count,
+    check_flag,
+    checks_keywords,
+    counted,
+    print_progress,
+)
+from sklearn_rankcal.utils._numbers import check_unit
 from sklearn_rankcal.utils._sklearn_compat import available_if
 
 

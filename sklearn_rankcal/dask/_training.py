@@ -24,8 +24,8 @@ from sklearn_rankcal.models._context import (
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets
 from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._numbers import Floats, Ints
 from sklearn_rankcal.utils._row_hashes import hash_values
-from sklearn_rankcal.utils._typing import Floats, Ints
 
 
 def documents(rows: Rows, table: Table) -> Training:

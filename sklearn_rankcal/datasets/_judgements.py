@@ -17,9 +17,8 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries, sizes_to_groups
-from sklearn_rankcal.utils._numbers import check_range, read_numbers
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, check_count, check_number
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_range, read_numbers
 
 KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
 _INFORMATIVE = 6  # number of leading features that determine the score

@@ -29,9 +29,8 @@ from sklearn_rankcal.labels._relevance import check_relevance
 from sklearn_rankcal.losses._registry import find_measure, get_measure, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_number
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, check_count, check_number, counted
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 
 def make_ranking(

@@ -16,10 +16,9 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from sklearn_rankcal.utils._memory import check_memory
-from sklearn_rankcal.utils._numbers import check_range
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._messages import check_count
+from sklearn_rankcal.utils._numbers import Floats, Ints, check_range
 from sklearn_rankcal.utils._text_files import numbered_lines, open_bytes
-from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: A dense X with more than _DENSE_CELLS cells raises an error if the files contain less than one of
 #: _DENSE_SHARE cells.

@@ -23,10 +23,8 @@ from sklearn_rankcal._kernels import KERNELS, WANTED
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._numbers import LARGEST, read_numbers, read_whole
-from sklearn_rankcal.utils._parameters import check_choice, check_count
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, check_count, warn
+from sklearn_rankcal.utils._numbers import LARGEST, Floats, Ints, read_numbers, read_whole
 
 
 @dataclass

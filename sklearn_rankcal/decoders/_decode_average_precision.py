@@ -24,7 +24,7 @@ from sklearn_rankcal.decoders._batches import (
     warn_if_slow,
 )
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 #: Default number of perturbations. The objective has few local optima.
 N_PERTURBATIONS = 60

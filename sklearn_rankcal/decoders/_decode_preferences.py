@@ -26,9 +26,8 @@ from sklearn_rankcal.decoders._batches import (
 )
 from sklearn_rankcal.decoders._linear_ordering import power_of_2, solve_linear_ordering
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._rounding import tie
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, tie
 
 #: Topological orders that "greedy_dag" can return.
 ORDERS = ("ranked_pairs", "topological")

@@ -13,8 +13,7 @@ from sklearn_rankcal.decoders._batches import Constraints, DecodeResult
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores, equal_neighbours
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._numbers import check_no_mask, read_numbers
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats, check_no_mask, read_numbers
 
 TieBreakers = Callable[[NDArray[np.int64]], NDArray[Any]]
 

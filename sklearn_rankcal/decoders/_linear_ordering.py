@@ -30,7 +30,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 #: How close a bound must come to the loss, as a fraction of it. Rounding errors are about 1e-13.
 _TOLERANCE = 1e-11

@@ -31,10 +31,16 @@ from sklearn_rankcal.utils._column_advice import text_columns
 from sklearn_rankcal.utils._estimators import reduce_with_versions
 from sklearn_rankcal.utils._features import check_features, is_dataframe
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
-from sklearn_rankcal.utils._numbers import frame_columns, is_missing, read_numbers
-from sklearn_rankcal.utils._rounding import exceeds, first_smallest
-from sklearn_rankcal.utils._scales import mean_one, power_above
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import (
+    Floats,
+    exceeds,
+    first_smallest,
+    frame_columns,
+    is_missing,
+    mean_one,
+    power_above,
+    read_numbers,
+)
 
 KERNELS = ("rbf", "laplacian")
 # Candidate widths of the kernels: gamma is one of these numbers divided by n_features.

@@ -44,9 +44,13 @@ from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._catboost import ClonesCatBoost, readable_table
 from sklearn_rankcal.utils._column_advice import check_columns, note_columns
-from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
+from sklearn_rankcal.utils._estimators import (
+    ClonesCatBoost,
+    SiteLink,
+    readable_table,
+    reduce_with_versions,
+)
 from sklearn_rankcal.utils._features import (
     check_features,
     container_of,
@@ -54,8 +58,8 @@ from sklearn_rankcal.utils._features import (
     warn_of_other_order,
 )
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._parameters import check_choice, check_nested
-from sklearn_rankcal.utils._scales import check_unit, target_unit
+from sklearn_rankcal.utils._messages import check_choice, check_nested
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_unit, target_unit
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     StrOptions,
@@ -63,7 +67,6 @@ from sklearn_rankcal.utils._sklearn_compat import (
     available_if,
     tags_of,
 )
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 # With more rows times pairs, missing pairs are predicted jointly. With 11 labels and 60 % of the
 # ranks missing, a regressor for each pair ranks better (by .015 in 528 rows), but takes minutes.

@@ -24,12 +24,10 @@ from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._targets import flat_targets
-from sklearn_rankcal.utils._catboost import clone
-from sklearn_rankcal.utils._estimators import set_random_states
+from sklearn_rankcal.utils._estimators import clone, set_random_states
 from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._messages import check_count, counted
+from sklearn_rankcal.utils._numbers import Bools, Floats
 
 #: With more labels than this, the default loss and decoder learn a score per label: time and memory
 #: of pairs grow with the square of the number of labels.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import comb
 
-from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import RARE
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._messages import RARE, counted, warn
+from sklearn_rankcal.utils._numbers import Bools, Floats
 
 #: A label may be misspelt if another one is in this many times as many rows.
 OFTEN = 10

@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import number_objects, number_values, object_array
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import did_you_mean
+from sklearn_rankcal.utils._messages import counted, did_you_mean
 from sklearn_rankcal.utils._numbers import (
     LARGEST_WHOLE,
+    Bools,
+    Floats,
+    Ints,
     check_no_mask,
     check_no_name,
     check_range,
     read_array,
     read_numbers,
 )
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 
 def read_ids(values: Any, name: str) -> NDArray[Any]:

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._doubtful_ranks import OFTEN
 from sklearn_rankcal.utils._column_advice import text_columns
-from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import RARE, one_edit, plain_name
-from sklearn_rankcal.utils._numbers import frame_columns, is_missing
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import RARE, counted, one_edit, plain_name, warn
+from sklearn_rankcal.utils._numbers import Floats, frame_columns, is_missing
 
 Tiers = list[list[str]]
 

@@ -13,8 +13,7 @@ from sklearn_rankcal.labels._preferences import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import check_range, read_numbers
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._numbers import Bools, Floats, check_range, read_numbers
 
 _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 

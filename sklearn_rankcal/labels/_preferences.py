@@ -11,9 +11,8 @@ from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_wei
 from sklearn_rankcal.labels._relevance import put_together, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_array, read_whole
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, Ints, read_array, read_whole
 
 PREFERENCE_DTYPE = np.dtype(
     [

@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.labels._preferences import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import checks_keywords, counted
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, read_numbers
 
 PairWeight = str | Callable[[Floats], ArrayLike]
 #: Weights of pairs by name: functions of positive differences of relevance.

@@ -10,8 +10,7 @@ from sklearn.utils.validation import column_or_1d
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import is_dataframe, split_column, warn_of_other_order
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._messages import checks_keywords, counted
 from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
 
 GROUPS_REMEDY = (

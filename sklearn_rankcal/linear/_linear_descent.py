@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.optimize import OptimizeResult, minimize
 
 from sklearn_rankcal.linear._linear_objective import Batch, LinearObjective, QueryBatches
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 #: Coefficients and intercept.
 Point = tuple[Floats, float]

@@ -25,10 +25,14 @@ from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
 from sklearn_rankcal.targets._targets import RedrawnTargets
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._parameters import check_choice, check_count, check_flag, check_number
-from sklearn_rankcal.utils._scales import check_weight_range
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    warn,
+)
+from sklearn_rankcal.utils._numbers import Floats, Ints, check_weight_range
 
 #: The solvers, with the default maximum number of iterations or passes of each.
 SOLVERS = {"lbfgs": 1000, "sgd": 10}

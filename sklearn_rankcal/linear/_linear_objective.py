@@ -19,7 +19,7 @@ from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.targets._targets import RedrawnTargets
 from sklearn_rankcal.utils._features import stored_columns
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 #: Bytes of a block of rows in float64. A block stays in the processor's cache between the product
 #: with the coefficients and the product with the gradient.

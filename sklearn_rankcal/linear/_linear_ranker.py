@@ -24,8 +24,8 @@ from sklearn_rankcal.rankers._fit import fit
 from sklearn_rankcal.rankers._input import Needs, Schema, read_labelled, warn_of_one_query
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._scales import check_unit
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import check_unit
 from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context, available_if
 
 

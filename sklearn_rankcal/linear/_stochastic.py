@@ -12,8 +12,7 @@ import numpy as np
 from sklearn_rankcal.linear._linear_descent import Coordinates, Point
 from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches, batch_gradient
 from sklearn_rankcal.surrogates import Surrogate
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds
 
 #: For each rule, the step size and the averaging weight of an iterate, as functions of the step
 #: number t >= 1, the largest step c, and the strong convexity mu of the penalty.

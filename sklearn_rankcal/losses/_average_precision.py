@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from sklearn_rankcal.losses._base import BinaryMeasure, NormalizedLoss, divide
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS, RelevanceProducts
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 
 class _FirstPlaces(BinaryMeasure):

@@ -18,8 +18,8 @@ from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._targets import RedrawnTargets, Space
-from sklearn_rankcal.utils._parameters import check_count, check_number
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_count, check_number
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 
 class Measure(BaseEstimator):

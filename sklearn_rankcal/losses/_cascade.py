@@ -10,9 +10,8 @@ from sklearn.base import clone
 from sklearn_rankcal.losses._base import Loss
 from sklearn_rankcal.losses._positional import Gain, called_gains, exp2_minus_1
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_number
+from sklearn_rankcal.utils._numbers import Floats, read_numbers
 
 #: A discount F: a function of the array of places 1, 2, ..., or None for the places themselves.
 Discount = Callable[[Floats], Floats] | None

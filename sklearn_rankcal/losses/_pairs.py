@@ -20,10 +20,8 @@ from sklearn_rankcal.losses._base import Loss, Measure, divide
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.queries._ranking import blocks, equal_neighbours
 from sklearn_rankcal.targets import PAIRS, PreferenceDifferences, RelevanceDifferences
-from sklearn_rankcal.utils._numbers import add_up, check_range, read_numbers
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._messages import check_number
+from sklearn_rankcal.utils._numbers import Bools, Floats, add_up, check_range, exceeds, read_numbers
 
 
 class PairwiseMeasure(Measure):

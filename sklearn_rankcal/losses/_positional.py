@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.losses._base import BinaryMeasure, Loss, NormalizedLoss, divide, inverse
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.utils._numbers import LARGEST, check_range, read_numbers
-from sklearn_rankcal.utils._parameters import check_number
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_number
+from sklearn_rankcal.utils._numbers import LARGEST, Floats, check_range, read_numbers
 
 Discounts = Callable[[int], Floats]
 #: A gain G by name, "exp2" or "linear", or a function of an array of labels.

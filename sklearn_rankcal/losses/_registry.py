@@ -27,7 +27,7 @@ from sklearn_rankcal.losses._positional import (
     Spearman,
 )
 from sklearn_rankcal.targets._targets import Space
-from sklearn_rankcal.utils._names import check_parameters, did_you_mean
+from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
 
 #: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
 #: `get_loss` loops over all losses.

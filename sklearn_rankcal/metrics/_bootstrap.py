@@ -16,10 +16,8 @@ from scipy.special import stdtrit
 from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._parameters import check_count, check_number
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_count, check_number, counted, warn
+from sklearn_rankcal.utils._numbers import Floats, exceeds
 
 _CELLS = 1 << 22  # resampled queries in memory at a time
 _MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes

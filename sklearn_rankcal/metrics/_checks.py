@@ -24,10 +24,8 @@ from sklearn_rankcal.queries import (
 )
 from sklearn_rankcal.queries._ranking import check_scores, lacks_positions
 from sklearn_rankcal.utils._features import warn_of_other_order
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._messages import check_choice, checks_keywords, warn
 from sklearn_rankcal.utils._numbers import read_array
-from sklearn_rankcal.utils._parameters import check_choice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Ties = Literal["average", "first", "worst", "best"]

@@ -14,9 +14,8 @@ from sklearn_rankcal.metrics._bootstrap import Comparison, compare
 from sklearn_rankcal.metrics._checks import read_compared
 from sklearn_rankcal.metrics._evaluate_run import evaluate_run
 from sklearn_rankcal.metrics._runs import is_qrels, is_several
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import LARGEST, Floats, read_numbers
 
 #: The values of metrics on each query: values[ranking][metric].
 Values = Mapping[str, Mapping[str, Floats]]

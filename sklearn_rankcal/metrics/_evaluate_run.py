@@ -33,10 +33,8 @@ from sklearn_rankcal.metrics._runs import (
     read_run,
 )
 from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
-from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._typing import Bools, Ints
+from sklearn_rankcal.utils._messages import check_choice, checks_keywords, counted, warn
+from sklearn_rankcal.utils._numbers import Bools, Ints
 
 #: Metrics of a list that may lack documents. All other metrics compare complete orders.
 _OF_LISTS = ("dcg", "err", "eru", "map", "mrr", "ndcg", "precision", "recall")

@@ -17,10 +17,7 @@ from sklearn_rankcal.losses import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._wrapped import (
+from sklearn_rankcal.utils._estimators import (
     call_with_groups,
     innermost_estimator,
     label_ranker_in,
@@ -28,6 +25,8 @@ from sklearn_rankcal.utils._wrapped import (
     predicts_scores,
     refuse_hidden_ranker,
 )
+from sklearn_rankcal.utils._messages import checks_keywords, warn
+from sklearn_rankcal.utils._numbers import read_numbers
 
 #: The measures of losses that have a different name.
 _OF_LOSSES = {

@@ -28,11 +28,9 @@ from sklearn_rankcal.labels._relevance import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
 from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._messages import checks_keywords, warn
+from sklearn_rankcal.utils._numbers import Floats, Ints, read_numbers
 from sklearn_rankcal.utils._text_files import LineReader
-from sklearn_rankcal.utils._typing import Floats, Ints
 
 #: The names of each column, including the names of ir_measures, PyTerrier and ir_datasets.
 QUERY = ("query_id", "qid", "q_id", "query-id", "topic")

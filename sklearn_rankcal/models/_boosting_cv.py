@@ -44,12 +44,10 @@ from sklearn_rankcal.utils._features import (
     keep_categories,
     numeric_columns,
 )
+from sklearn_rankcal.utils._memory import threads_for
 from sklearn_rankcal.utils._messages import print_progress
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._scales import target_unit
+from sklearn_rankcal.utils._numbers import Floats, exceeds, target_unit
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
-from sklearn_rankcal.utils._threads import threads_for
-from sklearn_rankcal.utils._typing import Floats
 
 #: Numbers of leaves to try. Noisy data need few small trees, and interactions of columns need many
 #: larger trees. With many rows, 15 leaves were never too many.

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from sklearn_rankcal.utils._catboost import is_catboost
+from sklearn_rankcal.utils._estimators import is_catboost
 from sklearn_rankcal.utils._features import category_columns, is_dataframe
 from sklearn_rankcal.utils._messages import counted
 

@@ -27,8 +27,8 @@ from sklearn_rankcal.models._column_parameters import (
 from sklearn_rankcal.models._early_stopping import BoostingRun, fit_until_best
 from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._catboost import readable_table
 from sklearn_rankcal.utils._column_advice import note_columns
+from sklearn_rankcal.utils._estimators import readable_table
 from sklearn_rankcal.utils._features import (
     append_columns,
     category_codes,
@@ -42,11 +42,16 @@ from sklearn_rankcal.utils._features import (
     stored_columns,
     take_rows,
 )
-from sklearn_rankcal.utils._memory import CACHE_BYTES, PREDICTION_BYTES, rows_per_block
+from sklearn_rankcal.utils._memory import (
+    CACHE_BYTES,
+    PREDICTION_BYTES,
+    allowed_threads,
+    map_in_order,
+    rows_per_block,
+)
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS
-from sklearn_rankcal.utils._threads import allowed_threads, map_in_order
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 _FEWEST_BLOCKS = 8  # threads are not worth their start for fewer blocks
 

@@ -21,9 +21,9 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.models._model import Validation
-from sklearn_rankcal.utils._catboost import clone
+from sklearn_rankcal.utils._estimators import clone
+from sklearn_rankcal.utils._numbers import Floats
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
-from sklearn_rankcal.utils._typing import Floats
 
 
 @dataclass

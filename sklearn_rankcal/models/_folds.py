@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import is_dataframe
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._memory import ROWS_FOR_THREADS, allowed_threads
+from sklearn_rankcal.utils._messages import check_count, counted
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._threads import ROWS_FOR_THREADS, allowed_threads
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 #: Number of columns that usually distinguish queries.
 FIRST_COLUMNS = 8

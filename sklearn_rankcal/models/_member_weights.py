@@ -14,7 +14,7 @@ from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 #: Value of `loss` of a member: it learns the labels.
 LABELS = "labels"

@@ -14,12 +14,10 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.targets._targets import Space
-from sklearn_rankcal.utils._catboost import ClonesCatBoost
-from sklearn_rankcal.utils._estimators import reduce_with_versions
+from sklearn_rankcal.utils._estimators import ClonesCatBoost, reduce_with_versions
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import all_of
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats, exceeds
 
 _N_REPORTS = 20  # number of progress lines, about, without early stopping
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sklearn_rankcal.utils._memory import row_blocks
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 
 def solve_nonnegative(gram: Floats, moment: Floats, penalty: float, center: Any) -> Floats:

@@ -18,9 +18,8 @@ from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets, Relevan
 from sklearn_rankcal.targets._targets import Space
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import CACHE_BYTES, check_memory, row_blocks, rows_per_block
-from sklearn_rankcal.utils._parameters import check_count, check_flag, check_number
-from sklearn_rankcal.utils._rounding import first_smallest
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._messages import check_count, check_flag, check_number
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, first_smallest
 
 # alpha="auto" without folds is this number divided by the number of training queries
 _PENALTY_TIMES_QUERIES = 300

@@ -20,14 +20,18 @@ from sklearn_rankcal.pairs._closed_forms import BilinearPairs, score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
 from sklearn_rankcal.targets._targets import Residuals, Space
-from sklearn_rankcal.utils._catboost import clone
+from sklearn_rankcal.utils._estimators import clone
 from sklearn_rankcal.utils._features import numeric_table
-from sklearn_rankcal.utils._memory import PREDICTION_BYTES, check_memory, row_blocks, rows_per_block
-from sklearn_rankcal.utils._parameters import check_count, check_flag, check_methods
+from sklearn_rankcal.utils._memory import (
+    PREDICTION_BYTES,
+    check_memory,
+    row_blocks,
+    rows_per_block,
+    threads_for,
+)
+from sklearn_rankcal.utils._messages import check_count, check_flag, check_methods
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_weight_range, target_unit
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._scales import check_weight_range, target_unit
-from sklearn_rankcal.utils._threads import threads_for
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
 
 Keys = NDArray[np.uint64]
 # penalty times the number of queries: ten times that of `BilinearPairs`, because products are

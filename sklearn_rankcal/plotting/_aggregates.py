@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.utils._axes import STYLES, make_axes, shorten
-from sklearn_rankcal.utils._rounding import exceeds, order_from_largest
+from sklearn_rankcal.utils._numbers import exceeds, order_from_largest
 
 
 def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:

@@ -16,11 +16,9 @@ from sklearn_rankcal.metrics._checks import Ties, read_compared, read_ranking
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._axes import STYLES, make_axes, place_legend, shorten
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import read_whole
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats, Ints
-from sklearn_rankcal.utils._wrapped import innermost_estimator
+from sklearn_rankcal.utils._estimators import innermost_estimator
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds, read_whole
 
 
 class MetricAtKDisplay:

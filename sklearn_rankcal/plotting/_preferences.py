@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal.queries._ranking import check_scores, ranks_to_order
 from sklearn_rankcal.utils._axes import make_axes, settle, shorten
-from sklearn_rankcal.utils._numbers import read_numbers
-from sklearn_rankcal.utils._parameters import check_count
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_count
+from sklearn_rankcal.utils._numbers import Floats, Ints, read_numbers
 
 #: Up to this number of documents, all arrows are plotted by default.
 _FEW = 10

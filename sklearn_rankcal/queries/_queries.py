@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import is_missing
-from sklearn_rankcal.utils._typing import Ints
+from sklearn_rankcal.utils._numbers import Ints, is_missing
 
 _LADDER = 1.25  # the sizes of the queries in a padded bucket differ by at most this factor
 

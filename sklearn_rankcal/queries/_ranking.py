@@ -14,8 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.utils._messages import all_of, counted, warn
-from sklearn_rankcal.utils._numbers import check_range, read_numbers, read_whole
-from sklearn_rankcal.utils._rounding import ROUNDING
+from sklearn_rankcal.utils._numbers import ROUNDING, check_range, read_numbers, read_whole
 
 #: How a measure orders tied documents: mean over all orders, order in the data, worst, best.
 TIES = ("average", "first", "worst", "best")

@@ -30,7 +30,7 @@ from sklearn_rankcal.utils._features import (
     warn_of_other_order,
 )
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._rounding import ROUNDING, is_largest
+from sklearn_rankcal.utils._numbers import ROUNDING, is_largest
 from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
 

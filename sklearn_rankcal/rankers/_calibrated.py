@@ -24,8 +24,8 @@ from sklearn_rankcal.rankers._choose_model import (
 from sklearn_rankcal.rankers._fit import fit
 from sklearn_rankcal.rankers._input import Needs
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._scales import check_unit, mean_one
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     Interval,

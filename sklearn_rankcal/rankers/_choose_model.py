@@ -17,10 +17,9 @@ from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._member_weights import FOREST, LABELS, POISSON, POISSON_LABELS
 from sklearn_rankcal.models._model import PairwiseModel
-from sklearn_rankcal.utils._catboost import clone
+from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 #: Names that `regressor` can be instead of an estimator.
 NAMES = ("boosting", "stacked")

@@ -24,8 +24,7 @@ from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.targets._targets import Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import read_array
-from sklearn_rankcal.utils._typing import Bools, Floats
+from sklearn_rankcal.utils._numbers import Bools, Floats, read_array
 
 #: Predictions for pairs count as 0 up to this fraction of the largest one of their query.
 TOL = 1e-9

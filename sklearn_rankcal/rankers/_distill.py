@@ -23,7 +23,7 @@ from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._wrappers import predict_scores
-from sklearn_rankcal.utils._catboost import clone
+from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import (
     column_values,
     insert_column,
@@ -33,12 +33,9 @@ from sklearn_rankcal.utils._features import (
     take_rows,
     used_categories,
 )
-from sklearn_rankcal.utils._messages import print_progress
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_methods
+from sklearn_rankcal.utils._messages import check_methods, checks_keywords, print_progress
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 from sklearn_rankcal.utils._row_hashes import hash_rows
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
-from sklearn_rankcal.utils._wrapped import innermost_estimator
 
 _UNKNOWN = "no distributions: the teacher does not say what it was fitted to"
 _MOST_ROWS = 200_000  # largest number of rows that the student is fitted to

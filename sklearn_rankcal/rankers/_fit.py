@@ -27,8 +27,7 @@ from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
 from sklearn_rankcal.utils._features import warn_of_other_order
-from sklearn_rankcal.utils._messages import all_of, counted, print_progress
-from sklearn_rankcal.utils._parameters import check_count
+from sklearn_rankcal.utils._messages import all_of, check_count, counted, print_progress
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _HELD_OUT_OF = 7  # the default model holds out one query in seven

@@ -28,8 +28,7 @@ from sklearn_rankcal.utils._features import (
     used_categories,
     warn_of_other_order,
 )
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import plain_name
+from sklearn_rankcal.utils._messages import plain_name, warn
 from sklearn_rankcal.utils._numbers import is_missing
 from sklearn_rankcal.utils._sklearn_compat import _check_feature_names, _check_n_features
 

@@ -24,11 +24,9 @@ from sklearn_rankcal.rankers._input import (
     read_ruled,
 )
 from sklearn_rankcal.rankers._predict import QueryOrder
-from sklearn_rankcal.utils._catboost import ClonesCatBoost
-from sklearn_rankcal.utils._estimators import SiteLink, reduce_with_versions
+from sklearn_rankcal.utils._estimators import ClonesCatBoost, SiteLink, reduce_with_versions
 from sklearn_rankcal.utils._features import warn_of_other_order
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._parameters import check_count, check_nested
+from sklearn_rankcal.utils._messages import check_count, check_nested, checks_keywords
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
 if TYPE_CHECKING:

@@ -19,8 +19,16 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._relevance import is_structured, read_relevance
 from sklearn_rankcal.rankers._predict import QueryOrder
-from sklearn_rankcal.utils._catboost import ClonesCatBoost, clone
-from sklearn_rankcal.utils._estimators import SiteLink
+from sklearn_rankcal.utils._estimators import (
+    ClonesCatBoost,
+    SiteLink,
+    call_with_groups,
+    clone,
+    innermost_estimator,
+    predicts_positions,
+    predicts_scores,
+    refuse_hidden_ranker,
+)
 from sklearn_rankcal.utils._features import (
     category_codes,
     category_columns,
@@ -28,16 +36,8 @@ from sklearn_rankcal.utils._features import (
     column_values,
     is_dataframe,
 )
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._names import checks_keywords
+from sklearn_rankcal.utils._messages import checks_keywords, warn
 from sklearn_rankcal.utils._sklearn_compat import tags_of
-from sklearn_rankcal.utils._wrapped import (
-    call_with_groups,
-    innermost_estimator,
-    predicts_positions,
-    predicts_scores,
-    refuse_hidden_ranker,
-)
 
 _FEW_ROWS = 20  # with fewer rows, a column can be constant by chance
 

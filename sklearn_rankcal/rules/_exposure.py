@@ -22,10 +22,8 @@ from sklearn_rankcal.decoders._decode_scores import check_discounts
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.rules._query_rules import group_codes
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import is_missing, read_numbers
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import check_choice, checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, Ints, is_missing, read_numbers
 
 # The tolerances of HiGHS are absolute, at least 1e-10, so scores and discounts are scaled to 1.
 # Gains below _TOLERANCE are rounding errors of the prices, and digits beyond _DIGITS are rounding

@@ -14,8 +14,7 @@ import numpy as np
 from sklearn_rankcal.rules._places import Found, Program
 from sklearn_rankcal.rules._query_rules import QueryRules
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
-from sklearn_rankcal.utils._rounding import ROUNDING
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import ROUNDING, Floats, Ints
 
 #: Largest query for subset dynamic programming, which takes O(2^r r) time: a second for 16.
 SUBSET_SIZE = 16

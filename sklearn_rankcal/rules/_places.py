@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
 from sklearn_rankcal.rules._query_rules import QueryRules
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
 class Found(NamedTuple):

@@ -12,10 +12,8 @@ from scipy.stats import binom
 
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._numbers import check_no_mask, is_missing
-from sklearn_rankcal.utils._typing import Bools, Ints
+from sklearn_rankcal.utils._messages import checks_keywords, counted
+from sklearn_rankcal.utils._numbers import Bools, Ints, check_no_mask, is_missing
 
 #: Bound on the number of documents: a number, one per prefix, or a dictionary of these by group.
 Bound = int | Sequence[int] | Mapping[Any, int | Sequence[int]]

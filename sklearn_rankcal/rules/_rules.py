@@ -46,9 +46,8 @@ from sklearn_rankcal.rules._query_rules import (
 )
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_columns, warn_of_other_order
-from sklearn_rankcal.utils._names import checks_keywords
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats, Ints
+from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds
 
 PLACES = ("place", "earliest", "latest")
 PER_ROW = (*PLACES, "blocked")

@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import GainLoss, Loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._numbers import LARGEST, read_numbers
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_choice
+from sklearn_rankcal.utils._numbers import LARGEST, Floats, read_numbers
 
 
 class Evaluation(NamedTuple):

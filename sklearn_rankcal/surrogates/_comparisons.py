@@ -14,11 +14,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._margins import MARGINS, Margin, capped_exp, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import FUNCTIONS, Function, function_of, pair_sums
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._numbers import add_up
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_choice, warn
+from sklearn_rankcal.utils._numbers import Floats, add_up, exceeds
 
 _ADVICE = "WeightedComparisons() uses them, and counts a tie as half a win for each."
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_rankcal.surrogates._margins import Margin
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 #: In shorter queries, pairs are summed one by one.
 SHORTEST = 1000

@@ -14,7 +14,7 @@ from sklearn_rankcal.surrogates._level_sums import SHORTEST, has_level_sums, lev
 from sklearn_rankcal.surrogates._margins import Margin
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 Function = str | Callable[[Floats], Floats]
 #: With fewer pairs, starting threads takes longer than summing the pairs.

@@ -8,8 +8,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._margins import MARGINS, capped_exp, straightened_exp
 from sklearn_rankcal.surrogates._pair_sums import pair_sums
-from sklearn_rankcal.utils._parameters import check_choice
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_choice
+from sklearn_rankcal.utils._numbers import Floats
 
 #: The minimiser is this factor times the logarithm of the expected utility.
 _FACTORS = {"logistic": 1.0, "exponential": 0.5}

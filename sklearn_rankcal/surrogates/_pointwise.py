@@ -12,9 +12,8 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, ListwiseSurrogate, Surrogate, gains
 from sklearn_rankcal.surrogates._margins import MARGINS
-from sklearn_rankcal.utils._parameters import check_choice, check_number
-from sklearn_rankcal.utils._rounding import exceeds
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._messages import check_choice, check_number
+from sklearn_rankcal.utils._numbers import Floats, exceeds
 
 
 class PointwiseSurrogate(Surrogate):

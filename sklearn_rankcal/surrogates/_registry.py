@@ -18,7 +18,7 @@ from sklearn_rankcal.surrogates._listwise import (
 )
 from sklearn_rankcal.surrogates._pairwise import PairwiseMargin, PairwiseSquared
 from sklearn_rankcal.surrogates._pointwise import PointwiseMargin, PointwiseSquared
-from sklearn_rankcal.utils._names import check_parameters, did_you_mean
+from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
 
 #: How to make a surrogate from its name. Parameters bound by position belong to the name;
 #: parameters bound by keyword are defaults.

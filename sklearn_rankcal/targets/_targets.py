@@ -21,7 +21,7 @@ import numpy as np
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, weigh
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._typing import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 
 class Space(str):

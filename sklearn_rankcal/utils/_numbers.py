@@ -1,18 +1,27 @@
-"""Checked conversion of a user's array-likes to arrays of numbers.
+"""Numbers: checked conversion of array-likes, comparison up to rounding, and ranges of sizes.
 
 NumPy's own conversion is too permissive: it ignores masks, and converts dates and text to numbers.
+
+Two numbers that are mathematically equal, such as the scores of items with mirrored records, can
+have different rounding errors. The errors depend on the processor, the order of the rows and the
+unit. All comparisons of computed numbers therefore use `exceeds`, `is_largest` or `tie`, except for
+scores of items (`tie_scores`). Given numbers and sums of small whole numbers need no tolerance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from sklearn_rankcal.utils._typing import Floats, Ints
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
 
 #: Up to this number, float64 represents every integer exactly.
 LARGEST_WHOLE = 2**53
@@ -229,3 +238,121 @@ def frame_columns(values: Any) -> list[Any] | None:
 def add_up(places: Ints, values: NDArray[Any] | None, length: int) -> Floats:
     """Sum values by place, or count places. Without values, bincount returns integers."""
     return np.bincount(places, values, length).astype(np.float64, copy=False)
+
+
+# The largest absolute target passed to a regressor is between these limits. scikit-learn's trees do
+# not split a node of variance 2e-16, and its histogram boosting has 32-bit gradients.
+_SMALLEST_TARGET, _LARGEST_TARGET = 2.0**-16, 2.0**64
+# Beyond these limits, predictions in the unit of the targets would lose digits or overflow.
+_SMALLEST_UNIT, _LARGEST_UNIT = 1e-290, 1e290
+# A user's regressor receives the weights unscaled, or products of two weights for pairs. It may
+# convert them to 32 bits.
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-12, 1e12
+
+
+def mean_one(weight: Floats) -> Floats | None:
+    """Scale weights to mean 1. Return None if all are equal, which is the same as no weights."""
+    if (weight == weight[0]).all():
+        return None
+    return weight / weight.mean()
+
+
+def power_above(value: float) -> float:
+    """Return the smallest power of two above a number, or 1 for 0."""
+    return float(np.ldexp(1.0, np.frexp(value)[1]))
+
+
+def target_unit(largest: float) -> float:
+    """Return a power of two to divide targets by for regressors, 1 if they are moderate.
+
+    `largest` is the largest absolute target.
+    """
+    if largest == 0 or _SMALLEST_TARGET <= largest <= _LARGEST_TARGET:
+        return 1.0
+    return power_above(largest)
+
+
+def check_unit(largest: float) -> None:
+    """Raise ValueError if the largest absolute target is outside the range and not 0."""
+    if largest != 0 and not _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
+        up = "up" if largest < 1 else "down"
+        raise ValueError(
+            f"The largest target computed from the labels is {largest:g}. It must be between "
+            f"{_SMALLEST_UNIT:g} and {_LARGEST_UNIT:g} for float64. Scale the labels, or the "
+            f"weights of preferences, {up}."
+        )
+
+
+def check_weight_range(weight: Floats, regressor: str) -> None:
+    """Raise ValueError if a user's regressor may not work with the weights."""
+    largest = float(weight.max())
+    if not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"The largest sample_weight is {largest:g}. {regressor} receives the weights unscaled "
+            f"and needs a largest weight between {_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. "
+            "Scale the weights to mean 1: sample_weight / sample_weight.mean()."
+        )
+
+
+#: Numbers are equal if their difference is at most this number times their size.
+ROUNDING = 1e-9
+
+
+def exceeds(one: ArrayLike, other: ArrayLike, size: ArrayLike) -> Bools:
+    """Return where one number is larger than another by more than rounding.
+
+    `size` is the size of the terms that the numbers were computed from. It can be larger than the
+    numbers, for example if they are differences.
+    """
+    return np.asarray(np.asarray(one) - other > ROUNDING * np.asarray(size))
+
+
+def first_smallest(values: Sequence[float] | Floats) -> int:
+    """Return the place of the first value that equals the smallest value up to rounding."""
+    return int(is_largest(-np.asarray(values, dtype=np.float64)).argmax())
+
+
+def is_largest(values: Floats, size: ArrayLike | None = None, axis: int = -1) -> Bools:
+    """Return which values equal the largest along an axis, up to rounding.
+
+    By default, `size` is the largest finite absolute value.
+    """
+    top = values.max(axis=axis, keepdims=True)
+    if size is None:
+        size = np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=axis, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        close = top - values <= ROUNDING * np.asarray(size)
+    return np.asarray((values == top) | close)
+
+
+def tie(values: Floats, size: ArrayLike) -> Floats:
+    """Make neighbouring values equal if they differ only by rounding, along the last axis.
+
+    Neighbours are taken in descending order. `size`, as in `exceeds`, has one entry per vector.
+    """
+    order = np.argsort(-values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    first = np.zeros(values.shape, dtype=np.int64)  # the place of the first value of the level
+    new = exceeds(ordered[..., :-1], ordered[..., 1:], np.asarray(size)[..., None])
+    first[..., 1:] = np.where(new, np.arange(1, values.shape[-1]), 0)
+    first = np.maximum.accumulate(first, axis=-1)
+    tied = np.empty_like(ordered)
+    np.put_along_axis(tied, order, np.take_along_axis(ordered, first, axis=-1), axis=-1)
+    return tied
+
+
+def order_from_largest(values: Floats, *then: Ints, size: ArrayLike | None = None) -> Ints:
+    """Return the order from the largest value to the smallest.
+
+    In descending order, a value equals the one before it if they differ only by rounding. Equal
+    values are ordered by `then`, from small to large. `size` is as in `is_largest`.
+    """
+    values = np.asarray(values)
+    if size is None:
+        size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    order = np.argsort(-values, kind="stable")
+    with np.errstate(invalid="ignore"):
+        new = exceeds(values[order[:-1]], values[order[1:]], size)
+    place = np.zeros(len(values), dtype=np.int64)
+    place[order[1:]] = np.cumsum(new)
+    return np.lexsort((*then[::-1], place))

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.utils._features import column_values, is_dataframe
-from sklearn_rankcal.utils._typing import Floats
+from sklearn_rankcal.utils._numbers import Floats
 
 __all__ = [
     "HISTOGRAMS",

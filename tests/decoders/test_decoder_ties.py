@@ -15,7 +15,7 @@ from sklearn_rankcal.labels import preference_labels, read_preferences
 from sklearn_rankcal.losses import PDByScores
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import DifferenceGraph, PointwiseMargin
-from sklearn_rankcal.utils._rounding import tie
+from sklearn_rankcal.utils._numbers import tie
 
 UNITS = [0.1, 0.3, 0.7, 1e-12, 1e12]
 # .1 + .2 is more than .3 in floating point

@@ -13,7 +13,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.utils._rounding import first_smallest
+from sklearn_rankcal.utils._numbers import first_smallest
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

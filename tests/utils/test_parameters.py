@@ -14,7 +14,7 @@ from sklearn_rankcal.models import (
     PairModel,
     ResidualPairModel,
 )
-from sklearn_rankcal.utils._parameters import check_number
+from sklearn_rankcal.utils._messages import check_number
 
 DATA = make_ranking(12, (2, 6), 6, random_state=0)
 COUNTS = [2.5, 0, -1, "x", np.nan, True, [1], np.inf]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal.labels._item_ids import content_ranks, ids_of_list
-from sklearn_rankcal.utils._rounding import order_from_largest
+from sklearn_rankcal.utils._numbers import order_from_largest
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])

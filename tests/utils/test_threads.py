@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.models import BoostingCV, Training, _folds
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils import _threads
-from sklearn_rankcal.utils._threads import allowed_threads, map_in_order, threads_for
+from sklearn_rankcal.utils import _memory
+from sklearn_rankcal.utils._memory import allowed_threads, map_in_order, threads_for
 
 
 def test_each_worker_of_the_tests_has_one_thread():
@@ -31,7 +31,7 @@ def test_each_worker_of_the_tests_has_one_thread():
     [("1", 1), ("3", 3), (" 2 , 4", 2), ("99", 8), ("0", 8), ("", 8), ("all", 8), ("-1", 8)],
 )
 def test_the_variable_of_openmp_is_a_limit(monkeypatch, variable, expected):
-    monkeypatch.setattr(_threads, "cpu_count", lambda: 8)
+    monkeypatch.setattr(_memory, "cpu_count", lambda: 8)
     monkeypatch.setenv("OMP_NUM_THREADS", variable)
     assert allowed_threads() == expected
 
