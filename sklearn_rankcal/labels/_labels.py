@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankcal.labels._preferences import PREFERENCE_DTYPE, Preferences, read_preferences
-from sklearn_rankcal.labels._relevance import is_structured, read_relevance
+from sklearn_rankcal.labels._relevance import check_relevance, read_relevance
 from sklearn_rankcal.queries import Queries
 
 #: One relevance per row, or weighted preferences between rows.
@@ -17,10 +17,13 @@ Labels = NDArray[np.float64] | Preferences
 
 def read_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
     """Read relevance or preferences, and the queries of structured labels, or None."""
-    if is_structured(y) and y.dtype.names == PREFERENCE_DTYPE.names:
+    names = y.dtype.names if isinstance(y, np.ndarray) else None
+    if names is None:
+        return check_relevance(y, n_rows), None
+    if names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
-    if is_structured(y) and "clicks" in y.dtype.names:
+    if "clicks" in names:
         raise ValueError(
             "The labels come from click_labels(shown, clicked, groups). Clicks must be aggregated "
             "to relevance: use loss=AggregatedLoss('dcg', 'inverse_propensity'), or "

@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import is_dataframe, split_column, warn_of_other_order
 from sklearn_rankcal.utils._messages import checks_keywords, counted
-from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_array, read_numbers
+from sklearn_rankcal.utils._numbers import check_no_mask, check_range, read_numbers
 
 GROUPS_REMEDY = (
     "Pass groups=<query id of each row>. Or pass y=relevance_labels(y, groups), which contains the "
@@ -78,11 +78,12 @@ def is_structured(y: Any) -> bool:
 
 def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
     """Return the relevance of each row, and the queries if `y` is structured, otherwise None."""
-    if not is_structured(y):
+    names = y.dtype.names if isinstance(y, np.ndarray) else None
+    if names is None:
         return check_relevance(y, n_rows), None
-    if y.dtype.names != RELEVANCE_DTYPE.names:
+    if names != RELEVANCE_DTYPE.names:
         raise ValueError(
-            f"The structured labels have the fields {y.dtype.names}, but the labels of "
+            f"The structured labels have the fields {names}, but the labels of "
             f"relevance_labels(y, groups) have {RELEVANCE_DTYPE.names}."
         )
     check_no_mask(y, "y")
@@ -173,10 +174,10 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
     """Check that relevance is one finite number per row, and return it as float64."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    values = read_array(y, "y")
-    if values.ndim == 2 and values.shape[1] == 2 and values.dtype.kind in "iu":
+    values = read_numbers(y, "y")
+    if values.ndim == 2 and values.shape[1] == 2 and np.asarray(y).dtype.kind in "iu":
         raise bare_pairs(values.shape, "One relevance per row is expected.")
-    relevance = read_numbers(column_or_1d(values, warn=True), "y")
+    relevance: NDArray[np.float64] = column_or_1d(values, warn=True)
     if n_rows is not None and len(relevance) != n_rows:
         raise ValueError(
             f"y has {counted(len(relevance), 'entry')}, but X has {counted(n_rows, 'row')}."

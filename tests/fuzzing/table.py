@@ -175,7 +175,7 @@ EXEMPT = {
     "BoostingCV": "its boosters take a second a fit: tests/models/test_boosting_cv.py",
     "distill": "it fits and predicts a ranker many times: tests/rankers/test_distill.py",
     "served_columns": "it only reads names of a fitted ranker: tests/rankers/test_serving.py",
-    "MeanInterval": "what evaluate_rankings returns with confidence_level: test_bootstrap.py",
+    "MeanInterval": "what evaluate_rankings returns with confidence_level: test_compare.py",
     "default_regressor": "scikit-learn's trees take too long for a random call",
     "Structure": "the base class of structures that are drawn",
     "ComparisonStructure": "the base class of structures of comparisons",
