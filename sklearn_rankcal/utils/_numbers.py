@@ -69,7 +69,9 @@ def read_numbers(
     if array.dtype.kind == "f" and keep_float32 and array.dtype.itemsize < 8:
         return array
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
-        _check_rounding(max(int(array.max()), -int(array.min())), name)
+        largest = max(int(array.max()), -int(array.min()))
+        if largest > LARGEST_WHOLE:
+            raise _rounded(largest, name)
     return array.astype(np.float64, copy=False)
 
 
@@ -131,10 +133,13 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
     """
     if issparse(values):
         raise TypeError(f"{name} is a sparse matrix; call its toarray() first.")
-    check_no_name(values, name)
-    if missing and isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    check_no_mask(values, name)
+    if isinstance(values, str):
+        check_no_name(values, name)
+    if isinstance(values, np.ma.MaskedArray):
+        if missing:
+            values = np.ma.filled(values.astype(np.float64), np.nan)
+        else:
+            check_no_mask(values, name)
     if isinstance(values, list | tuple):
         kinds = set(map(type, values))
         if any(issubclass(kind, str | bytes) for kind in kinds):  # their array could be huge
@@ -184,16 +189,16 @@ def _read_objects(array: NDArray[Any], name: str, missing: bool) -> NDArray[Any]
         raise ValueError(f"{name} has a number of the wrong size: {error}.") from error
     for value, number in zip(listed, numbers.tolist(), strict=True):
         if LARGEST_WHOLE <= abs(number) < np.inf and not isinstance(value, float | np.floating):
-            _check_rounding(int(abs(value)), name)
+            if int(abs(value)) > LARGEST_WHOLE:
+                raise _rounded(int(abs(value)), name)
     return numbers.reshape(array.shape)
 
 
-def _check_rounding(largest: int, name: str) -> None:
-    if largest > LARGEST_WHOLE:
-        raise ValueError(
-            f"{name} has integers of size {largest}. Beyond 2^53, float64 would round them. "
-            "Subtract a common offset, or convert to floats yourself."
-        )
+def _rounded(largest: int, name: str) -> ValueError:
+    return ValueError(
+        f"{name} has integers of size {largest}. Beyond 2^53, float64 would round them. Subtract a "
+        "common offset, or convert to floats yourself."
+    )
 
 
 def check_no_name(values: Any, name: str) -> None:
