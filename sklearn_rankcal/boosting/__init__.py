@@ -3,13 +3,15 @@
 labels, scores -> **gradient and curvature of a surrogate** -> the trees of a library
 """
 
-from sklearn_rankcal.boosting._boosted_model import BoostedModel
 from sklearn_rankcal.boosting._boosted_ranker import BoostedRanker
-from sklearn_rankcal.boosting._lightgbm import lightgbm_metric, lightgbm_objective
-from sklearn_rankcal.boosting._xgboost import xgboost_metric, xgboost_objective
+from sklearn_rankcal.boosting._derivatives import (
+    lightgbm_metric,
+    lightgbm_objective,
+    xgboost_metric,
+    xgboost_objective,
+)
 
 __all__ = [
-    "BoostedModel",
     "BoostedRanker",
     "lightgbm_metric",
     "lightgbm_objective",

@@ -246,3 +246,234 @@ def codes_of_sizes(sizes: ArrayLike | None, n_rows: int) -> Ints:
             else f"Every query needs at least one row; group has a size of {counts.min()}."
         )
     return np.repeat(np.arange(len(counts)), counts)
+
+
+class _LightGBMObjective(LibraryObjective):
+    def __call__(
+        self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any, group: Any
+    ) -> tuple[Floats, Floats]:
+        codes = codes_of_sizes(group, len(y_true))
+        return self._derivatives(y_true, y_pred, codes, weight)
+
+    def __repr__(self) -> str:
+        return f"lightgbm_objective({self.surrogate!r}, loss={self.loss!r})"
+
+
+class _LightGBMMetric(LibraryMetric):
+    def __call__(
+        self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any, group: Any
+    ) -> tuple[str, float, bool]:
+        codes = codes_of_sizes(group, len(y_true))
+        return self.__name__, self._value(y_true, y_pred, codes, weight), self.greater_is_better
+
+    def __repr__(self) -> str:
+        return f"lightgbm_metric({self.loss!r})"
+
+
+def lightgbm_objective(
+    surrogate: str | Surrogate = "softmax", loss: str | Loss = "ndcg"
+) -> _LightGBMObjective:
+    """Make an objective for ``LGBMRanker(objective=...)`` that minimises a surrogate.
+
+    `BoostedRanker` wraps this in an estimator, with context columns and query ids.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+        A name in `surrogates.SURROGATES`, or an object.
+    loss : str or Loss, default="ndcg"
+        The loss that defines the utilities, such as ``"ndcg@10"`` or ``"map_by_scores"``.
+
+    Returns
+    -------
+    objective : callable
+        ``objective(y_true, y_pred, weight, group)`` returns the gradient and the curvature, two
+        arrays of shape (n_documents,). The weight of a query is the mean weight of its rows. The
+        function raises ValueError for wrong query sizes, or if the surrogate does not accept the
+        labels. Copies and pickles contain no data.
+
+    Raises
+    ------
+    ValueError
+        If the surrogate or the loss is unknown.
+
+    Notes
+    -----
+    Gradients and curvatures are scaled to a mean curvature of 1 at the start. This gives
+    ``min_child_weight`` and ``reg_lambda`` the same meaning as in regression. Predicted scores are
+    relative to the best constant score. LightGBM's own NDCG metric only accepts whole numbers up to
+    30 as labels; for other labels, pass ``metric="None"``.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMRanker  # doctest: +SKIP
+    >>> from sklearn_rankcal.boosting import lightgbm_metric, lightgbm_objective
+    >>> objective = lightgbm_objective("softmax", loss="ndcg@10")
+    >>> ranker = LGBMRanker(objective=objective, metric="None")  # doctest: +SKIP
+    >>> validation = {"eval_X": X_val, "eval_y": y_val, "eval_group": [sizes]}  # doctest: +SKIP
+    >>> validation["eval_metric"] = lightgbm_metric("ndcg@10")  # doctest: +SKIP
+    >>> ranker.fit(X, y, group=sizes, **validation)  # doctest: +SKIP
+
+    One query with a relevant and an irrelevant document:
+
+    >>> import numpy as np
+    >>> gradient, curvature = objective(np.array([1, 0]), np.zeros(2), None, np.array([2]))
+    >>> gradient.tolist(), curvature.tolist()
+    ([-2.0, 2.0], [1.0, 1.0])
+    """
+    return _LightGBMObjective(surrogate, loss)
+
+
+def lightgbm_metric(loss: str | Loss = "ndcg") -> _LightGBMMetric:
+    """Make a metric for ``LGBMRanker.fit(eval_metric=...)``: the mean of the measure of a loss.
+
+    Pass ``metric="None"`` to the ranker. Otherwise `LGBMRanker` also computes its own NDCG, and
+    early stopping follows whichever metric stops improving first.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="ndcg"
+        The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
+
+    Returns
+    -------
+    metric : callable
+        ``metric(y_true, y_pred, weight, group)`` returns the name, the value, and whether larger is
+        better. Ties and weights are treated like in the metric functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import lightgbm_metric
+    >>> metric = lightgbm_metric("ndcg@10")
+    >>> name, value, larger_is_better = metric(
+    ...     np.array([1, 0, 0, 1]), np.array([2.0, 1.0, 4.0, 3.0]), None, np.array([2, 2])
+    ... )
+    >>> name, round(value, 4), larger_is_better
+    ('ndcg@10', 0.8155, True)
+    """
+    return _LightGBMMetric(loss)
+
+
+def _codes_of(function: KeepingFunction, n_rows: int, matrix: Any) -> Ints:
+    """Return the query of each row, from `groups` or from the ``qid`` of a `DMatrix`."""
+    codes = function._codes
+    if codes is None:
+        ends = [] if matrix is None else matrix.get_uint_info("group_ptr")
+        if len(ends) < 2:
+            raise ValueError(
+                f"{function!r} does not know the queries. Pass groups=<query id of each row>, or "
+                "xgboost.DMatrix(..., qid=...) to xgboost.train."
+            )
+        return Queries(np.asarray(ends).astype(np.int64)).codes
+    if len(codes) != n_rows:
+        raise ValueError(
+            f"groups has {counted(len(codes), 'entry')}, but XGBoost passed "
+            f"{counted(n_rows, 'row')}. groups "
+            "holds the query of each row of the one data set for which the function is called; "
+            "several sets need xgboost.DMatrix(..., qid=...) and groups=None."
+        )
+    return codes
+
+
+def _arguments(one: Any, other: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """Return labels, scores, weights and the `DMatrix` (None if there is none).
+
+    `xgboost.train` passes (scores, matrix), and estimators pass (labels, scores).
+    """
+    if not hasattr(other, "get_label"):
+        return np.asarray(one), np.asarray(other), weight, None
+    return other.get_label(), np.asarray(one), other.get_weight(), other
+
+
+class _XGBoostObjective(LibraryObjective):
+    def __call__(
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> tuple[Floats, Floats]:
+        labels, scores, weight, matrix = _arguments(y_true, y_pred, sample_weight)
+        return self._derivatives(labels, scores, _codes_of(self, len(labels), matrix), weight)
+
+    def __repr__(self) -> str:
+        return f"xgboost_objective({self.surrogate!r}, loss={self.loss!r})"
+
+
+class _XGBoostMetric(LibraryMetric):
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        labels, scores, weight, matrix = _arguments(y_true, y_pred, sample_weight)
+        value = self._value(labels, scores, _codes_of(self, len(labels), matrix), weight)
+        return value if matrix is None else (self.__name__, value)
+
+    def __repr__(self) -> str:
+        return f"xgboost_metric({self.loss!r})"
+
+
+def xgboost_objective(
+    surrogate: str | Surrogate = "softmax",
+    loss: str | Loss = "ndcg",
+    groups: ArrayLike | None = None,
+) -> _XGBoostObjective:
+    """Make an objective for `xgboost.train` and ``XGBRegressor(objective=...)``.
+
+    `XGBRanker` does not accept functions as objectives. `BoostedRanker` with
+    ``regressor="xgboost"`` wraps it in a ranker.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate, default="softmax"
+        A name in `surrogates.SURROGATES`, or an object.
+    loss : str or Loss, default="ndcg"
+        The loss that defines the utilities.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each training row, in any order. If None, read the queries from
+        ``DMatrix(..., qid=...)``, which works only with `xgboost.train`.
+
+    Returns
+    -------
+    objective : callable
+        ``objective(y_true, y_pred, sample_weight=None)`` or, with a `DMatrix`,
+        ``objective(y_pred, matrix)``. It returns the gradient and the curvature, like
+        `lightgbm_objective`. There may be one weight per query or one per row. Pass
+        ``base_score=0`` to XGBoost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import xgboost_objective
+    >>> y, groups = np.array([1, 0, 0, 1]), [7, 8, 7, 8]
+    >>> objective = xgboost_objective("softmax", "ndcg", groups)
+    >>> from xgboost import XGBRegressor  # doctest: +SKIP
+    >>> XGBRegressor(objective=objective, base_score=0).fit(X, y)  # doctest: +SKIP
+    >>> objective(y, np.zeros(4))[0].tolist()
+    [-2.0, 2.0, 2.0, -2.0]
+    """
+    return _XGBoostObjective(surrogate, loss, groups)
+
+
+def xgboost_metric(loss: str | Loss = "ndcg", groups: ArrayLike | None = None) -> _XGBoostMetric:
+    """Make a metric for `xgboost.train` and ``XGBRegressor(eval_metric=...)``.
+
+    XGBoost minimises unknown metrics. For early stopping, pass the callback
+    ``xgboost.callback.EarlyStopping(rounds=50, maximize=True)``.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="ndcg"
+        The loss, such as ``"ndcg@10"`` or ``"map_by_scores"``.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row of the only validation set. None as in `xgboost_objective`.
+
+    Returns
+    -------
+    metric : callable
+        ``metric(y_true, y_pred, sample_weight=None)`` returns the mean over queries of the measure
+        of the loss. With a `DMatrix`, ``metric(y_pred, matrix)`` returns its name and this mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.boosting import xgboost_metric
+    >>> metric = xgboost_metric("ndcg@10", groups=[0, 0, 1, 1])
+    >>> metric(np.array([1, 0, 0, 1]), np.array([2.0, 1.0, 3.0, 4.0]))
+    1.0
+    """
+    return _XGBoostMetric(loss, groups)

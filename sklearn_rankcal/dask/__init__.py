@@ -12,7 +12,7 @@ except ImportError as error:
         'sklearn_rankcal.dask needs dask and pandas: pip install "sklearn_rankcal[dask]".'
     ) from error
 
-from sklearn_rankcal.dask._group_queries import group_queries
+from sklearn_rankcal.dask._collections import group_queries
 from sklearn_rankcal.dask._metrics import compare_rankings, evaluate_rankings
 from sklearn_rankcal.dask._ranker import DaskCalibratedRanker
 

@@ -281,7 +281,7 @@ def _query_values(
             "No query ids. Pass groups=<a dask series or array with the query id of each row>, "
             "such as frame['qid']."
         )
-    data = Collections()
+    data = Collections(None, None)
     data.add("y_true", y_true, check_relevance)
     data.add("groups", groups)
     # Check the ids first: the rankings and the ids can have different partitions.

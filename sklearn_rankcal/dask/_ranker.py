@@ -25,9 +25,15 @@ from sklearn_rankcal.dask._collections import (
     ids_of,
     read_collections,
 )
-from sklearn_rankcal.dask._learners import (
+from sklearn_rankcal.dask._metrics import mean_of_queries
+from sklearn_rankcal.dask._training import (
+    Counts,
+    TrainingPlan,
     check_columns,
     check_regressor,
+    chosen_columns,
+    documents,
+    extremes,
     fit_bilinear_pairs,
     fit_closed_form,
     fit_collection,
@@ -35,14 +41,6 @@ from sklearn_rankcal.dask._learners import (
     fit_partially,
     takes_collections,
     unfitted_on_one_machine,
-)
-from sklearn_rankcal.dask._metrics import mean_of_queries
-from sklearn_rankcal.dask._training import (
-    Counts,
-    TrainingPlan,
-    chosen_columns,
-    documents,
-    extremes,
 )
 from sklearn_rankcal.dask._workers import add_up, delayed_sum, for_each
 from sklearn_rankcal.decoders import get_decoder

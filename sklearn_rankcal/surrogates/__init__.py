@@ -18,8 +18,14 @@ References
    loss matrices with applications to subset ranking losses. NIPS.
 """
 
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._comparisons import DifferenceGraph, WeightedComparisons
 from sklearn_rankcal.surrogates._listwise import (
     Bregman,
     Cosine,
@@ -27,9 +33,14 @@ from sklearn_rankcal.surrogates._listwise import (
     GeneralizedKullbackLeibler,
     Softmax,
 )
-from sklearn_rankcal.surrogates._pairwise import PairwiseMargin, PairwiseSquared
+from sklearn_rankcal.surrogates._pairwise import (
+    DifferenceGraph,
+    PairwiseMargin,
+    PairwiseSquared,
+    WeightedComparisons,
+)
 from sklearn_rankcal.surrogates._pointwise import PointwiseMargin, PointwiseSquared
-from sklearn_rankcal.surrogates._registry import SURROGATES, get_surrogate
+from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
 
 __all__ = [
     "SURROGATES",
@@ -48,3 +59,96 @@ __all__ = [
     "WeightedComparisons",
     "get_surrogate",
 ]
+
+#: How to make a surrogate from its name. Parameters bound by position belong to the name;
+#: parameters bound by keyword are defaults.
+SURROGATES: dict[str, Callable[..., Surrogate]] = {
+    "pointwise_squared": PointwiseSquared,
+    "pointwise_logistic": partial(PointwiseMargin, "logistic"),
+    "pointwise_exponential": partial(PointwiseMargin, "exponential"),
+    "pointwise_squared_hinge": partial(PointwiseMargin, "squared_hinge"),
+    "pointwise_smooth_hinge": partial(PointwiseMargin, "smooth_hinge"),
+    "pairwise_squared": PairwiseSquared,
+    "pairwise_logistic": partial(PairwiseMargin, "logistic"),
+    "pairwise_exponential": partial(PairwiseMargin, "exponential"),
+    "pairwise_margin": PairwiseMargin,
+    "softmax": Softmax,
+    "cosine": Cosine,
+    "generalized_kl": GeneralizedKullbackLeibler,
+    "bregman": Bregman,
+    "duchi_mackey_jordan": DuchiMackeyJordan,
+    "difference_graph": DifferenceGraph,
+    "weighted_comparisons": WeightedComparisons,
+    "required_margin": partial(
+        WeightedComparisons, margin="hinge", weight="binary", required="difference"
+    ),
+    "ranksvm": partial(WeightedComparisons, "hinge", "binary", None),
+    "ranknet": partial(WeightedComparisons, "logistic", "binary", None),
+    "rankboost": partial(WeightedComparisons, "exponential", "binary", None),
+}
+
+#: Common names of other packages, and the nearest name in `SURROGATES`.
+_OTHER_NAMES = {
+    "cross_entropy": "softmax",
+    "hinge": "ranksvm",
+    "kl": "generalized_kl",
+    "lambdarank": "softmax",
+    "least_squares": "pointwise_squared",
+    "listnet": "softmax",
+    "logistic": "pairwise_logistic",
+    "poisson": "generalized_kl",
+    "rank_xendcg": "softmax",
+    "squared": "pointwise_squared",
+    "squared_error": "pointwise_squared",
+    "svm": "ranksvm",
+    "xendcg": "softmax",
+    "zhang": "pairwise_margin",
+}
+
+
+def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
+    """Make a surrogate from a name, or return a surrogate object unchanged.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate
+        A key of `SURROGATES`, or an object.
+    **parameters
+        Parameters of the surrogate, such as ``eta``. Only allowed with a name.
+
+    Returns
+    -------
+    surrogate : Surrogate
+        The surrogate.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the name or a parameter is unknown, or if parameters are passed with an object.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.surrogates import get_surrogate
+    >>> get_surrogate("pointwise_logistic", eta=1.0)
+    PointwiseMargin(eta=1.0)
+    >>> get_surrogate("ranksvm")
+    WeightedComparisons(margin='hinge', weight='binary')
+    """
+    if isinstance(surrogate, Surrogate):
+        if parameters:
+            raise TypeError(
+                f"Parameters can only be passed with the name of a surrogate, but surrogate is "
+                f"{surrogate!r}. Set the parameters of this object instead."
+            )
+        return surrogate
+    if not isinstance(surrogate, str):
+        raise TypeError(f"surrogate must be a name or a Surrogate object; got {surrogate!r}.")
+    if surrogate not in SURROGATES:
+        raise ValueError(
+            f"Unknown surrogate {surrogate!r}.{did_you_mean(surrogate, SURROGATES, _OTHER_NAMES)} "
+            f"Known: {', '.join(SURROGATES)}."
+        )
+    kind = SURROGATES[surrogate]
+    known = list(inspect.signature(kind).parameters)
+    check_parameters(f"Surrogate {surrogate!r}", parameters, known)
+    return kind(**parameters)

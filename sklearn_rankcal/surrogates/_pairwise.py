@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
-from sklearn_rankcal.surrogates._margins import MARGINS, capped_exp, straightened_exp
-from sklearn_rankcal.surrogates._pair_sums import pair_sums
-from sklearn_rankcal.utils._messages import check_choice
-from sklearn_rankcal.utils._numbers import Floats
+from sklearn_rankcal.surrogates._pair_sums import (
+    FUNCTIONS,
+    MARGINS,
+    Function,
+    Margin,
+    capped_exp,
+    function_of,
+    pair_sums,
+    straightened_exp,
+)
+from sklearn_rankcal.utils._messages import check_choice, warn
+from sklearn_rankcal.utils._numbers import Floats, add_up, exceeds
 
 #: The minimiser is this factor times the logarithm of the expected utility.
 _FACTORS = {"logistic": 1.0, "exponential": 0.5}
@@ -161,3 +172,233 @@ def log_sum_exp(x: Floats, queries: Queries) -> Floats:
     with np.errstate(divide="ignore"):
         total: Floats = np.log(queries.reduce(np.add, np.exp(x - queries.repeat(finite))))
     return total + finite
+
+
+_ADVICE = "WeightedComparisons() uses them, and counts a tie as half a win for each."
+
+
+class WeightedComparisons(Surrogate):
+    """Comparisons: sum over preferred pairs of h(y_ij) phi(s_i - s_j - m(y_ij)).
+
+    If v holds a utility for each document, y_ij = v_i - v_j for the pairs with v_i > v_j. If v is
+    `Preferences`, the y_ij are their weights.
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
+            default="logistic"
+        The function phi of the margin, as in `PairwiseMargin`.
+    weight : {"difference", "binary"} or callable, default="difference"
+        The function h of y_ij > 0: y_ij itself, the constant 1, or a function that maps an array of
+        such numbers to weights >= 0.
+    required : {"difference", "binary"} or callable, default=None
+        The function m of y_ij > 0: the margin required of a pair. None means 0.
+
+    Notes
+    -----
+    With weights, this is equation (12) of Duchi et al. (2013); with required margins, it is
+    equation (13). Their theorems 2 and 3 show that neither is consistent.
+
+    With binary weights, the surrogate is known as RankSVM (hinges; Joachims, 2002), RankNet
+    (logistic; Burges et al., 2005) and RankBoost (exponential; Freund et al., 2003).
+
+    With preferences, the time is linear in their number. With utilities, it is O(r^2) for a query
+    of r documents, or O(r log r) in two cases: exponential margins with binary weights, and large
+    queries with few distinct utilities.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import WeightedComparisons
+    >>> surrogate = WeightedComparisons("hinge")
+    >>> surrogate.value([3.0, 1.0], [0.5, 0.0], Queries.single(2)).tolist()
+    [1.0]
+    """
+
+    takes_negative = True
+    takes_preferences = True
+    shift_invariant = True
+    order_preserving = False
+    affine = False
+
+    def __init__(
+        self,
+        margin: str = "logistic",
+        weight: Function = "difference",
+        required: Function | None = None,
+    ) -> None:
+        self.margin = margin
+        self.weight = weight
+        self.required = required
+
+    @property
+    def theorem(self) -> str:  # type: ignore[override]
+        number = 2 if self.required is None else 3
+        return (
+            "not order preserving: with labels that contradict each other it can put documents in "
+            "the wrong order even where preferences reinforce each other (Duchi et al., 2013, "
+            f"theorem {number}; Calauzènes et al., 2013, remark 2)"
+        )
+
+    def _check_parameters(self) -> None:
+        check_choice(self.margin, "margin", MARGINS)
+        if not callable(self.weight):
+            check_choice(self.weight, "weight", FUNCTIONS)
+        if self.required is not None and not callable(self.required):
+            check_choice(self.required, "required", FUNCTIONS)
+
+    def warn_of_unused(self, preferences: Preferences) -> None:
+        """Warn if all pairs count equally although the weights of the preferences differ."""
+        weight = preferences.weight[preferences.weight > 0]
+        counts_pairs = self.weight == "binary" and self.required is None
+        if counts_pairs and len(weight) and (weight != weight[0]).any():
+            warn(
+                f"{self!r} counts each preferred pair once, but the weights of these preferences "
+                f"differ. {_ADVICE}"
+            )
+
+    def _pairs(self, preferences: Preferences) -> Preferences:
+        """Return the pairs in the sum."""
+        return preferences
+
+    def _evaluate(
+        self, v: Any, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        margin, weight, required = MARGINS[self.margin], self.weight, self.required
+        if isinstance(v, Preferences):
+            return _add_pairs(self._pairs(v), s, queries, margin, weight, required)
+        if margin.name == "exponential" and weight == "binary" and required is None:
+            return _rank_boost(v, s, queries)
+        return Evaluation(
+            *pair_sums(v, s, queries, margin, weight=weight, required=required, n_jobs=n_jobs)
+        )
+
+
+class DifferenceGraph(WeightedComparisons):
+    """Margins weighted by net preferences: sum over pairs of (y_ij - y_ji)_+ phi(s_i - s_j).
+
+    Parameters
+    ----------
+    margin : {"logistic", "exponential", "hinge", "squared_hinge", "smooth_hinge"}, \
+            default="logistic"
+        The function phi of the margin, as in `PairwiseMargin`.
+
+    Notes
+    -----
+    This is equation (23) of Duchi et al. (2013). It is consistent for pairwise disagreement if the
+    expected preferences are acyclic and y holds the expected preferences of the query. Therefore
+    aggregate the judgements of a query first: the mean of the surrogate over single judgements is
+    `WeightedComparisons`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.labels import Preferences
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.surrogates import DifferenceGraph
+    >>> queries = Queries.single(2)
+    >>> both = Preferences.from_pairs(
+    ...     np.array([0, 1]), np.array([1, 0]), np.array([3.0, 1.0]), queries
+    ... )
+    >>> DifferenceGraph("hinge").value(both, [0.0, 0.0], queries).tolist()
+    [2.0]
+    """
+
+    weight = "difference"
+    required = None
+    theorem = (
+        "consistent for pairwise disagreement if the expected preferences are acyclic and all "
+        "judgements of a query are aggregated first (Duchi et al., 2013, section 5.3, equation "
+        "23); not order preserving if single judgements are averaged"
+    )
+
+    def __init__(self, margin: str = "logistic") -> None:
+        self.margin = margin
+
+    def warn_of_unused(self, preferences: Preferences) -> None:
+        """Warn about pairs with the same weight in both directions."""
+        low = np.minimum(preferences.winner, preferences.loser)
+        high = np.maximum(preferences.winner, preferences.loser)
+        n_pairs = len(np.unique(low * preferences.n_rows + high))
+        net = self._pairs(preferences).weight
+        if (lost := n_pairs - np.count_nonzero(net)) > 0:
+            warn(
+                f"{lost:,} of {n_pairs:,} compared pairs have the same weight in both directions, "
+                f"and DifferenceGraph learns nothing from them. {_ADVICE}"
+            )
+
+    def _pairs(self, preferences: Preferences) -> Preferences:
+        winner, loser, weight = preferences.winner, preferences.loser, preferences.weight
+        n_rows = preferences.n_rows
+        # The key of a pair is the same in both directions.
+        low, high = np.minimum(winner, loser), np.maximum(winner, loser)
+        pairs, number = np.unique(low * n_rows + high, return_inverse=True)
+        net = np.bincount(number, np.where(winner == low, weight, -weight), len(pairs))
+        # Treat sums of weights that differ only by rounding as equal.
+        net[~exceeds(np.abs(net), 0.0, np.bincount(number, weight, len(pairs)))] = 0.0
+        low, high = pairs // n_rows, pairs % n_rows
+        forward = net > 0
+        kept = net != 0
+        return Preferences.from_pairs(
+            np.where(forward, low, high)[kept],
+            np.where(forward, high, low)[kept],
+            np.abs(net)[kept],
+            preferences.queries,
+        )
+
+
+def _add_pairs(
+    preferences: Preferences,
+    s: Floats,
+    queries: Queries,
+    margin: Margin,
+    weight: Function,
+    required: Function | None,
+) -> Evaluation:
+    """Sum the margins of given pairs, in time linear in the number of pairs."""
+    positive = preferences.weight > 0
+    winner, loser = preferences.winner[positive], preferences.loser[positive]
+    y = preferences.weight[positive]
+    of_weight, of_margin = function_of(weight), function_of(required)
+    assert of_weight is not None
+    d = s[winner] - s[loser]
+    if of_margin is not None:
+        d = d - of_margin(y)
+    n = len(s)
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    w = of_weight(y)
+    value, slope, bend = (w * term for term in margin.at(d))
+    return Evaluation(
+        add_up(query[winner], value, queries.n_queries),
+        add_up(winner, slope, n) - add_up(loser, slope, n),
+        add_up(winner, bend, n) + add_up(loser, bend, n),
+    )
+
+
+def _rank_boost(v: Floats, s: Floats, queries: Queries) -> Evaluation:
+    """Sum e^-(s_i - s_j) over the pairs with v_i > v_j, by sorting each query by v."""
+    order = queries.sort(v)
+    won, lost = np.full(len(s), -np.inf), np.full(len(s), -np.inf)
+    for inside, valid in queries.buckets():
+        rows = order[inside]
+        levels = np.where(valid, v[rows], -np.inf)
+        score = np.where(valid, s[rows], -np.inf)
+        # Logarithms of the sums of e^s over all documents from a place on, and of e^-s up to it.
+        below = np.logaddexp.accumulate(score[:, ::-1], axis=1)[:, ::-1]
+        above = np.logaddexp.accumulate(np.where(valid, -s[rows], -np.inf), axis=1)
+        place = np.broadcast_to(np.arange(levels.shape[1]), levels.shape)
+        new = np.ones(levels.shape, dtype=bool)
+        new[:, 1:] = levels[:, 1:] != levels[:, :-1]
+        first = np.maximum.accumulate(np.where(new, place, 0), axis=1)  # of the same level
+        ends = np.ones(levels.shape, dtype=bool)
+        ends[:, :-1] = new[:, 1:]
+        width = levels.shape[1]
+        last = np.minimum.accumulate(np.where(ends, place, width)[:, ::-1], axis=1)[:, ::-1]
+        nothing = np.full((len(levels), 1), -np.inf)
+        after = np.take_along_axis(np.hstack([below, nothing]), last + 1, axis=1)
+        before = np.take_along_axis(np.hstack([nothing, above]), first, axis=1)
+        won[rows[valid]] = (after - s[rows])[valid]
+        lost[rows[valid]] = (before + s[rows])[valid]
+    fall, rise = capped_exp(won), capped_exp(lost)
+    value = queries.reduce(np.add, straightened_exp(won))
+    return Evaluation(value, rise - fall, rise + fall)

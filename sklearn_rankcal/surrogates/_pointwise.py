@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates._base import Evaluation, ListwiseSurrogate, Surrogate, gains
-from sklearn_rankcal.surrogates._margins import MARGINS
+from sklearn_rankcal.surrogates._pair_sums import MARGINS
 from sklearn_rankcal.utils._messages import check_choice, check_number
 from sklearn_rankcal.utils._numbers import Floats, exceeds
 

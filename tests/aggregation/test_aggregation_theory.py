@@ -32,7 +32,7 @@ from sklearn_rankcal.surrogates import (
     WeightedComparisons,
     get_surrogate,
 )
-from sklearn_rankcal.surrogates._margins import MARGINS as PHI
+from sklearn_rankcal.surrogates._pair_sums import MARGINS as PHI
 
 from .. import oracles
 from ..covering import covering

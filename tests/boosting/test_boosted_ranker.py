@@ -17,18 +17,16 @@ from sklearn_rankcal import (
     preference_labels,
     relevance_labels,
 )
-from sklearn_rankcal.boosting import BoostedModel
-from sklearn_rankcal.boosting import _boosted_model as _boosted
-from sklearn_rankcal.boosting._boosted_model import boosted_regressor
+from sklearn_rankcal.boosting import _boosted_ranker as _boosted
+from sklearn_rankcal.boosting._boosted_ranker import boosted_regressor
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import (
     check_ranker_frame_equals_array,
     check_ranker_sparse_equals_dense,
     yield_ranker_checks,
 )
-from sklearn_rankcal.losses import MAP, NDCG
+from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.metrics import get_ranking_scorer
-from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
@@ -384,18 +382,6 @@ def test_scores_are_no_estimates_of_targets():
     assert np.isnan(one.diagnose(X_VAL, G_VAL, Y_VAL).regret_bound)
     other = CalibratedRanker(regressor("lightgbm")).fit(X, Y, groups=G)
     assert other.diagnose(X_VAL, G_VAL, Y_VAL).regret_bound > 0
-
-
-def test_the_model_alone():
-    one = BoostedModel("softmax", regressor("lightgbm"), context="zscore")
-    targets = NDCG().encode(Y.astype(float), Queries.from_groups(G))
-    one.fit(Training(X, targets, Queries.from_groups(G)))
-    inside = CalibratedRanker(one, loss=NDCG(shrinkage=0)).fit(X, Y, groups=G)
-    ours = ranker("lightgbm", n=30, loss=NDCG(shrinkage=0), context="zscore").fit(X, Y, groups=G)
-    for fitted in (inside, ours):
-        np.testing.assert_allclose(
-            fitted.decision_function(X, groups=G), one.predict(X, Queries.from_groups(G)), atol=1e-9
-        )
 
 
 @BOTH

@@ -164,7 +164,6 @@ EXEMPT = {
         "test_structures.py and test_aggregated_loss.py compare it with literal loops",
     ),
     "BoostedRanker": "needs an optional library: tests/boosting/test_boosted_ranker.py",
-    "BoostedModel": "needs an optional library: tests/boosting/test_boosted_ranker.py",
     "is_calibrated_numerically": "a search of a second: test_surrogate_calibration.py",
     "CalibrationCheck": "what is_calibrated_numerically returns",
     "bregman_regret_bound": "needs a norm: tests/consistency/test_surrogate_bounds.py",

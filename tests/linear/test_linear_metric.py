@@ -7,9 +7,8 @@ import pytest
 from scipy import sparse
 
 from sklearn_rankcal import LinearRanker
-from sklearn_rankcal.linear import _linear_descent, _linear_objective
-from sklearn_rankcal.linear._linear_descent import minimize_smooth
-from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches
+from sklearn_rankcal.linear import _linear_objective
+from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches, minimize_smooth
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import get_surrogate
 
@@ -23,7 +22,7 @@ def make_metric(surrogate, table=X, groups=G, y=Y, alpha=0.7):
     surrogate = get_surrogate(surrogate).resolve(y)
     weight = 1.0 + groups % 3
     objective = LinearObjective(QueryBatches(table, y, queries, weight), surrogate, alpha)
-    return _linear_descent.make_coordinates(objective, np.zeros(table.shape[1]), 0.0, alpha)
+    return _linear_objective.make_coordinates(objective, np.zeros(table.shape[1]), 0.0, alpha)
 
 
 def second_derivatives(surrogate, alpha=0.7):
@@ -66,7 +65,7 @@ def test_second_derivatives_are_one_in_the_coordinates(surrogate, monkeypatch):
 
 @pytest.mark.parametrize("surrogate", ["pairwise_logistic", "pointwise_logistic"])
 def test_many_columns_have_a_diagonal_metric(surrogate, monkeypatch):
-    monkeypatch.setattr(_linear_descent, "_MAX_CORRELATED", 5)
+    monkeypatch.setattr(_linear_objective, "_MAX_CORRELATED", 5)
     expected = np.diag(second_derivatives(surrogate))
     for kind in (np.asarray, sparse.csr_matrix):
         metric = make_metric(surrogate, kind(X * UNITS))
@@ -85,7 +84,7 @@ def test_many_columns_have_a_diagonal_metric(surrogate, monkeypatch):
 def test_sampled_rows_give_nearly_the_same_coordinates(monkeypatch):
     monkeypatch.setattr(_linear_objective, "_BLOCK_BYTES", 8 * 6 * 20)
     expected = second_derivatives("pairwise_logistic")
-    monkeypatch.setattr(_linear_descent, "_ROWS_PER_COLUMN", 25)
+    monkeypatch.setattr(_linear_objective, "_ROWS_PER_COLUMN", 25)
     metric = make_metric("pairwise_logistic", X * UNITS)
     found = np.linalg.eigvalsh(metric.matrix.T @ expected @ metric.matrix)
     assert 0.3 < found[0] < 0.999 and found[-1] < 3
@@ -102,7 +101,7 @@ def test_correlated_columns_do_not_slow_the_solvers_down(monkeypatch):
         ]
         np.testing.assert_allclose(mixture @ fits[1].coef_, fits[0].coef_, atol=error)
         assert fits[1].n_iter_ <= fits[0].n_iter_ + 3
-    monkeypatch.setattr(_linear_descent, "_MAX_CORRELATED", 5)
+    monkeypatch.setattr(_linear_objective, "_MAX_CORRELATED", 5)
     slow = LinearRanker("softmax", alpha=1e-28, tol=1e-6).fit(X @ mixture, Y, groups=G)
     assert slow.n_iter_ > 20
 

@@ -12,8 +12,6 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,
     PairwiseMargin,
-    _level_sums,
-    _margins,
     _pair_sums,
     get_surrogate,
 )
@@ -134,7 +132,7 @@ def test_a_query_of_alternating_labels_does_not_overflow():
     if _pair_sums.kernels.pair_sums is not None:  # the kernel, for which the query is too short
         v, queries = y.astype(float), Queries.single(3000)
         sums = _pair_sums._add_pairs(
-            v, np.zeros(3000), queries, _margins.MARGINS["logistic"], "binary", None, None
+            v, np.zeros(3000), queries, _pair_sums.MARGINS["logistic"], "binary", None, None
         )
         assert sums[0][0] == pytest.approx(1500**2 * np.log(2), rel=1e-12)
     X = np.column_stack([y + np.sin(np.arange(3000)), np.cos(np.arange(3000))])
@@ -159,9 +157,9 @@ def test_sums_by_level_are_sums_over_pairs(margin, spread, weight, required):
     # Some scores are equal, and some are exactly 1 apart.
     s = spread * np.round(4 * random.normal(size=n)) / 4
     functions = _pair_sums.function_of(weight), _pair_sums.function_of(required)
-    phi = _margins.MARGINS[margin]
+    phi = _pair_sums.MARGINS[margin]
     pairs = _pair_sums._add_pairs(v, s, Queries.single(n), phi, weight, required, None)
-    levels = _level_sums.level_sums(v, s, phi, *functions)
+    levels = _pair_sums.level_sums(v, s, phi, *functions)
     for one, other in zip(pairs, levels, strict=True):
         scale = max(np.abs(one).max(), 1e-9)
         np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
@@ -178,7 +176,7 @@ def test_large_scores_keep_their_digits(margin, size, scores):
     s = {"equal": np.full(n, size), "spread": size * s, "outlier": np.append(s[1:], size)}[scores]
     queries = Queries.single(n)
     with np.errstate(over="ignore"):
-        phi = _margins.MARGINS[margin]
+        phi = _pair_sums.MARGINS[margin]
         pairs = _pair_sums._add_pairs(v, s, queries, phi, "binary", None, None)
         sums = _pair_sums.pair_sums(v, s, queries, phi, weight="binary")
     for one, other in zip(pairs, sums, strict=True):

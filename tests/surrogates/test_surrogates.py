@@ -25,7 +25,7 @@ from sklearn_rankcal.surrogates import (
     _pair_sums,
     get_surrogate,
 )
-from sklearn_rankcal.surrogates._margins import MARGINS as _MARGINS
+from sklearn_rankcal.surrogates._pair_sums import MARGINS as _MARGINS
 
 from ..surrogate_data import EVERY, MARGINS, draw, itakura_saito, name_of, required_margin
 
