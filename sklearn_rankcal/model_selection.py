@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
 from sklearn_rankcal.labels import relevance_labels
-from sklearn_rankcal.labels._relevance import groups_of_labels, is_structured, queries_of_rows
+from sklearn_rankcal.labels._labels import groups_of_labels, is_structured, queries_of_rows
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrappers import refuse_without_scores

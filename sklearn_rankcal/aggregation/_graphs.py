@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import splu
 
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._preferences import merge_pairs
+from sklearn_rankcal.labels._labels import merge_pairs
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 

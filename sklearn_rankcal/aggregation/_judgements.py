@@ -18,7 +18,7 @@ from sklearn_rankcal.aggregation._votes import (
     weights_by_age,
 )
 from sklearn_rankcal.labels._item_ids import rows_of_items, show_id
-from sklearn_rankcal.labels._preferences import Preferences, preference_labels
+from sklearn_rankcal.labels._labels import Preferences, preference_labels
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.aggregation._votes import number_judgements
-from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,
     number_ids,
@@ -24,8 +23,8 @@ from sklearn_rankcal.labels._item_ids import (
     read_judges,
     show_id,
 )
-from sklearn_rankcal.labels._label_names import check_names, text_tiers
-from sklearn_rankcal.labels._preferences import read_wins
+from sklearn_rankcal.labels._label_rankings import check_names, text_tiers, warn_of_ratings
+from sklearn_rankcal.labels._labels import read_wins
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import object_array

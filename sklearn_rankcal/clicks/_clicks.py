@@ -20,8 +20,7 @@ from sklearn_rankcal.labels._item_ids import (
     reading_rows,
     show_id,
 )
-from sklearn_rankcal.labels._preferences import cut, ranges
-from sklearn_rankcal.labels._relevance import put_together, read_structure
+from sklearn_rankcal.labels._labels import cut, put_together, ranges, read_structure
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import stable_order
 from sklearn_rankcal.utils._messages import checks_keywords, counted, warn

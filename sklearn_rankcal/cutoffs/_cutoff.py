@@ -28,7 +28,7 @@ from sklearn_rankcal.cutoffs._risk_control import (
 )
 from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.labels import relevance_labels
-from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries, read_relevance
+from sklearn_rankcal.labels._labels import GROUPS_REMEDY, agreed_queries, read_relevance
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores, tie_rounded

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from sklearn_rankcal.dask._workers import for_each, in_one_layer
-from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.labels._labels import check_relevance
 from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.utils._messages import check_count, counted, did_you_mean
 from sklearn_rankcal.utils._numbers import read_numbers

@@ -25,7 +25,7 @@ from sklearn_rankcal.datasets._judgements import (
     without_diagonal,
 )
 from sklearn_rankcal.decoders import decode_preferences
-from sklearn_rankcal.labels._relevance import check_relevance
+from sklearn_rankcal.labels._labels import check_relevance
 from sklearn_rankcal.losses._registry import find_measure, get_measure, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._memory import rows_per_block

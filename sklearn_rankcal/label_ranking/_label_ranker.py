@@ -31,12 +31,14 @@ from sklearn_rankcal.label_ranking._outputs import (
     prepare_regressor,
     read_labels,
 )
-from sklearn_rankcal.labels._doubtful_ranks import warn_of_ratings, warn_of_tails
-from sklearn_rankcal.labels._label_names import make_frame, read_names
 from sklearn_rankcal.labels._label_rankings import (
+    make_frame,
     place_unlisted,
     read_as_in_fit,
     read_label_rankings,
+    read_names,
+    warn_of_ratings,
+    warn_of_tails,
 )
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss

@@ -6,16 +6,20 @@ entry also contains the query of its row, so the array can be used as `y` with e
 scikit-learn.
 """
 
-from sklearn_rankcal.labels._edges import read_edges
-from sklearn_rankcal.labels._labels import Labels
-from sklearn_rankcal.labels._preferences import Preferences, preference_labels, read_preferences
+from sklearn_rankcal.labels._item_ids import read_edges
+from sklearn_rankcal.labels._labels import (
+    Labels,
+    Preferences,
+    preference_labels,
+    read_preferences,
+    relevance_labels,
+)
 from sklearn_rankcal.labels._rankings import (
     Comparisons,
     Orders,
     ranking_labels,
     rankings_to_preferences,
 )
-from sklearn_rankcal.labels._relevance import relevance_labels
 
 __all__ = [
     "Comparisons",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.labels._preferences import Preferences, preference_labels
+from sklearn_rankcal.labels._labels import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import checks_keywords, counted
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, read_numbers

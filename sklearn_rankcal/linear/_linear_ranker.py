@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._relevance import agreed_queries
+from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.linear._linear_model import SOLVERS, STEP_SIZES, LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
-from sklearn_rankcal.labels._relevance import agreed_queries, is_structured, read_relevance
+from sklearn_rankcal.labels._labels import agreed_queries, is_structured, read_relevance
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._pairs import PairwiseAgreement
 from sklearn_rankcal.queries import (

@@ -11,8 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
-from sklearn_rankcal.labels._labels import read_labels
-from sklearn_rankcal.labels._relevance import is_structured, queries_of_rows
+from sklearn_rankcal.labels._labels import is_structured, queries_of_rows, read_labels
 from sklearn_rankcal.losses import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries

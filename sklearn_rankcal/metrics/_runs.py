@@ -24,7 +24,7 @@ from sklearn_rankcal.labels._item_ids import (
     read_ids,
     show_id,
 )
-from sklearn_rankcal.labels._relevance import agreed_queries, read_relevance
+from sklearn_rankcal.labels._labels import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
 from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.decoders import DecodeResult, PreferenceDecoder
 from sklearn_rankcal.decoders._batches import not_a_result
-from sklearn_rankcal.labels._labels import take_labels
-from sklearn_rankcal.labels._relevance import agreed_queries, is_structured
+from sklearn_rankcal.labels._labels import agreed_queries, is_structured, take_labels
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._average_precision import reinforce_violations
 from sklearn_rankcal.losses._pairs import score_violations

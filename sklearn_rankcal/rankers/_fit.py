@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._batches import not_a_result
-from sklearn_rankcal.labels._relevance import agreed_queries
+from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._early_stopping import check_stops_early

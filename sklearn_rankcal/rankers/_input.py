@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
-from sklearn_rankcal.labels._relevance import GROUPS_REMEDY, agreed_queries
+from sklearn_rankcal.labels._labels import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._column_advice import check_columns, check_no_text

@@ -17,7 +17,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.labels import relevance_labels
-from sklearn_rankcal.labels._relevance import is_structured, read_relevance
+from sklearn_rankcal.labels._labels import is_structured, read_relevance
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.utils._estimators import (
     ClonesCatBoost,

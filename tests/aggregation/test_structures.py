@@ -30,7 +30,7 @@ from sklearn_rankcal.aggregation import (
 from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
 from sklearn_rankcal.aggregation._maximum_likelihood import tier_probabilities
 from sklearn_rankcal.labels import Comparisons, Orders, Preferences
-from sklearn_rankcal.labels._preferences import merge_pairs
+from sklearn_rankcal.labels._labels import merge_pairs
 from sklearn_rankcal.queries import Queries
 
 from .. import structure_oracles as oracles

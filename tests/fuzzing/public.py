@@ -42,7 +42,7 @@ from sklearn_rankcal import (
     surrogates,
     targets,
 )
-from sklearn_rankcal.labels._relevance import read_relevance
+from sklearn_rankcal.labels._labels import read_relevance
 from sklearn_rankcal.queries import Queries
 
 __all__ = [
