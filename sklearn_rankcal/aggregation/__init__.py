@@ -34,7 +34,7 @@ from sklearn_rankcal.aggregation._comparison_structures import (
 )
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
-from sklearn_rankcal.aggregation._loss import AggregatedLoss, MeanTargets, auto_subset_size
+from sklearn_rankcal.aggregation._loss import AggregatedLoss, auto_subset_size
 from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry, PlackettLuce
 from sklearn_rankcal.aggregation._result import Aggregate
 
@@ -56,7 +56,6 @@ __all__ = [
     "Kemeny",
     "LeastSquares",
     "LogOdds",
-    "MeanTargets",
     "PlackettLuce",
     "PrincipalEigenvector",
     "Probe",

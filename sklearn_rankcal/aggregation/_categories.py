@@ -150,9 +150,9 @@ def aggregate_categories(
         )
     if is_weighted(judgements):
         raise ValueError(
-            "aggregate_categories does not support weighted or faded votes: it would read "
-            "the weights as numbers of votes. Leave out the weights. Instead of faded "
-            "votes, use recent votes with judgements.between(start, end)."
+            "aggregate_categories does not support weighted or faded votes, whose weights it "
+            "would read as numbers of votes. Leave out the weights, and for fading use "
+            "judgements.between(start, end)."
         )
     index = None if judgements.details is None else judgements.details.index
     if other_order(index, getattr(category, "index", None)):

@@ -53,9 +53,9 @@ def contests_of(judgements: Any) -> Contests:
     """
     if judgements.orders is not None:
         raise ValueError(
-            "These judgements are orders or selections. Audits, next comparisons, "
-            "covariates, models of ties and intervals without resamples need votes between "
-            "two items. For intervals of orders, pass n_resamples=1000."
+            "These judgements are orders or selections, but audits, next comparisons, covariates, "
+            "models of ties and intervals without resamples need votes between two items. For "
+            "intervals of orders, pass n_resamples=1000."
         )
     winner, loser, weight, offsets = judgements.comparisons
     n = judgements.n_judgements
@@ -329,17 +329,17 @@ def check_collinear(
     for k in range(p):
         if k and _left_of(gram.corner, k) < _COLLINEAR:
             raise ValueError(
-                f"The covariate {names[k]!r} is a sum of {', '.join(map(repr, names[:k]))}, "
-                "and the votes cannot separate their effects. Leave it out. For categories, "
-                "use pandas.get_dummies(frame, drop_first=True)."
+                f"The covariate {names[k]!r} is a sum of {', '.join(map(repr, names[:k]))}, and "
+                "the votes cannot separate their effects. Leave it out; for categories, use "
+                "pandas.get_dummies(frame, drop_first=True)."
             )
         if _left_of(rest, k) < _COLLINEAR:
             why = f"of {', '.join(map(repr, names[:k]))} and " if k else "of "
             raise ValueError(
-                f"The covariate {names[k]!r} is a sum {why}differences of the items, and the "
-                "votes cannot separate its effect from their scores. Leave it out. If it is "
-                "a feature of the items, pass BradleyTerry(own_effects=False), or penalty=1 "
-                "for own effects around the effects of the features."
+                f"The covariate {names[k]!r} is a sum {why}differences of the items, and the votes "
+                "cannot separate its effect from their scores. Leave it out; for a feature of the "
+                "items, pass BradleyTerry(own_effects=False), or penalty=1 for own effects around "
+                "its effect."
             )
 
 

@@ -77,10 +77,9 @@ def _refuse_wins(table: NDArray[Any]) -> None:
     orders = (np.sort(table, axis=1) == np.sort(table[0])).all()  # of the same items
     if len(table) > 1 and not orders and ((diagonal == 0) | np.isnan(diagonal)).all():
         raise ValueError(
-            f"orders is a {len(table)} x {len(table)} matrix with an empty diagonal, like a "
-            "matrix of wins. If entry [i, j] counts the wins of i against j, pass "
-            "Judgements.from_pairs(numpy.argwhere(wins > 0), count=wins[wins > 0]). "
-            "Otherwise pass the orders as lists."
+            f"orders is a {len(table)} x {len(table)} matrix with an empty diagonal, like a matrix "
+            "of wins. Pass orders as lists, and wins [i, j] of i against j as "
+            "Judgements.from_pairs(numpy.argwhere(wins > 0), count=wins[wins > 0])."
         )
 
 

@@ -212,10 +212,9 @@ def _preferred_first(pairs: Any, columns: list[Any]) -> list[Any]:
     if names in ([0, 1], ["column_0", "column_1"]):
         return columns
     raise ValueError(
-        f"The data frame of pairs has the columns {', '.join(map(show_id, names))}, but it "
-        "must have the columns 'winner' and 'loser', in any order. Pass frame[['winner', "
-        "'loser']], and other columns by name. If a column names the winner, use "
-        "Judgements.from_votes(first, second, winner)."
+        f"The data frame of pairs has the columns {', '.join(map(show_id, names))}, but must have "
+        "'winner' and 'loser': pass frame[['winner', 'loser']], and other columns by name. If a "
+        "column names the winner, use Judgements.from_votes(first, second, winner)."
     )
 
 
@@ -283,12 +282,10 @@ def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int
     if (outcome < 0).any():
         k = int(np.argmax(outcome < 0))
         raise ValueError(
-            f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the "
-            f"items of the row, {show_id(different[first[k]])} and "
-            f"{show_id(different[second[k]])}, or one of the words "
-            f"{', '.join(map(show_id, words))}. Replace other words for the two items by "
-            "these. Pass other words for a tie as tie=, and words for votes without an "
-            "answer as refused=."
+            f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the items "
+            f"of the row, {show_id(different[first[k]])} and {show_id(different[second[k]])}, or "
+            f"one of the words {', '.join(map(show_id, words))}: replace other words for the items by "
+            "these, or pass words for a tie as tie=, and for votes without an answer as refused=."
         )
     return outcome
 
@@ -469,8 +466,8 @@ def read_item_features(features: Any, items: NDArray[Any]) -> tuple[Floats, tupl
         example = next(value for value in place if value in unused)
         warn(
             f"item_features has {counted(len(unused), 'item')} without votes, such as "
-            f"{show_id(example)}. They are dropped. To rank them too, pass "
-            "items=features.index; BradleyTerry(own_effects=False) gives them scores."
+            f"{show_id(example)}, which are dropped. To rank them too, pass items=features.index "
+            "and BradleyTerry(own_effects=False)."
         )
     values, names = read_columns(features, "item_features")
     return values[[place[item] for item in items.tolist()]], tuple(names)

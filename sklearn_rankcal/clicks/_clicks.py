@@ -192,8 +192,8 @@ def _order_shown(sessions: ArrayLike | None, positions: ArrayLike) -> Ints:
         name = parts.ids[np.searchsorted(parts.offsets, k, side="right") - 1]
         raise ValueError(
             f"The positions of session {show_id(name)} must be 1, 2, 3 and so on, but it has "
-            f"{place[order][k]} instead of {parts.place[k] + 1}. The log needs all documents "
-            "that were shown, clicked or not. If positions start at 0, add 1."
+            f"{place[order][k]} instead of {parts.place[k] + 1}. The log needs all documents that "
+            "were shown, clicked or not; if positions start at 0, add 1."
         )
     return order
 
@@ -216,9 +216,8 @@ def _warn_of_doubtful_logs(rows: Ints, marks: Bools, session: Ints, by_column: b
     # If each document always has the same place, queries may have fixed lists.
     if (top[rows] != place).any() and (rows[1:] > rows[:-1])[inside].all():
         warn(
-            "In every session the documents are in row order: the log may be sorted by "
-            "document. Entries are read in the order shown. If this is not the order of the "
-            "log, pass positions=."
+            "In every session the documents are in row order: the log may be sorted by document. "
+            "Entries are read in the order shown; pass positions= if this is another order."
         )
 
 

@@ -110,8 +110,8 @@ def load_letor(
     query_ids = np.concatenate(groups)
     if sum(len(np.unique(ids)) for ids in groups) > len(np.unique(query_ids)):
         raise ValueError(
-            "A qid occurs in more than one file. Its rows would become one query. Load the files "
-            "one by one and give their queries different ids."
+            "A qid occurs in more than one file, and its rows would become one query. Load the "
+            "files one by one and give their queries different ids."
         )
     widths = [table.shape[1] for table in tables]
     width = max(widths)

@@ -292,7 +292,7 @@ def test_the_first_place_is_clear_only_if_all_rivals_are_beaten_at_once():
               [(one, other)] * 5 + [(other, one)] * 5]  # fmt: skip
     for kind in KINDS:
         board = board_of(votes, kind)
-        joint, pairs = float(board._first[0]), board.probability_matrix()[0, 1:]
+        joint, pairs = float(board._intervals.first[0]), board.probability_matrix()[0, 1:]
         assert joint <= pairs.min() and board.is_first_clear() == (joint >= 0.975)
         if pairs.min() >= 0.975 > joint:
             assert "is above all others at once" in str(board)
@@ -377,7 +377,7 @@ def test_items_of_the_same_record_are_treated_alike():
             board = aggregate(shuffled, intervals=kind)
             first = frozenset(board.may_be_first())
             assert len(first & {"i2", "i3", "i4", "i5"}) in (0, 4)
-            found.add((kind, first, float(np.round(board._first[0], 9))))
+            found.add((kind, first, float(np.round(board._intervals.first[0], 9))))
     assert len(found) == 2
 
 

@@ -345,7 +345,7 @@ def test_a_column_that_names_the_team_at_home():
 def test_words_for_home_guest_and_draw():
     first, second, winner = matches()
     words = np.where(winner == first, "H", "A")
-    with pytest.raises(ValueError, match="Replace other words for the two items by these"):
+    with pytest.raises(ValueError, match="replace other words for the items by these"):
         Judgements.from_votes(first, second, words, tie="D")
 
 
