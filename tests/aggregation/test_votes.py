@@ -161,10 +161,10 @@ def test_a_misspelt_item_is_refused_if_the_items_are_known():
         (["model_a", "model_b"], "has the columns 'model_a', 'model_b', but"),
         (["left", "right", "winner"], r"Judgements.from_votes\(first, second, winner\)"),
         (["winner", "loser", "tied"], r"frame\[\['winner', 'loser'\]\], and other columns by name"),
-        (["better", "worse"], "'winner' and 'loser', in any order"),
-        (["loser", "x"], "'winner' and 'loser', in any order"),
-        (["winner", "x"], "'winner' and 'loser', in any order"),
-        ([1, 0], "'winner' and 'loser', in any order"),
+        (["better", "worse"], "must have 'winner' and 'loser'"),
+        (["loser", "x"], "must have 'winner' and 'loser'"),
+        (["winner", "x"], "must have 'winner' and 'loser'"),
+        ([1, 0], "must have 'winner' and 'loser'"),
     ],
 )
 def test_frames_that_do_not_say_who_was_preferred_are_refused(names, words):
