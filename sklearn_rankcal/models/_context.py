@@ -561,12 +561,12 @@ class ContextTableModel(Model):
     ) -> Floats:
         """Predict the score of each document in blocks of about `n_bytes` bytes."""
         n_columns = len(self._added) + (stored_columns(X) if sparse.issparse(X) else X.shape[1])
-        if 8 * n_columns * queries.n_rows <= n_bytes:
+        step = rows_per_block(8 * n_columns, n_bytes)
+        if queries.n_rows <= step:
             return predict(self._table(X, queries)[0])
         scores = np.empty(queries.n_rows)
         # without context columns, blocks need not consist of whole queries
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
-        step = rows_per_block(8 * n_columns, n_bytes)
         for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
             table, _ = self._table(X if whole else take_rows(X, rows), part)

@@ -229,8 +229,12 @@ class CalibratedRanker(QueryRanker):
             "sample_weight_val": sample_weight_val,
         }
         fit(self, X, y, groups, sample_weight, validation)
-        self.calibrated_over_ = calibrated_over(self.loss_, self.decoder_, self.model_)
         return self
+
+    @property
+    def calibrated_over_(self) -> str:
+        """The label distributions over which the fitted ranker is calibrated."""
+        return calibrated_over(self.loss_, self.decoder_, self.model_)
 
     # ---------------------------------------------------------------- what `fit` asks
 
