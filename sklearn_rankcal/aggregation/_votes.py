@@ -285,7 +285,7 @@ def _read_winners(columns: list[tuple[Ints, NDArray[Any]]], words: dict[Any, int
             f"Row {k} has the winner {show_id(different[winner[k]])}. It must be one of the items "
             f"of the row, {show_id(different[first[k]])} and {show_id(different[second[k]])}, or "
             f"one of the words {', '.join(map(show_id, words))}: replace other words for the items "
-            "by these, or pass those for a tie as tie=, and for votes without an answer as refused=."
+            "by these, or pass words for a tie as tie=, and for no answer as refused=."
         )
     return outcome
 
