@@ -83,7 +83,8 @@ class BoostingCV(DocumentModel):
     exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is skipped if the
     boosters of the first loss have more than 200 trees, which means little noise. It is also
     skipped if its targets are almost a multiple of the first targets plus a constant per query.
-    `regressor_` is always a single booster. If a forest is among the losses, its scores are added.
+    `regressor_` is always a single booster. With a forest among the losses, no loss is skipped, and
+    the forest and each booster of logarithms, exp(score), are added to `regressor_`.
 
     Parameters
     ----------
@@ -125,8 +126,7 @@ class BoostingCV(DocumentModel):
         Weight of each loss in the sum.
     shares_ : dict of str to float
         Share of each loss in the sum: the weights for scores scaled to the same spread within
-        queries, divided by their sum. With a forest, ``"poisson"`` stands for both losses that
-        learn logarithms.
+        queries, divided by their sum.
     forests_ : list of ExtraTreesRegressor
         One forest per fold, whose mean is predicted. Empty without ``"forest"``, or if its weight
         is 0.
@@ -224,23 +224,24 @@ class BoostingCV(DocumentModel):
             search.learn(None)
         if FOREST in self.losses:
             search.plant()
-        # Step 3: combine their held-out predictions. Beside a forest, logarithms make one summand.
-        scores, weights, self._counts = search.scores, {}, None
-        logs = {name: own for name, own in scores.items() if has_log_scores(name)}
-        if logs and FOREST in scores:
-            weights, _, level = _combine(search.held, logs, logs=True)
-            self._counts = search.merged(weights, level)
-            total = sum(weights[name] * own for name, own in logs.items())
-            scores = {name: own for name, own in scores.items() if name not in logs}
-            scores[POISSON] = np.exp(total + level)
-            logs = {}
-        self.weights_, self.shares_, level = _combine(search.held, scores, logs=bool(logs))
-        self.forests_ = search.forests if self.weights_.get(FOREST) else []
-        self._counts = self._counts if self.weights_.get(POISSON) else None
-        self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
+        # Step 3: combine their held-out predictions. Beside a forest, boosters of logarithms are
+        # summands of their own, with exp(weight * score + level) as score.
+        scores, self._counts = search.scores, {}
+        logs = [name for name in scores if has_log_scores(name)]
+        if FOREST in scores:
+            for name in logs:
+                own = {name: scores[name]}
+                weights, _, level = _combine(search.held, own, logs=True)
+                self._counts[name] = search.merged(weights, level)
+                scores[name] = np.exp(weights[name] * scores[name] + level)
+        by_logs = bool(logs) and not self._counts
+        self.weights_, self.shares_, level = _combine(search.held, scores, logs=by_logs)
         self._inverse_scale = search.slopes
-        own = {name: weight for name, weight in self.weights_.items() if name not in weights}
+        self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
+        own = {name: weight for name, weight in self.weights_.items() if name not in self._counts}
         self.regressor_ = search.merged(own, level)
+        self.forests_ = search.forests if self.weights_.get(FOREST) else []
+        self._counts = {name: one for name, one in self._counts.items() if self.weights_[name]}
         print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             held_out = validation.held_out
@@ -258,23 +259,24 @@ class BoostingCV(DocumentModel):
 
     def _predict(self, table: Any) -> Floats:
         scores = super()._predict(table)
-        if self._counts is None:
-            return scores
-        return scores + self.weights_[POISSON] * self._counts.predict(table)
+        for name, counts in self._counts.items():
+            scores = scores + self.weights_[name] * self._regressed(counts, table)
+        return scores
 
     def summary(self) -> str:
         """Return the sizes and shares as text."""
-        shown = {name: name for name in (*self.sizes_, *self.shares_)}
-        for name, (n_trees, n_leaves) in self.sizes_.items():
-            shown[name] += f", {n_trees} trees of {n_leaves} leaves"
-        for name, share in self.shares_.items():
-            shown[name] += f", share {share:.2f}"
-        return "; ".join(shown.values())
+        shown = dict.fromkeys(self.shares_, "") | {
+            name: f", {n_trees} trees of {n_leaves} leaves"
+            for name, (n_trees, n_leaves) in self.sizes_.items()
+        }
+        return "; ".join(
+            f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()
+        )
 
     @property
     def has_table(self) -> bool:  # type: ignore[override]
         """Whether one regressor predicts, and not several beside a forest."""
-        return not self.forests_ and self._counts is None
+        return not self.forests_ and not self._counts
 
     def why_no_table(self) -> str:
         """Return the end of an error message: the forest reads other columns."""
@@ -422,22 +424,22 @@ class _SizeSearch:
         # the first booster reads the table with context columns, and so does the sum
         first, *others = sorted(self.grown, key=_learns_labels)
         names = [first, *(name for name in others if weights.get(name))]
-        n_leaves = sum(
-            len(one.regressors) * one.n_trees * one.n_leaves
+        leaves = {
+            name: len(one.regressors) * one.n_trees * one.n_leaves
             for name, one in self.grown.items()
             if weights.get(name)
-        )
+        }
         table = self._tables[False]
-        # the size of a forest and of the boosters beside it matters less than the mean of the folds
-        most = _MOST_MERGED * (len(self.grown) if self.forests else 1)
         # trees of different folds have different encoders of categories, and cannot be added
-        again = self._by_folds and (n_leaves > most or len(numeric_columns(table)) < table.shape[1])
+        encoded = len(numeric_columns(table)) < table.shape[1]
         boosters: list[Any] = []
         scales: list[float] = []
         for name in names:
             one = self.grown[name]
             fitted = one.regressors
-            if again:
+            # beside a forest, the size of the other boosters matters little
+            n_leaves = leaves.get(name, 0) if self.forests else sum(leaves.values())
+            if self._by_folds and (n_leaves > _MOST_MERGED or encoded):
                 fitted = [one.refit(self._tables[self._reads_X(name)], self._training.weight)]
             boosters += fitted
             scales += [weights.get(name, 0.0) * one.scale / len(fitted)] * len(fitted)

@@ -348,14 +348,18 @@ class DocumentModel(ContextTableModel):
         regressor = self.regressor_
         if self._reader is not None:
             return self._reader.predict(regressor, table)
-        # a faster way for the documents of a query
+        return self._scaled_back(self._regressed(regressor, table))
+
+    def _regressed(self, regressor: Any, table: Any) -> Any:
+        """Return the predictions of a regressor, faster for few rows and histogram boosting."""
         few = table.shape[0] < ROWS_FOR_THREADS and isinstance(regressor, HISTOGRAMS)
         if not few or not FlatTrees.suits(regressor, table):
-            return self._scaled_back(regressor.predict(table))
-        kept = self.__dict__.get("_flat")
-        if kept is None or kept[0] is not regressor:
-            kept = self._flat = (regressor, FlatTrees(regressor))
-        return self._scaled_back(kept[1].predict(table))
+            return regressor.predict(table)
+        kept = self.__dict__.setdefault("_flat", {})
+        # a regressor in the place of another can have its id
+        if kept.get(id(regressor), (None,))[0] is not regressor:
+            kept[id(regressor)] = regressor, FlatTrees(regressor)
+        return kept[id(regressor)][1].predict(table)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
