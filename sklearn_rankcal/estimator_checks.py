@@ -35,7 +35,7 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.metrics import kendall_tau_score
-from sklearn_rankcal.models import BilinearPairs, PairModel, is_model
+from sklearn_rankcal.models import BilinearPairs, Model, PairModel
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.rankers import RankerMixin
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
@@ -118,7 +118,7 @@ def _why_weights_are_no_repetitions(estimator: Any) -> str | None:
             "the normalizer of the loss depends on all rows of a query. A repeated row changes the "
             "targets of its query, but a weight only changes the regression."
         )
-    if space == PAIRS and (not is_model(regressor) or isinstance(regressor, PairModel)):
+    if space == PAIRS and (not isinstance(regressor, Model) or isinstance(regressor, PairModel)):
         return (
             "for a regressor on pairs, a repeated row also forms a pair with itself, and the "
             "default trees bin columns by rows instead of weights. PairwiseRidge passes."

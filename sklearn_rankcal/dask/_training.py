@@ -33,9 +33,9 @@ from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models import (
     BilinearPairs,
     DocumentModel,
+    Model,
     PairwiseRidge,
     Training,
-    is_model,
 )
 from sklearn_rankcal.models._context import (
     SAMPLE_ROWS,
@@ -264,7 +264,7 @@ def check_regressor(regressor: Any, space: Any, loss: Any) -> None:
             raise ValueError("LinearModel on partitions needs solver='sgd'.")
         return
     fits = has_closed_form(regressor) or takes_collections(regressor)
-    if is_model(regressor) or not (fits or hasattr(regressor, "partial_fit")):
+    if isinstance(regressor, Model) or not (fits or hasattr(regressor, "partial_fit")):
         reason = "cannot be fitted to partitions of a dask collection"
     elif is_classifier(regressor):
         reason = "is a classifier, which needs to know the targets of all partitions at once"

@@ -59,8 +59,10 @@ def advise(ranker: Any, call: dict[str, Any], rows: Training, data: Training) ->
     graded = isinstance(labels, np.ndarray)
     if graded and labels.ndim == 1 and is_dataframe(X) and len(labels) >= _FEWEST_LABELS:
         warn_of_label(X, labels)
-    if queries.n_queries > 1 and hasattr(getattr(ranker, "regressor", None), "get_params"):
-        warn_of_cut_queries(ranker.regressor, queries.n_rows)
+    regressor = getattr(ranker, "regressor", None)
+    if queries.n_queries > 1 and hasattr(regressor, "get_params"):
+        if [name for name in regressor.get_params() if name.endswith("validation_fraction")]:
+            warn_of_cut_queries(regressor, queries.n_rows)
     if graded and data.labels.max() > LARGEST_GRADE:
         warn_of_amounts(ranker.loss_)
     if data.queries.n_rows > data.queries.n_queries:
@@ -190,7 +192,7 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
         head, columns = take_rows(X, first), range(X.shape[1])
         places = [j for j in columns if np.array_equal(_changes(_column(head, j)), begins)]
     else:
-        same = _changes(X[first]) == begins[:, None]
+        same = (X[first[1:]] != X[first[:-1]]) == begins[:, None]
         places = np.flatnonzero(same.all(axis=0)).tolist()
     for place in places:
         column = _column(X, place)[rows]

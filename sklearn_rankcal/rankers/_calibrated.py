@@ -9,19 +9,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss
-from sklearn_rankcal.models import Model, Training
+from sklearn_rankcal.models import DocumentModel, Model, Training
+from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.rankers._choose_model import (
     NAMES,
     calibrated_over,
     is_large,
-    is_named,
     make_model,
-    model_to_ask,
 )
-from sklearn_rankcal.rankers._fit import fit
+from sklearn_rankcal.rankers._fit import Held, fit
 from sklearn_rankcal.rankers._input import Needs
 from sklearn_rankcal.rankers._query_ranker import QueryRanker
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -222,29 +222,28 @@ class CalibratedRanker(QueryRanker):
         ValueError, TypeError
             If the data are invalid, or if the regressor is a ranker or cannot stop early.
         """
-        validation = {
-            "X_val": X_val,
-            "y_val": y_val,
-            "groups_val": groups_val,
-            "sample_weight_val": sample_weight_val,
-        }
+        validation = Held(X_val, y_val, groups_val, sample_weight_val)
         fit(self, X, y, groups, sample_weight, validation)
         return self
 
     @property
     def calibrated_over_(self) -> str:
-        """The label distributions over which the fitted ranker is calibrated."""
+        """The label distributions over which the fitted ranker is calibrated for the loss."""
+        check_is_fitted(self)
         return calibrated_over(self.loss_, self.decoder_, self.model_)
 
     # ---------------------------------------------------------------- what `fit` asks
 
     def _needs(self, loss: Loss) -> Needs | None:
-        model = model_to_ask(self.regressor, self.context, loss)
-        if not model.needs_dense:
-            return None
-        named = is_named(self.regressor)
-        who = "the default regressor" if named else type(self.regressor).__name__
-        return Needs(who, model.takes_categories, dense=True)
+        regressor = self.regressor
+        if regressor is None or isinstance(regressor, str):
+            pairwise = loss.space.is_pairwise
+            return Needs("the default regressor", takes_categories=not pairwise, dense=True)
+        model = isinstance(regressor, Model)
+        if regressor.needs_dense if model else loss.space.is_pairwise:
+            takes_categories = model and regressor.takes_categories
+            return Needs(type(regressor).__name__, takes_categories, dense=True)
+        return None
 
     def _holds_out(self, data: Training, grouped: bool) -> bool:
         return grouped and self.regressor in (None, "boosting") and is_large(data)
@@ -252,7 +251,8 @@ class CalibratedRanker(QueryRanker):
     def _prepare(
         self, loss: Loss, data: Training, held_out: Training | None, grouped: bool
     ) -> tuple[Model, Training]:
-        if is_named(self.regressor) and data.weight is not None:
+        named = self.regressor is None or isinstance(self.regressor, str)
+        if named and data.weight is not None:
             # The penalty of a named regressor has a fixed size, so scale the weights to mean 1.
             data = replace(data, weight=mean_one(data.weight))
         model = make_model(self, loss, data, held_out, grouped)
@@ -267,5 +267,11 @@ class CalibratedRanker(QueryRanker):
             loss = get_loss(self.loss)
         except (TypeError, ValueError):
             return tags  # a bad loss is reported by fit; tags must not raise
-        tags.input_tags = get_tags(model_to_ask(self.regressor, self.context, loss)).input_tags
+        model = self.regressor
+        if not isinstance(model, Model):
+            named = model is None or isinstance(model, str)
+            model = DocumentModel() if named else DocumentModel(model, context=self.context)
+            if loss.space.is_pairwise:
+                model = PairwiseModel()
+        tags.input_tags = get_tags(model).input_tags
         return tags

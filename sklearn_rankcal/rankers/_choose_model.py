@@ -16,7 +16,6 @@ from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._folds import suits_forests
 from sklearn_rankcal.models._member_weights import FOREST, LABELS, POISSON, POISSON_LABELS
-from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
 from sklearn_rankcal.utils._messages import warn
@@ -105,9 +104,8 @@ def make_model(
 ) -> Any:
     """Check `regressor` and `context`, and return the model to fit, without seeds."""
     regressor, space = ranker.regressor, loss.space
-    inner = getattr(regressor, "regressor", None) if models.is_model(regressor) else regressor
-    check_is_no_ranker(inner)
-    if models.is_model(regressor):
+    if isinstance(regressor, models.Model):
+        check_is_no_ranker(getattr(regressor, "regressor", None))
         if regressor.space != space:
             raise ValueError(
                 f"{type(regressor).__name__} predicts {regressor.space}, but "
@@ -115,7 +113,9 @@ def make_model(
             )
         return clone(regressor)
     check_context(None if ranker.context == "auto" else ranker.context)
-    named = is_named(regressor)
+    named = regressor is None or isinstance(regressor, str)
+    if not named:
+        check_is_no_ranker(regressor)
     if space.is_pairwise and not named:
         refuse_parameters(
             regressor,
@@ -125,13 +125,15 @@ def make_model(
         )
         return models.PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, grouped, data.X)
+    if not named:
+        return models.DocumentModel(clone(regressor), center=ranker.center, context=context)
     relevance = isinstance(data.labels, np.ndarray)
     # scores inside a model of pairs must be in the unit of the targets, not logarithms
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
-    stacked = isinstance(regressor, str) and regressor == "stacked"
+    stacked = regressor == "stacked"
     enough = grouped and has_folds(data) if held_out is None else held_out.by_targets
     documents: Any
-    if stacked or (named and enough):
+    if stacked or enough:
         losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
         if regressor != "boosting":
             losses = (None,)
@@ -148,26 +150,13 @@ def make_model(
             n_jobs=ranker.n_jobs,
         )
     else:
-        if named:
-            regressor = models.default_regressor(data.X.shape[0], stops_early=held_out is not None)
-        documents = models.DocumentModel(clone(regressor), center=ranker.center, context=context)
-    return models.default_model(space, documents)
-
-
-def is_named(regressor: Any) -> bool:
-    """Whether `regressor` is None or a name."""
-    return regressor is None or isinstance(regressor, str)
-
-
-def model_to_ask(regressor: Any, context: Any, loss: Loss) -> models.Model:
-    """Return a model that knows which tables a ranker supports, before seeing data."""
-    if models.is_model(regressor):
-        return regressor
-    if loss.space.is_pairwise:
-        return PairwiseModel()
-    if is_named(regressor):
-        return models.DocumentModel()
-    return models.DocumentModel(regressor, context=context)
+        regressor = models.default_regressor(data.X.shape[0], stops_early=held_out is not None)
+        documents = models.DocumentModel(regressor, center=ranker.center, context=context)
+    if space.is_pairwise:
+        return (models.ResidualProductModel if space.symmetric else models.ResidualPairModel)(
+            documents
+        )
+    return documents
 
 
 def check_is_no_ranker(regressor: Any) -> None:
@@ -175,7 +164,11 @@ def check_is_no_ranker(regressor: Any) -> None:
     last = innermost_estimator(regressor)
     origins = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(last).__mro__]
     known = [_REGRESSORS[origin] for origin in origins if origin in _REGRESSORS]
-    objective = _ranking_objective(last)
+    objective = None
+    if hasattr(last, "get_params") and not isinstance(last, type):
+        given = last.get_params(deep=False)
+        names = [given[name] for name in _OBJECTIVES if isinstance(given.get(name), str)]
+        objective = ([name for name in names if _RANKS.match(name)] or [None])[0]
     if objective and not known:
         raise ValueError(
             f"{type(last).__name__} has the ranking objective {objective!r}, but "
@@ -189,15 +182,6 @@ def check_is_no_ranker(regressor: Any) -> None:
             "ranker. Pass a regressor instead"
             + (f": {known[0]} has the same parameters for trees." if known else ".")
         )
-
-
-def _ranking_objective(regressor: Any) -> str:
-    """Return the ranking objective of a regressor of another library, or ""."""
-    if not hasattr(regressor, "get_params") or isinstance(regressor, type):
-        return ""
-    given = regressor.get_params(deep=False)
-    names = [given.get(name) for name in _OBJECTIVES]
-    return next((one for one in names if isinstance(one, str) and _RANKS.match(one)), "")
 
 
 def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
@@ -261,6 +245,8 @@ def calibrated_over(loss: Loss, decoder: Any, model: models.Model) -> str:
     are optimal for the predictions. A regressor of medians, for example, violates the first
     assumption, and a decoder that is not exact violates the second.
     """
+    if hasattr(model, "calibrated_over"):
+        return str(model.calibrated_over)  # a student of another ranker
     if not model.learns_targets:
         return NOT_LEARNED  # a stack whose members all have other targets
     for part in model.learners():

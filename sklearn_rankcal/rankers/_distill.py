@@ -172,7 +172,7 @@ def distill(
     print_progress(student, f"imitated scores of X and {model.n_copies_} copies", started)
     student.loss_ = get_loss(student.loss)
     student.decoder_ = get_decoder("auto", student.loss_.space)
-    student.calibrated_over_ = getattr(teacher, "calibrated_over_", _UNKNOWN)
+    student.model_.calibrated_over = getattr(teacher, "calibrated_over_", _UNKNOWN)
     student.n_queries_, student.n_queries_dropped_ = queries.n_queries, 0
     return student
 
@@ -199,6 +199,7 @@ def _default_student() -> HistGradientBoostingRegressor:
 class _Student(DocumentModel):
     """A regressor of rows, fitted to the scores of a teacher."""
 
+    calibrated_over: str  # that of the teacher
     unexplained_: float
     n_copies_: int
 

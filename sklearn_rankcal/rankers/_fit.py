@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,16 @@ from sklearn_rankcal.utils._messages import all_of, check_count, counted, print_
 from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _HELD_OUT_OF = 7  # the default model holds out one query in seven
+_OF_VALIDATION = ("n_iter_", "validation_scores_", "validation_queries_")  # attributes
+
+
+class Held(NamedTuple):
+    """The arguments of `fit` with validation queries."""
+
+    X_val: Any
+    y_val: Any
+    groups_val: ArrayLike | None
+    sample_weight_val: ArrayLike | None
 
 
 def fit(
@@ -39,13 +49,13 @@ def fit(
     y: Any,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    validation: dict[str, Any] | None = None,
+    validation: Held | None = None,
 ) -> Any:
     """Fit a ranker: check, read, hold out, choose a model, fit it, store, advise.
 
-    `validation` has the arguments of validation queries by name. None is for rankers without them.
-    `ranker._needs` says what the model needs of a table, and `ranker._prepare` returns the model,
-    and the data with its targets.
+    `validation` is None for rankers that take no validation queries. `ranker._needs` says what
+    the model needs of a table, and `ranker._prepare` returns the model, and the data with its
+    targets.
     """
     # check
     loss = get_loss(ranker.loss)
@@ -65,7 +75,7 @@ def fit(
     if validation is not None:
         if isinstance(ranker.n_iter_no_change, bool):  # a number for scikit-learn's constraints
             check_count(ranker.n_iter_no_change, "n_iter_no_change")
-        if any(one is not None for one in validation.values()):
+        if [one for one in validation if one is not None]:
             held_out = read_validation(ranker, loss, schema, known, given, validation)
     # hold out
     data = rows if weight is None else rows.without_zero_weights()
@@ -100,7 +110,11 @@ def fit(
         queries.n_queries,
         n_dropped,
     )
-    keep_validation(ranker, stopping)
+    for name in _OF_VALIDATION:
+        vars(ranker).pop(name, None)  # of an earlier fit
+    if stopping is not None:
+        ranker.n_iter_, ranker.validation_scores_ = stopping.n_iter, np.array(stopping.scores)
+        ranker.validation_queries_ = stopping.held_out.queries.ids
     # structured labels have query numbers instead of ids
     named = given if given is not None or of_labels is not None else queries
     ranker._fitted_queries = None if named is None else FittedQueries(named, table, labels)
@@ -151,16 +165,16 @@ def read_validation(
     schema: Schema,
     training: Queries | None,
     given: Queries | None,
-    validation: dict[str, Any],
+    validation: Held,
 ) -> Training:
-    """Read the arguments ``X_val``, ``y_val``, ``groups_val`` and ``sample_weight_val`` of `fit`.
+    """Read the arguments of `fit` with validation queries.
 
     `training` are the queries of the training rows, or None without ids, and `given` those that
     the user passed as ids. Structured labels only number the queries of each call from 0.
     """
-    X, y, groups, sample_weight = validation.values()
+    X, y, groups, sample_weight = validation
     if X is None:
-        lonely = next(name for name, value in validation.items() if value is not None)
+        lonely = next(n for n, value in validation._asdict().items() if value is not None)
         raise ValueError(f"{lonely} was passed without X_val.")
     if y is None:
         raise ValueError("X_val was passed without y_val, the labels of its rows.")
@@ -268,17 +282,6 @@ def _useful_queries(loss: Loss, data: Training) -> Training:
                 f"good. {remedy}"
             )
     return data.without_undefined_queries(loss)
-
-
-def keep_validation(ranker: Any, validation: Validation | None) -> None:
-    """Set the attributes of validation, or remove the attributes of an earlier `fit`."""
-    if validation is not None:
-        ranker.n_iter_ = validation.n_iter
-        ranker.validation_scores_ = np.array(validation.scores)
-        ranker.validation_queries_ = validation.held_out.queries.ids
-        return
-    for name in ("n_iter_", "validation_scores_", "validation_queries_"):
-        vars(ranker).pop(name, None)
 
 
 @contextmanager

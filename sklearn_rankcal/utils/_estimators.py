@@ -145,7 +145,7 @@ _MISSING = "missing value"  # the category that replaces missing values
 
 def is_catboost(regressor: Any) -> bool:
     """Return whether an object is from CatBoost or from a subclass of a CatBoost class."""
-    return any(kind.__module__.partition(".")[0] == "catboost" for kind in type(regressor).__mro__)
+    return "catboost" in {kind.__module__.partition(".")[0] for kind in type(regressor).__mro__}
 
 
 def clone(estimator: Any) -> Any:

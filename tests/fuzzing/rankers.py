@@ -211,7 +211,7 @@ _CHEAP = {
     ),
 }
 COVERS_MODELS = ("PairwiseRidge", "BilinearPairs", "DocumentModel", "ResidualPairModel",
-                 "ResidualProductModel", "is_model")  # fmt: skip
+                 "ResidualProductModel")  # fmt: skip
 
 
 def _fitted(case):

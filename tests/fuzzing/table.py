@@ -136,7 +136,6 @@ EXEMPT = {
     },
     "__version__": "a constant",
     "RiskControlledCutoff": "test_cutoff.py has each query of drawn bags as the new one",
-    "default_model": "drawn through rankers",
     "Model": "drawn through rankers",
     "Training": "drawn through rankers",
     "MissingGroupsWarning": "a warning: tests/rankers/test_ranker.py says when it comes",
