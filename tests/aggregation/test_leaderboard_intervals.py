@@ -1,5 +1,6 @@
 """Error bars of `aggregate`: literal bootstrap loops, coverage, and what does not change them."""
 
+import itertools
 import warnings
 from itertools import combinations, permutations
 
@@ -19,6 +20,8 @@ from sklearn_rankcal.aggregation import (
     get_structure,
 )
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
+
+from ..covering import covering
 
 CHUNK = 64  # resamples that share the start of their random numbers
 
@@ -124,7 +127,7 @@ def test_resamples_of_judgements_are_those_of_a_literal_loop(method):
     tied = random.uniform(size=150) < 0.2
     weight = random.choice([1.0, 2.0], size=150)
     judgements = Judgements.from_pairs(pairs, groups=groups, tied=tied, weight=weight)
-    result = aggregate(judgements, method, n_resamples=100)
+    result = aggregate(judgements, method, n_resamples=40)
     for group in ("x", "y"):
         rows = np.flatnonzero(result.groups == group)
         ids = result.items[rows].tolist()
@@ -135,9 +138,9 @@ def test_resamples_of_judgements_are_those_of_a_literal_loop(method):
             for k in mine
         ]
         units = list(dict.fromkeys(contents))
-        draws = draw_counts([contents.count(unit) for unit in units], 100)
-        samples = np.full((100, len(ids)), np.nan)
-        parts = np.arange(len(ids)) * np.ones((100, 1))
+        draws = draw_counts([contents.count(unit) for unit in units], 40)
+        samples = np.full((40, len(ids)), np.nan)
+        parts = np.arange(len(ids)) * np.ones((40, 1))
         for b, counts in enumerate(draws):
             drawn = [unit for unit, n in zip(units, counts, strict=True) for _ in range(n)]
             votes = Judgements.from_pairs(
@@ -255,8 +258,7 @@ AB, BA = ("a", "b"), ("b", "a")
 METHODS = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 20])
+@pytest.mark.parametrize(("method", "n"), covering(itertools.product(METHODS, [1, 2, 3, 5, 6, 20])))
 def test_unanimous_votes_have_the_interval_of_clopper_and_pearson(method, n):
     result = aggregate([("a", "b")] * n, method, n_resamples=640)
     # q = 1 - u^(1 / n) is turned round, and u is drawn once from each of 64 equal parts of (0, 1)

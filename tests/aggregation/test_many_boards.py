@@ -155,6 +155,7 @@ def test_the_effect_of_the_position_is_found_whatever_the_scores_are():
     np.testing.assert_allclose(effects, 0.6, atol=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.simulation
 @pytest.mark.parametrize("noise", [0.4, 3.0])
 def test_the_position_fires_by_chance_as_often_as_the_level_says(noise):

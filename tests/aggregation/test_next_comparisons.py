@@ -202,9 +202,9 @@ def test_what_cannot_be_planned_is_refused():
 
 @pytest.mark.simulation
 def test_planned_votes_decide_more_than_as_many_uniform_ones():
-    """Mean over 25 arenas: the standard error of what is asked for, after 200 planned votes."""
+    """Mean over 10 arenas: the standard error of what is asked for, after 200 planned votes."""
     m, ratios = 6, {"first": [], 2: []}
-    for seed in range(25):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         scores = np.linspace(0.8, -0.8, m)
         first = draw(rng, scores, *uniform_pairs(rng, m, 100))

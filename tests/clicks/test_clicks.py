@@ -606,7 +606,7 @@ def test_regression_em_with_features_needs_no_variation_of_rankings():
     X = rng.normal(size=(3000, 1))
     relevance, groups = (X[:, 0] > 0).astype(int), np.arange(3000) // 5
     data = make_clicks(
-        relevance, groups, 60_000, ranking=rng.normal(size=3000), random_state=0,
+        relevance, groups, 30_000, ranking=rng.normal(size=3000), random_state=0,
         propensities=[1, 0.7, 0.5, 0.3, 0.2],
     )  # fmt: skip
     with pytest.raises(ValueError, match="The clicks do not determine the propensities"):

@@ -602,7 +602,7 @@ def test_score_is_what_pd_is_calibrated_for(weight, equal):
     loss = PD(weight, equal_queries=equal)
     random = np.random.RandomState(0)
     worlds = [np.repeat([[0.0, 2, 2], [2, 0, 1], [0, 1, 0]], [1, 5, 4], axis=0)]
-    worlds += [random.randint(0, 4, (10, 3)).astype(float) for _ in range(30)]
+    worlds += [random.randint(0, 4, (10, 3)).astype(float) for _ in range(8)]
     differ = 0
     for y in worlds:
         X, queries = np.tile(np.eye(3), (10, 1)), Queries.uniform(10, 3)
@@ -620,7 +620,7 @@ def test_score_is_what_pd_is_calibrated_for(weight, equal):
         others = [mean_over_queries(v, queries, None, "PD", other) for v in values]
         assert ranker.score(X, y.ravel(), groups=queries.codes) == pytest.approx(max(scores))
         differ += others[np.argmax(scores)] < max(others) - 1e-9
-    assert differ >= 3
+    assert differ >= 1
 
 
 @pytest.mark.parametrize("kind", LOSSES.values())

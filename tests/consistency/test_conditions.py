@@ -73,12 +73,12 @@ def components_by_loops(u):
     return tuple(sorted(found))
 
 
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("r", [1, 2, 3, 4])
 def test_conditions_equal_loops_over_documents(r):
     """Whole numbers make ties exact. Sparse graphs and large diagonals let the conditions hold."""
     rng = np.random.default_rng(r)
     held = np.zeros((4, 2), int)
-    for _ in range(400):
+    for _ in range(250):
         u = rng.integers(0, 4, (r, r)) * (rng.random((r, r)) < rng.random())
         half = np.triu(u) + rng.integers(0, 2) * np.diag(np.arange(r) * 3)
         symmetric, scores = half + np.triu(half, 1).T, rng.integers(0, 4, r)

@@ -181,7 +181,7 @@ print(KERNELS, len(said), *(w.message for w in said))
 """
 
 
-@pytest.mark.parametrize("environment", ["", "numpy asked for", "not built"])
+@pytest.mark.parametrize("environment", ["numpy asked for", "not built"])
 def test_the_environment_variable_and_slow_kernels_are_announced_once(environment):
     """The warning appears only if a module was not built and nobody asked for NumPy."""
     variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
