@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -121,32 +121,6 @@ class Decoded:
         if self.first is not None:
             return self.first
         return np.broadcast_to(np.arange(1, self.order.shape[1] + 1), self.order.shape)
-
-
-class Constraints(Protocol):
-    """What the decoders ask of rules, such as `Rules`."""
-
-    def decode_scores(
-        self,
-        scores: NDArray[np.float64],
-        queries: Queries,
-        discounts: Callable[[int], NDArray[np.float64]],
-        keys: Any,
-        time_limit: float | None,
-    ) -> DecodeResult:
-        """Maximise the sum of score times discount under the rules; `keys` order equal scores."""
-
-    def keep(
-        self,
-        decoded: list[tuple[NDArray[np.int64], Decoded]],
-        matrices_of: Callable[[NDArray[np.int64], int], NDArray[np.float64]],
-        space: str,
-        queries: Queries,
-        method: str,
-        options: Any,
-        numbers: NDArray[np.int64] | None = None,
-    ) -> None:
-        """Replace, in place, decoded rankings that break rules by the best ones that keep them."""
 
 
 #: Limit for descents, which could cycle because of rounding errors.
@@ -313,17 +287,11 @@ class MatrixInput:
             padded[np.arange(padded.shape[1]) < self.sizes[:, None]] = result.ranks
             result.ranks = padded
             return result
-        return DecodeResult(
-            result.ranks,
-            float(result.objective[0]),
-            float(result.lower_bound[0]),
-            bool(result.optimal[0]),
-            str(result.method[0]),
-            int(result.n_iter[0]),
-            None if result.threshold is None else float(result.threshold[0]),
-            None if result.broken is None else result.broken[0],
-            None if result.violation is None else result.violation[0],
-        )
+        for name, value in vars(result).items():
+            if name != "ranks" and value is not None:
+                one = value[0]
+                setattr(result, name, one.item() if isinstance(one, np.generic) else one)
+        return result
 
 
 def collect_results(decoded: list[tuple[Ints, Decoded]], sizes: Ints) -> DecodeResult:

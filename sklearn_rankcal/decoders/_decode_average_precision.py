@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import (
     MAX_SWEEPS,
-    Constraints,
     Decoded,
     DecodeResult,
     MatrixInput,
@@ -53,7 +53,7 @@ def decode_average_precision(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-    rules: Constraints | None = None,
+    rules: Any = None,
 ) -> DecodeResult:
     """Find the ranking with the largest expected average precision.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders._batches import (
     MAX_SWEEPS,
-    Constraints,
     Decoded,
     DecodeResult,
     MatrixInput,
@@ -57,7 +56,7 @@ def decode_preferences(
     time_limit: float | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-    rules: Constraints | None = None,
+    rules: Any = None,
 ) -> DecodeResult:
     """Find the ranking that contradicts the least weight of preferences.
 

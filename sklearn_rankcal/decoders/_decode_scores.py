@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_rankcal.decoders._batches import Constraints, DecodeResult
+from sklearn_rankcal.decoders._batches import DecodeResult
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import check_scores, equal_neighbours
 from sklearn_rankcal.targets import SCORES
@@ -23,7 +23,7 @@ def decode_scores(
     groups: ArrayLike | None = None,
     *,
     tie_breakers: ArrayLike | None = None,
-    rules: Constraints | None = None,
+    rules: Any = None,
     discounts: ArrayLike | None = None,
     time_limit: float | None = None,
 ) -> DecodeResult:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -14,7 +15,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _decode_average_precision, _decode_preferences
 from sklearn_rankcal.decoders._batches import (
-    Constraints,
     Decoded,
     DecodeResult,
     SearchOptions,
@@ -51,7 +51,7 @@ class MatrixDecoder(BaseEstimator):
         queries: Queries,
         tie_breakers: TieBreakers | None = None,
         n_jobs: int | None = None,
-        rules: Constraints | None = None,
+        rules: Any = None,
     ) -> DecodeResult:
         """Compute rankings from surrogate predictions.
 

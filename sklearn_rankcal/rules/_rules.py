@@ -1,7 +1,7 @@
 """`Rules`: restrictions of rankings, and the decoding of predictions under them.
 
-Other folders import this one only on first use. Rankers and decoders call the methods of
-`decoders._batches.Constraints`, which `Rules` has.
+Other folders import this one only on first use. Rankers and decoders call the methods of the rules
+that they receive.
 
 The proof of theorem 3 of Ramaswamy et al. (2013) holds for any set of rankings. Decoding the same
 predictions is therefore consistent for the best ranking that the rules permit.
@@ -10,12 +10,11 @@ predictions is therefore consistent for the best ranking that the rules permit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankcal.decoders._batches import Decoded, DecodeResult, SearchOptions, collect_results
 from sklearn_rankcal.exceptions import ContradictoryRulesError
@@ -177,10 +176,46 @@ class Rules:
     ) -> DecodeResult:
         """Maximise the sum over documents of score times ``discounts(r)[place]`` under the rules.
 
-        `keys` order documents with equal scores.
+        The objective is minus this sum. Blocked documents come after shown documents, both in the
+        best order. `keys` order documents with equal scores.
         """
-        own = self.of_queries(queries)
-        return decode_scores_under(own, self.soft, scores, queries, discounts, keys, time_limit)
+        decoded: list[tuple[Ints, Decoded]] = []
+        scores = queries.gather(scores)
+        if keys is not None:
+            keys = queries.gather(keys)
+        for q, own in enumerate(self.of_queries(queries)):
+            part = slice(*queries.offsets[q : q + 2])
+            u = scores[part]
+            phi = np.asarray(discounts(len(u)), dtype=np.float64)
+            by_key = np.arange(len(u))  # the place of each document among the keys
+            if keys is not None:
+                by_key = np.argsort(np.argsort(keys[part], kind="stable"))
+            shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
+            ruled = own.permuted(np.searchsorted(own.shown, shown))
+            found = best_places(u[shown], phi[: own.n], ruled, self.soft, time_limit)
+            if found is None:
+                raise _contradiction(own, queries.ids[q])
+            last = own.blocked[np.lexsort((by_key[own.blocked], -u[own.blocked]))]
+            order = np.concatenate([shown[found.order], last])
+            of_last = -float(u[last] @ phi[own.n :])
+            broken = ruled.broken(found.order) if self.soft is not None else []
+            violation = sum(n for _, n in broken)
+            value = -float(u[order] @ phi) + (self.soft or 0.0) * violation
+            bound = value if found.proved else min(found.bound + of_last, value)
+            one = Decoded(
+                order[None],
+                np.array([value]),
+                np.array([bound]),
+                np.array([found.proved]),
+                [found.method],
+                np.zeros(1, dtype=np.int64),
+                broken=[_texts(broken)],
+                violation=np.array([violation]),
+            )
+            decoded.append((np.array([q]), one))
+        result = collect_results(decoded, queries.sizes)
+        result.ranks = queries.scatter(result.ranks)
+        return result
 
     def decode_for_loss(
         self, scores: Floats, queries: Queries, loss: Any, keys: Any
@@ -204,15 +239,38 @@ class Rules:
         """Replace, in place, decoded rankings that break rules by the best ones that keep them.
 
         ``matrices_of(which, r)`` returns the matrices of the queries `which`. Matrices and orders
-        number documents by their rows, or by `numbers` (n_rows,), query by query.
+        number documents by their rows, or by `numbers` (n_rows,), query by query. Up to 16
+        documents are decoded by subset dynamic programming. More are decoded by a local search that
+        keeps the rules or, for preferences with ``"exact"``, by the linear ordering program.
         """
         own = [one.with_blocked() for one in self.of_queries(queries)]
         if numbers is not None:
             parts = np.split(numbers, queries.offsets[1:-1])
             own = [one.permuted(part) for one, part in zip(own, parts, strict=True)]
-        keep_rules(
-            decoded, matrices_of, OBJECTIVES[space], own, self.soft, queries.ids, method, options
-        )
+        for which, part in decoded:
+            part.broken = [[] for _ in which]
+            part.violation = np.zeros(len(which), dtype=np.int64)
+            binding = [k for k, q in enumerate(which) if not own[q].is_kept_by(part.order[k])]
+            matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
+            for matrix, k in zip(matrices, binding, strict=True):
+                rules, objective = own[which[k]], OBJECTIVES[space](matrix)
+                offset = part.objective[k] - objective.value(part.order[k])
+                bound = float(part.lower_bound[k] - offset)
+                found = _decode_query(
+                    objective, rules, self.soft, method, options, part.order[k], bound
+                )
+                if found is None:
+                    raise _contradiction(rules, queries.ids[which[k]])
+                amounts = rules.broken(found.order) if self.soft is not None else []
+                part.broken[k] = _texts(amounts)
+                part.violation[k] = sum(n for _, n in amounts)
+                cost = (self.soft or 0.0) * sum(n for _, n in amounts)
+                value = objective.value(found.order) + cost
+                part.order[k] = found.order
+                part.objective[k] = offset + value
+                part.lower_bound[k] = offset + (value if found.proved else min(found.bound, value))
+                part.optimal[k] = found.proved
+                part.method[k] = found.method
 
     # ---------------------------------------------------------------- other rules and rows
 
@@ -322,98 +380,6 @@ def _discounts(loss: Any) -> Callable[[int], Floats]:
         "the best ranking under rules. Losses that support rules are 'ndcg', 'dcg', 'precision', "
         "'recall', 'eru', 'auc', 'spearman', 'pd' and 'map'."
     )
-
-
-def decode_scores_under(
-    rules: Iterable[QueryRules],
-    soft: float | None,
-    scores: Floats,
-    queries: Queries,
-    discounts: Callable[[int], Floats],
-    keys: Any,
-    time_limit: float | None,
-) -> DecodeResult:
-    """Maximise the sum over documents of score times ``discounts(r)[place]`` under rules.
-
-    The objective is minus this sum. Blocked documents come after shown documents, both in the best
-    order. `keys` order documents with equal scores.
-    """
-    decoded: list[tuple[Ints, Decoded]] = []
-    scores = queries.gather(scores)
-    if keys is not None:
-        keys = queries.gather(keys)
-    for q, own in enumerate(rules):
-        part = slice(*queries.offsets[q : q + 2])
-        u = scores[part]
-        phi = np.asarray(discounts(len(u)), dtype=np.float64)
-        by_key = np.arange(len(u))  # the place of each document among the keys
-        if keys is not None:
-            by_key = np.argsort(np.argsort(keys[part], kind="stable"))
-        shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
-        ruled = own.permuted(np.searchsorted(own.shown, shown))
-        found = best_places(u[shown], phi[: own.n], ruled, soft, time_limit)
-        if found is None:
-            raise _contradiction(own, queries.ids[q])
-        last = own.blocked[np.lexsort((by_key[own.blocked], -u[own.blocked]))]
-        order = np.concatenate([shown[found.order], last])
-        of_last = -float(u[last] @ phi[own.n :])
-        broken = ruled.broken(found.order) if soft is not None else []
-        violation = sum(n for _, n in broken)
-        value = -float(u[order] @ phi) + (soft or 0.0) * violation
-        bound = value if found.proved else min(found.bound + of_last, value)
-        one = Decoded(
-            order[None],
-            np.array([value]),
-            np.array([bound]),
-            np.array([found.proved]),
-            [found.method],
-            np.zeros(1, dtype=np.int64),
-            broken=[_texts(broken)],
-            violation=np.array([violation]),
-        )
-        decoded.append((np.array([q]), one))
-    result = collect_results(decoded, queries.sizes)
-    result.ranks = queries.scatter(result.ranks)
-    return result
-
-
-def keep_rules(
-    decoded: list[tuple[Ints, Decoded]],
-    matrices_of: Callable[[Ints, int], Floats],
-    kind: Callable[[Floats], Objective],
-    rules: list[QueryRules],
-    soft: float | None,
-    ids: NDArray[Any],
-    method: str,
-    options: SearchOptions,
-) -> None:
-    """Replace, in place, decoded rankings of pairs that break rules, and set what they still break.
-
-    `rules` number documents as the orders and matrices do. Up to 16 documents are decoded by subset
-    dynamic programming. More are decoded by a local search that keeps the rules or, for preferences
-    with ``"exact"``, by the linear ordering program.
-    """
-    for which, part in decoded:
-        part.broken = [[] for _ in which]
-        part.violation = np.zeros(len(which), dtype=np.int64)
-        binding = [k for k, q in enumerate(which) if not rules[q].is_kept_by(part.order[k])]
-        matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
-        for matrix, k in zip(matrices, binding, strict=True):
-            own, objective = rules[which[k]], kind(matrix)
-            offset = part.objective[k] - objective.value(part.order[k])
-            bound = float(part.lower_bound[k] - offset)
-            found = _decode_query(objective, own, soft, method, options, part.order[k], bound)
-            if found is None:
-                raise _contradiction(own, ids[which[k]])
-            amounts = own.broken(found.order) if soft is not None else []
-            part.broken[k] = _texts(amounts)
-            part.violation[k] = sum(n for _, n in amounts)
-            value = objective.value(found.order) + (soft or 0.0) * sum(n for _, n in amounts)
-            part.order[k] = found.order
-            part.objective[k] = offset + value
-            part.lower_bound[k] = offset + (value if found.proved else min(found.bound, value))
-            part.optimal[k] = found.proved
-            part.method[k] = found.method
 
 
 def _texts(broken: list[tuple[str, int]]) -> list[str]:
