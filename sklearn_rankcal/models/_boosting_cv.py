@@ -260,7 +260,7 @@ class BoostingCV(DocumentModel):
     def _predict(self, table: Any) -> Floats:
         scores = super()._predict(table)
         for name, counts in self._counts.items():
-            scores = scores + self.weights_[name] * self._regressed(counts, table)
+            scores = scores + self.weights_[name] * self._boosted(counts, table)
         return scores
 
     def summary(self) -> str:

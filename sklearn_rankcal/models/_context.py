@@ -317,8 +317,9 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
         return _varies(own, queries) if few else _differs(own, codes)
 
     few = queries.n_rows < _FEW_DOCUMENTS * queries.n_queries
-    n_threads = allowed_threads() if len(values) > _FEWEST_ROWS else 1
-    return list(compress(columns, map_in_order(differs, columns, n_threads)))
+    if len(values) <= _FEWEST_ROWS:
+        return list(compress(columns, map(differs, columns)))
+    return list(compress(columns, map_in_order(differs, columns, allowed_threads())))
 
 
 def sample(X: Any, queries: Queries) -> tuple[Any, Queries]:
@@ -371,19 +372,15 @@ def _differs(values: Floats, codes: Ints) -> bool:
         values, codes = values[finite], codes[finite]
     if not len(values):
         return False
-    bins = _bins(values)
+    # quantiles bound the bins
+    bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
+    bins = kernels.find_bins(bounds, values)
     if _level_or_spread(bins, codes):
         return True
     # if most values are 0, the scale of the other values hardly changes the ranks
     counts = np.bincount(bins)
     others = bins != counts.argmax()
     return counts.max() > _COMMON * len(bins) and _level_or_spread(bins[others], codes[others])
-
-
-def _bins(values: Floats) -> Ints:
-    """Return the bin of each value. Quantiles bound the bins."""
-    bounds = np.unique(np.sort(values)[:: max(1, len(values) // _N_BINS)])
-    return kernels.find_bins(bounds, values)
 
 
 def _level_or_spread(bins: Ints, codes: Ints) -> bool:
@@ -430,7 +427,7 @@ class ContextTableModel(Model):
     @property
     def needs_queries(self) -> bool:  # type: ignore[override]
         """Whether the score of a document depends on the other documents of its query."""
-        return self._auto or bool(check_context(self.context))
+        return self.context == "auto" or bool(check_context(self.context))
 
     @property
     def needs_dense(self) -> bool:  # type: ignore[override]
@@ -452,17 +449,13 @@ class ContextTableModel(Model):
 
     def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
         """Return the columns that get context columns if they differ, and those that always do."""
-        kinds = () if self._auto else check_context(self.context)
         numbers = numeric_columns(X)
+        if self.context != "auto":
+            categories = category_columns(X) if SHARE in check_context(self.context) else []
+            return categories, numbers
         # an encoder for a table of only categories would encode the shares, too
-        encoded = self._auto and not numbers and hasattr(self.regressor, "steps")
-        described = SHARE in kinds or (self._auto and not encoded)
-        categories = category_columns(X) if described else []
-        return (numbers + categories, []) if self._auto else (categories, numbers)
-
-    @property
-    def _auto(self) -> bool:
-        return isinstance(self.context, str) and self.context == "auto"
+        encoded = not numbers and hasattr(self.regressor, "steps")
+        return (numbers if encoded else numbers + category_columns(X)), []
 
     def _set_columns(self, X: Any, columns: list[Any]) -> None:
         """Set `context_` for these columns of tables of the form of X."""
@@ -473,7 +466,8 @@ class ContextTableModel(Model):
         # for z-scores.
         given = bool(given_parameters(self.regressor))
         kinds = self.context
-        if self._auto:
+        auto = self.context == "auto"
+        if auto:
             constrained = constrained_places(self.regressor, X) if given and columns else set()
             signed = constrained and constrained & {place[name] for name in columns}
             kinds = ["difference" if signed else "zscore", SHARE]
@@ -492,7 +486,7 @@ class ContextTableModel(Model):
                 if (name in categories) == (kind == SHARE) and place[name] not in left_out
             ]
             # `add_context` raises an error for a requested kind without any possible column
-            if kept or not (self._auto or columns_of_kinds(X, (kind,))[kind]):
+            if kept or not (auto or columns_of_kinds(X, (kind,))[kind]):
                 self.context_[kind] = kept
                 self._columns = self._columns if kind == SHARE else kept
         #: the most frequent categories of columns with more than histograms have bins. For

@@ -197,8 +197,10 @@ class DocumentModel(ContextTableModel):
         TypeError
             If there are validation queries but the regressor cannot stop early.
         """
-        check_flag(self.center, "center")
-        check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
+        if not isinstance(self.center, bool | np.bool_):
+            check_flag(self.center, "center")
+        if isinstance(self.regressor, type) or not hasattr(self.regressor, "predict"):
+            check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         early = training.validation is not None
         if self.regressor is None:
             regressor = default_regressor(training.X.shape[0], stops_early=early)
@@ -252,8 +254,21 @@ class DocumentModel(ContextTableModel):
         """Fit a regressor to the table of X with the chosen context columns."""
         X, queries = training.X, training.queries
         self.match_parameters(regressor, X)
-        rows, fitted, weight = self._encode(regressor, training)
-        weights = {}
+        rows, weight, weights = None, training.weight, {}
+        self._reader = None
+        for name in ("levels_", "eta_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        if is_classifier(regressor):
+            rows, fitted, weight = self._as_classes(regressor, training)
+        elif learns_counts(regressor):
+            fitted = as_counts(training.targets, queries)
+            # the penalty of leaves is relative to second derivatives, which are the means
+            self._unit = float(np.average(fitted, weights=weight)) or 1.0
+            fitted = fitted / self._unit
+        else:
+            fitted = queries.center(training.targets, weight) if self.center else training.targets
+            self._unit = target_unit(float(np.abs(fitted).max()))
+            fitted = fitted / self._unit
         if weight is not None:
             weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         # a float64 table saves the conversion by histogram boosting
@@ -308,26 +323,11 @@ class DocumentModel(ContextTableModel):
         """Fit the regressor in closed form from the sums of all queries."""
         return self.finish(sums.documents.solve(self.regressor), sums.slopes)
 
-    def _encode(
-        self, regressor: Any, training: Training
+    def _as_classes(
+        self, classifier: Any, training: Training
     ) -> tuple[Ints | None, NDArray[Any], Floats | None]:
-        """Return the rows to fit (None: all), their targets and weights.
-
-        Also set the attributes that convert predictions to scores.
-        """
-        self._reader = None
-        for name in ("levels_", "eta_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        if learns_counts(regressor):
-            fitted = as_counts(training.targets, training.queries)
-            # the penalty of leaves is relative to second derivatives, which are the means
-            self._unit = float(np.average(fitted, weights=training.weight)) or 1.0
-            return None, fitted / self._unit, training.weight
-        if not is_classifier(regressor):
-            centred = self._centred(training)
-            self._unit = target_unit(float(np.abs(centred).max()))
-            return None, centred / self._unit, training.weight
-        task = make_task(regressor, training)
+        """Return the rows that a classifier is fitted to (None: all), their classes and weights."""
+        task = make_task(classifier, training)
         self._reader = task.reader
         if task.reader.of_shares:
             self.eta_ = float(task.reader.levels[1])
@@ -348,12 +348,13 @@ class DocumentModel(ContextTableModel):
         regressor = self.regressor_
         if self._reader is not None:
             return self._reader.predict(regressor, table)
-        return self._scaled_back(self._regressed(regressor, table))
+        if isinstance(regressor, HISTOGRAMS):
+            return self._scaled_back(self._boosted(regressor, table))
+        return np.asarray(regressor.predict(table), dtype=np.float64).reshape(-1) * self._unit
 
-    def _regressed(self, regressor: Any, table: Any) -> Any:
-        """Return the predictions of a regressor, faster for few rows and histogram boosting."""
-        few = table.shape[0] < ROWS_FOR_THREADS and isinstance(regressor, HISTOGRAMS)
-        if not few or not FlatTrees.suits(regressor, table):
+    def _boosted(self, regressor: Any, table: Any) -> Any:
+        """Return the predictions of histogram boosting, faster for few rows."""
+        if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor, table):
             return regressor.predict(table)
         kept = self.__dict__.setdefault("_flat", {})
         # a regressor in the place of another can have its id
