@@ -1,4 +1,4 @@
-"""Decoders of preferences, compared with all orders, literal algorithms and published optima."""
+"""decode_preferences: each method against enumeration and published optima, and both searches."""
 
 import csv
 import itertools
@@ -13,7 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.decoders import KERNELS, _decode_preferences, decode_preferences
+from sklearn_rankcal.decoders import (
+    KERNELS,
+    _decode_preferences,
+    decode_average_precision,
+    decode_preferences,
+)
 
 from .. import matrices, oracles
 from ..matrices import FAMILIES, SIX_EDGES, preference_losses, rounding
@@ -21,6 +26,8 @@ from ..matrices import FAMILIES, SIX_EDGES, preference_losses, rounding
 METHODS = ["auto", "greedy_dag", "exact", "local_search", "borda", "copeland", "sort"]
 EVERY_WAY = [*((method, {}) for method in METHODS), ("greedy_dag", {"order": "topological"})]
 drawn = settings(max_examples=100, deadline=None, derandomize=True)
+EFFORTS = (0, 1, 2, 3, 4, 7, 25, 26, 60, 150, 400, 700, 1000)
+HARD = {"uniform": 40, "ties": 30, "tournament": 35, "btl": 50, "sparse": 40, "wide": 25}
 
 
 @st.composite
@@ -359,13 +366,14 @@ def test_exact_reaches_the_published_optima(name):
 
 
 @needs_lolib
-def test_local_search_near_the_published_optima():
+def test_local_search_reaches_the_published_optima():
+    """Input-output tables of 44 to 60 sectors: each optimum in 3 ms, by compiled kernels."""
     names, us, least = zip(*lolib_optima(), strict=True)
-    result = check(decode_preferences(list(us), "local_search"), us)
-    for name, u, best, objective in zip(names, us, least, result.objective, strict=True):
-        kept = u.sum() - np.trace(u) - best  # LOLIB's own measure: the sum above the diagonal
-        assert best <= objective <= best + 1e-3 * kept, name
-    assert (result.lower_bound <= least).all()
+    for random_state in range(3 if KERNELS == "compiled" else 1):
+        result = check(decode_preferences(us, "local_search", random_state=random_state), us)
+        for name, best, objective in zip(names, least, result.objective, strict=True):
+            assert objective == best, (name, random_state)
+        assert (result.lower_bound <= least).all()
 
 
 def test_time_limit():
@@ -481,3 +489,94 @@ def test_time_limit_of_large_components(method, r):
         result = decode_preferences(u, method, time_limit=0.05)
     assert not result.optimal and 0 <= result.lower_bound < result.objective
     assert result.objective <= decode_preferences(u, "greedy_dag").objective
+
+
+def hard(family, seed, shrink=1.0):
+    return matrices.FAMILIES[family](int(shrink * HARD[family]), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("family", HARD)
+@pytest.mark.parametrize("random_state", [0, 1, 2])
+def test_more_steps_never_end_worse(family, random_state):
+    u = hard(family, random_state)
+    objectives = [
+        decode_preferences(
+            u, "local_search", n_perturbations=n, random_state=random_state
+        ).objective
+        for n in (EFFORTS if KERNELS == "compiled" else EFFORTS[:-4])
+    ]
+    assert (np.diff(objectives) <= (0.0 if (u == np.round(u)).all() else rounding(u))).all()
+
+
+def test_steps_improve():
+    """On these matrices every effort is worth something, so that the test above can fail."""
+    us = [hard("uniform", seed, 2.0) for seed in range(3)]
+    means = [
+        np.mean(decode_preferences(us, "local_search", n_perturbations=n).objective)
+        for n in ((0, 10, 60, 400) if KERNELS == "compiled" else (0, 10))
+    ]
+    assert (np.diff(means) < 0).all()
+
+
+@pytest.mark.parametrize("family", ["symmetric", "symmetric_ties", "relevance"])
+def test_more_perturbations_never_end_worse_for_average_precision(family):
+    u = matrices.SYMMETRIC_FAMILIES[family](25, np.random.default_rng(0))
+    for random_state in range(3):
+        objectives = [
+            decode_average_precision(
+                u, "local_search", n_perturbations=n, random_state=random_state
+            ).objective
+            for n in EFFORTS[:-4]
+        ]
+        assert (np.diff(objectives) <= 1e-12 * np.abs(u).sum()).all()
+
+
+@pytest.mark.parametrize("family", ["uniform", "ties", "tournament", "sparse", "btl", "negative"])
+def test_optimal_for_few_documents(family):
+    """Every order of up to 9 documents counts, by dynamic programming over the sets."""
+    rng = np.random.default_rng(0)
+    us = [matrices.FAMILIES[family](r, rng) for r in (2, 3, 4, 5, 6, 7, 8, 9, 9)]
+    result = decode_preferences(us, "local_search")
+    for u, objective in zip(us, result.objective, strict=True):
+        assert abs(objective - oracles.least_preference_loss_by_sets(u.tolist())) <= rounding(u)
+
+
+def test_same_seed_same_result():
+    u = hard("uniform", 0, 2.0)
+    results = [
+        decode_preferences(u, "local_search", n_perturbations=20, random_state=seed)
+        for seed in (3, 3, 4, np.random.RandomState(5), np.random.RandomState(5))
+    ]
+    ranks = [result.ranks.tolist() for result in results]
+    assert ranks[0] == ranks[1] and ranks[3] == ranks[4]
+    assert results[0].n_iter == results[1].n_iter
+    assert ranks[0] != ranks[2] != ranks[3]
+
+
+@pytest.mark.parametrize("family", ["uniform", "btl", "negative"])
+@pytest.mark.parametrize("n_perturbations", [0, 9, 60])
+def test_the_numbers_of_documents_do_not_matter(family, n_perturbations):
+    """The weights are integers, so that sums do not depend on the order of the documents."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        u = np.round(2**30 * matrices.FAMILIES[family](40, rng))
+        mixed = rng.permutation(40)
+        ranks, again = (
+            decode_preferences(matrix, "local_search", n_perturbations=n_perturbations).ranks
+            for matrix in (u, u[np.ix_(mixed, mixed)])
+        )
+        assert again.tolist() == ranks[mixed].tolist()
+
+
+@pytest.mark.skipif(KERNELS == "numpy", reason="takes NumPy's kernels some minutes")
+@pytest.mark.parametrize("r", [100, 150])
+def test_near_what_a_long_search_finds(r):
+    """Measured: 0.03 to 0.04 % of the kept weight above it, the mean of four matrices.
+
+    Perturbations without combinations ended 0.08 to 0.1 % above it, in the same time.
+    """
+    us = [matrices.uniform(r, np.random.default_rng(seed)) for seed in range(4)]
+    kept = np.array([np.maximum(u, u.T)[np.triu_indices(r, 1)].sum() for u in us])
+    found = [decode_preferences(us, "local_search", random_state=s).objective for s in range(3)]
+    long = decode_preferences(us, "local_search", n_perturbations=3000, random_state=3).objective
+    assert np.mean((np.array(found) - long) / kept) <= 6e-4
