@@ -39,6 +39,7 @@ from sklearn_rankcal.utils._estimators import (
     call_with_groups,
     innermost_estimator,
     predicts_positions,
+    tags_of,
     takes_ranking_labels,
 )
 from sklearn_rankcal.utils._features import check_features, is_dataframe, split_column
@@ -52,7 +53,6 @@ from sklearn_rankcal.utils._sklearn_compat import (
     _fit_context,
     _safe_indexing,
     available_if,
-    tags_of,
 )
 
 

@@ -52,6 +52,7 @@ from sklearn_rankcal.utils._estimators import (
     SiteLink,
     readable_table,
     reduce_with_versions,
+    tags_of,
 )
 from sklearn_rankcal.utils._features import (
     check_features,
@@ -67,7 +68,6 @@ from sklearn_rankcal.utils._sklearn_compat import (
     StrOptions,
     _fit_context,
     available_if,
-    tags_of,
 )
 
 # With more rows times pairs, missing pairs are predicted jointly. With 11 labels and 60 % of the

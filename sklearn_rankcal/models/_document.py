@@ -25,7 +25,7 @@ from sklearn_rankcal.models._folds import fill_empty_columns
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._estimators import clone
+from sklearn_rankcal.utils._estimators import clone, tags_of
 from sklearn_rankcal.utils._features import (
     numeric_table,
     take_rows,
@@ -39,7 +39,7 @@ from sklearn_rankcal.utils._memory import (
 )
 from sklearn_rankcal.utils._messages import check_flag, check_methods
 from sklearn_rankcal.utils._numbers import Floats, Ints, check_weight_range, mean_one, target_unit
-from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees, tags_of
+from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees
 
 _POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
 # Bytes of a block of rows for the `predict` of histogram boosting. It reads the block once per

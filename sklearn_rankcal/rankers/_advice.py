@@ -188,13 +188,15 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
     starts = np.zeros(queries.n_rows, dtype=bool)
     starts[queries.offsets[:-1]] = True
     first, begins = rows[:_ROWS_AT_FIRST], starts[1:_ROWS_AT_FIRST]
-    if is_dataframe(X):
-        head, columns = take_rows(X, first), range(X.shape[1])
-        places = [j for j in columns if np.array_equal(_changes(_column(head, j)), begins)]
-    else:
-        same = (X[first[1:]] != X[first[:-1]]) == begins[:, None]
-        places = np.flatnonzero(same.all(axis=0)).tolist()
-    for place in places:
+    places, head = np.arange(X.shape[1]), take_rows(X, first)
+    if is_dataframe(X):  # all numbers at once, because single columns of a frame are slow
+        places, head = _numbers(head)
+    same = (head[1:] != head[:-1]) == begins[:, None]
+    found = places[same.all(axis=0)].tolist()
+    for place in range(X.shape[1]) if len(places) < X.shape[1] else ():
+        if place not in places and np.array_equal(_changes(_column(X, place)[first]), begins):
+            found.append(place)
+    for place in sorted(found):
         column = _column(X, place)[rows]
         if not np.array_equal(_changes(column), starts[1:]):
             continue
@@ -225,19 +227,25 @@ def warn_of_label(X: Any, labels: Any) -> None:
     """Warn of a column of a data frame with the labels as values."""
     if (labels == labels[0]).all():
         return
-    head, first = take_rows(X, slice(0, _FEWEST_LABELS)), labels[:_FEWEST_LABELS]
-    for column in numeric_columns(X):
-        values = head[column]
-        if getattr(values, "ndim", 1) != 1:  # two columns of the same name
-            continue
-        if not np.array_equal(column_values(head, [column])[:, 0], first):
-            continue
+    places, head = _numbers(take_rows(X, slice(0, _FEWEST_LABELS)))
+    for place in places[(head == labels[:_FEWEST_LABELS, None]).all(axis=0)].tolist():
+        column = X.columns[place]
         if np.array_equal(column_values(X, [column])[:, 0], labels):
             warn(
                 f"Column {str(column)!r} of X has the label of each row, y. A ranker with this "
                 "column learns nothing else, and new documents have no label. Drop it from X."
             )
             return
+
+
+def _numbers(X: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the places of the columns of numbers of a data frame, and their values."""
+    names = list(X.columns)
+    if len(set(names)) < len(names):  # two columns of the same name: the error of the regressor
+        return np.zeros(0, dtype=np.int64), np.zeros((X.shape[0], 0))
+    numbers = numeric_columns(X)
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places[name] for name in numbers], dtype=np.int64), column_values(X, numbers)
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -28,6 +28,7 @@ from sklearn_rankcal.utils._estimators import (
     predicts_positions,
     predicts_scores,
     refuse_hidden_ranker,
+    tags_of,
 )
 from sklearn_rankcal.utils._features import (
     category_codes,
@@ -37,7 +38,6 @@ from sklearn_rankcal.utils._features import (
     is_dataframe,
 )
 from sklearn_rankcal.utils._messages import checks_keywords, warn
-from sklearn_rankcal.utils._sklearn_compat import tags_of
 
 _FEW_ROWS = 20  # with fewer rows, a column can be constant by chance
 

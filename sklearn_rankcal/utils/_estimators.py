@@ -143,6 +143,19 @@ def set_verbose(estimator: Any, verbose: int) -> None:
 _MISSING = "missing value"  # the category that replaces missing values
 
 
+def tags_of(estimator: Any) -> Any:
+    """Return the tags of an inner estimator, or raise TypeError if it has none."""
+    # scikit-learn 1.6 has tags for estimators of older libraries, which at least have parameters.
+    if not (hasattr(estimator, "__sklearn_tags__") or hasattr(estimator, "get_params")):
+        name = type(estimator).__name__
+        raise TypeError(
+            f"{name} is not an estimator of scikit-learn: it has no tags and no parameters. Derive "
+            f"its class from the base classes, class {name}(RegressorMixin, BaseEstimator), which "
+            "are in sklearn.base."
+        )
+    return get_tags(estimator)
+
+
 def is_catboost(regressor: Any) -> bool:
     """Return whether an object is from CatBoost or from a subclass of a CatBoost class."""
     return "catboost" in {kind.__module__.partition(".")[0] for kind in type(regressor).__mro__}
@@ -150,6 +163,8 @@ def is_catboost(regressor: Any) -> bool:
 
 def clone(estimator: Any) -> Any:
     """Clone an estimator as scikit-learn does, and copy an estimator of CatBoost."""
+    if not hasattr(estimator, "get_params"):
+        tags_of(estimator)  # raises an error
     if is_catboost(estimator):
         return type(estimator)(**copy.deepcopy(estimator.get_params()))
     return _clone(estimator)

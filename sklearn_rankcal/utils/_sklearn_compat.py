@@ -15,7 +15,7 @@ import numpy as np
 from sklearn._loss import HalfPoissonLoss, HalfSquaredError
 from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if as _untyped_available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features
@@ -39,7 +39,6 @@ __all__ = [
     "cut_iterations",
     "merge_boosters",
     "shorten_requests",
-    "tags_of",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -56,19 +55,6 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Function]
 def available_if(check: Callable[[Any], bool]) -> Callable[[_Function], _Function]:
     decorate: Callable[[_Function], _Function] = _untyped_available_if(check)
     return decorate
-
-
-def tags_of(estimator: Any) -> Any:
-    """Return the tags of an inner estimator, or raise TypeError if it has none."""
-    # scikit-learn 1.6 has tags for estimators of older libraries, which at least have parameters.
-    if not (hasattr(estimator, "__sklearn_tags__") or hasattr(estimator, "get_params")):
-        name = type(estimator).__name__
-        raise TypeError(
-            f"{name} is not an estimator of scikit-learn: it has no tags and no parameters. Derive "
-            f"its class from the base classes, class {name}(RegressorMixin, BaseEstimator), which "
-            "are in sklearn.base."
-        )
-    return get_tags(estimator)
 
 
 def cut_iterations(regressor: Any, n_iter: int) -> bool:
