@@ -17,7 +17,6 @@ from sklearn_rankcal.aggregation._audit_probes import (
     first_place_probe,
     listing,
     names_probe,
-    no_answer_probe,
     position_probe,
     share_without_answer,
     ties_probe,
@@ -138,18 +137,19 @@ def audit_board(
         return Audit(found, float(level), board.items, total)
     random = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     data = read_votes(board, group, float(level), random)
-    find_all = (
-        few_votes_probe,
-        unbounded_probe,
-        position_probe,
-        ties_probe,
-        cycles_probe,
-        no_answer_probe,
-        judges_probes,
-        names_probe,
-        first_place_probe,
-    )  # in the order of the report
-    probes = [found for find in find_all for found in find(data)]
+    find = {
+        "few votes": few_votes_probe,
+        "unbounded": unbounded_probe,
+        "position": position_probe,
+        "ties": ties_probe,
+        "cycles": cycles_probe,
+    }
+    probes = [Probe(name, *probe(data)) for name, probe in find.items()]
+    if data.judgements.refused is not None:
+        probes.append(Probe("no answer", *share_without_answer(data.judgements)))
+    probes += judges_probes(data)
+    probes.append(Probe("same names", *names_probe(data)))
+    probes.append(Probe("first place", *first_place_probe(data)))
     order = np.argsort(data.ranks, kind="stable")
     return Audit(
         probes,

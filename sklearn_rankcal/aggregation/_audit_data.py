@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +57,7 @@ class Probe(NamedTuple):
 class AuditData:
     """The votes of one query, with their model; items are numbered in the order of rows.
 
-    Each probe is a function of this object that returns a list of `Probe`. It can add the ranks by
+    Each probe is a function of this object that returns what it `Found`. It can add the ranks by
     another reading of the votes to `alternatives`, and the probe of the first place sets
     `influence`. A probe with a p-value is a test at `level`.
 
@@ -137,22 +135,6 @@ class AuditData:
 
 #: What one probe finds: whether it fires, the text, and the p-value of a test.
 Found = tuple[bool | None, str] | tuple[bool | None, str, float]
-FindsProbes = Callable[[AuditData], list[Probe]]
-
-
-def probe(
-    name: str,
-) -> Callable[[Callable[[AuditData], Found]], Callable[[AuditData], list[Probe]]]:
-    """Decorate a function that returns one finding: give the finding its name."""
-
-    def named(find: Callable[[AuditData], Found]) -> FindsProbes:
-        @wraps(find)
-        def run(data: AuditData) -> list[Probe]:
-            return [Probe(name, *find(data))]
-
-        return run
-
-    return named
 
 
 def read_votes(result: Any, group: Any, level: float, random: np.random.Generator) -> AuditData:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import comb, stdtr
 from scipy.stats import binom
 
-from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found, Probe, probe
+from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found
 from sklearn_rankcal.aggregation._base import tie_scores
 from sklearn_rankcal.aggregation._boards import fit_board, wins_of
 from sklearn_rankcal.aggregation._contests import Contests
@@ -53,7 +53,6 @@ def votes_of_items(data: AuditData) -> Floats:
     return np.asarray(votes + np.bincount(contests.second, contests.weight, n))
 
 
-@probe("few votes")
 def few_votes_probe(data: AuditData) -> Found:
     """Find items with too few votes to determine their scores."""
     votes = votes_of_items(data)
@@ -73,7 +72,6 @@ def few_votes_probe(data: AuditData) -> Found:
     )
 
 
-@probe("unbounded")
 def unbounded_probe(data: AuditData) -> Found:
     """Find items that never lost or never won, unbounded effects, and separate parts."""
     part = data.board.fit.part
@@ -132,7 +130,6 @@ _FEWEST_TESTED = 10  # with fewer votes, an effect that matters would seldom be 
 _FEWEST_DECIDED = 20  # by chance, all of these are in one column at most twice in a million boards
 
 
-@probe("position")
 def position_probe(data: AuditData) -> Found:
     """Test whether the first item wins more often than its score predicts."""
     details = data.judgements.details
@@ -177,12 +174,6 @@ def position_probe(data: AuditData) -> Found:
     return True, text + ". Pass position=True to from_votes.", p
 
 
-def no_answer_probe(data: AuditData) -> list[Probe]:
-    """Tell how many votes have no answer, if they were counted."""
-    known = data.judgements.refused is not None
-    return [Probe("no answer", *share_without_answer(data.judgements))] if known else []
-
-
 def share_without_answer(read: Any) -> Found:
     if read.refused is None:
         text = (
@@ -213,7 +204,6 @@ def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
     return float(np.sqrt(max(covariance[place, place], 0.0))), n
 
 
-@probe("ties")
 def ties_probe(data: AuditData) -> Found:
     """Check whether ranks depend on how ties are modelled."""
     tied = data.contests.outcome == 2
@@ -249,7 +239,6 @@ def ties_probe(data: AuditData) -> Found:
 # ---------------------------------------------------------------- cycles
 
 
-@probe("cycles")
 def cycles_probe(data: AuditData) -> Found:
     """Test whether the results of pairs differ from the scores by more than chance.
 
@@ -381,7 +370,6 @@ def _equation(names: list[str]) -> str:
     return " = ".join((ascii(name)[1:-1] for name in names) if len(looks) < len(names) else names)
 
 
-@probe("same names")
 def names_probe(data: AuditData) -> Found:
     """Find items with nearly the same name, and pairs that nearly always tie.
 
@@ -434,7 +422,6 @@ def names_probe(data: AuditData) -> Found:
 _FEW = 0.01  # the probe fires if at most this share of all votes decides the first place
 
 
-@probe("first place")
 def first_place_probe(data: AuditData) -> Found:
     """Find the fewest votes without which another item would be first."""
     found = data.influence = fewest_votes(data)

@@ -43,8 +43,8 @@ class Borda(ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import Borda
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("b", "c")])
     >>> judgements.items.tolist(), Borda().scores(judgements).tolist()
     (['a', 'b', 'c'], [0.25, 0.0, -0.25])
@@ -102,8 +102,8 @@ class BudgetedBorda(ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import BudgetedBorda
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a")] * 2 + [("c", "b")])
     >>> BudgetedBorda().scores(judgements).tolist()
     [0.2, 0.2, 0.1]
@@ -146,8 +146,8 @@ class Copeland(ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import Copeland
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> Copeland().scores(
     ...     Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("b", "c")])
     ... ).tolist()
@@ -217,8 +217,8 @@ class LogOdds(ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import LogOdds
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> LogOdds().scores(judgements).round(3).tolist()  # log(1.25 / .75)
     [0.511, -0.511]
@@ -325,8 +325,8 @@ class LeastSquares(ComparisonStructure):
     --------
     Items a and c were never compared. Their scores follow from comparisons with b:
 
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import LeastSquares
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 2 + [("b", "a"), ("a", "b"), ("b", "c")])
     >>> LeastSquares("difference").scores(judgements).round(6).tolist()
     [0.666667, 0.166667, -0.833333]
@@ -404,8 +404,8 @@ class PrincipalEigenvector(ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import PrincipalEigenvector
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> PrincipalEigenvector().scores(judgements).round(4).tolist()  # half of log(3.5 / 1.5)
     [0.4236, -0.4236]
@@ -514,8 +514,8 @@ class RankCentrality(ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import RankCentrality
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> RankCentrality().scores(judgements).round(4).tolist()  # half of log(3.5 / 1.5)
     [0.4236, -0.4236]

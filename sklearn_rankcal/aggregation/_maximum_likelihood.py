@@ -135,8 +135,8 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import BradleyTerry
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> judgements = Judgements.from_pairs([("a", "b")] * 3 + [("b", "a")])
     >>> BradleyTerry().scores(judgements).round(4).tolist()  # half of log(3), and minus that
     [0.5493, -0.5493]
@@ -293,8 +293,8 @@ class PlackettLuce(MaximumLikelihood):
 
     Examples
     --------
+    >>> from sklearn_rankcal import Judgements
     >>> from sklearn_rankcal.aggregation import PlackettLuce
-    >>> from sklearn_rankcal.aggregation._judgements import Judgements
     >>> orders = [[*"abc"], [*"acb"], [*"bca"], [["c", "b"], "a"]]
     >>> PlackettLuce().scores(Judgements.from_orders(orders)).round(4).tolist()
     [-0.1777, 0.201, -0.0233]
@@ -416,8 +416,6 @@ class _OrderLikelihood:
         sizes = tiers.sizes
         self.starts = np.cumsum(sizes) - sizes  # first entry of each tier
         self.judgements = Queries(np.append(0, np.cumsum(tiers.per_judgement)))
-        lengths = self.judgements.sizes
-        self.equally_long = bool((lengths == lengths[0]).all())
         self.buckets = list(self.judgements.buckets())
         self.first_entry = self.starts[self.judgements.offsets[:-1]]
         self.entries = np.diff(np.append(self.first_entry, len(tiers.item)))
@@ -436,10 +434,6 @@ class _OrderLikelihood:
     def before(self, values: Floats) -> Floats:
         """Sum over the higher tiers of the same judgement, for each tier."""
         sums = np.zeros(len(values))
-        if self.equally_long:
-            table = values.reshape(self.judgements.n_queries, -1)
-            np.cumsum(table[:, :-1], axis=1, out=sums.reshape(table.shape)[:, 1:])
-            return sums
         for inside, valid in self.buckets:
             total = np.cumsum(values[inside[:, :-1]], axis=1)
             sums[inside[:, 1:][valid[:, 1:]]] = total[valid[:, 1:]]
@@ -448,10 +442,6 @@ class _OrderLikelihood:
     def after(self, values: Floats) -> Floats:
         """Sum over the lower tiers of the same judgement, for each tier."""
         sums = np.zeros(len(values))
-        if self.equally_long:
-            table = values.reshape(self.judgements.n_queries, -1)
-            np.cumsum(table[:, :0:-1], axis=1, out=sums.reshape(table.shape)[:, -2::-1])
-            return sums
         for inside, valid in self.buckets:
             padded = np.where(valid, values[inside], 0.0)[:, :0:-1]
             total = np.cumsum(padded, axis=1)[:, ::-1]

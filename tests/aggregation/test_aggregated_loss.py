@@ -505,7 +505,5 @@ def test_a_cut_query_is_refused():
 
 def test_losses_on_relevance_say_that_preferences_can_be_aggregated():
     labels = preference_labels([[0, 1]], [0, 0])
-    with pytest.raises(
-        ValueError, match=r"AggregatedLoss\('ndcg'\) of sklearn_rankcal.aggregation"
-    ):
+    with pytest.raises(ValueError, match=r"AggregatedLoss of sklearn_rankcal.aggregation"):
         CalibratedRanker(Ridge(), loss="ndcg").fit([[0.0], [1.0]], labels, groups=[0, 0])
