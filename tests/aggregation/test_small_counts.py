@@ -17,6 +17,8 @@ from sklearn_rankcal.aggregation._errors import (
     probability_first,
 )
 
+from ..covering import covering
+
 pytestmark = pytest.mark.simulation
 
 KINDS = ("information", "robust", "resamples")
@@ -131,8 +133,7 @@ def false_first(n, kind, repeats, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 10])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "n"), covering(itertools.product(KINDS, [1, 2, 3, 5, 7, 10])))
 def test_a_newcomer_is_seldom_first_by_chance(kind, n):
     repeats = 60 if kind == "resamples" else 200
     first, alone, held = false_first(n, kind, repeats, seed=0)
@@ -190,8 +191,9 @@ def judges_coverage(n_judges, taste, repeats, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_judges", [1, 2, 3, 5, 10, 30])
-@pytest.mark.parametrize("taste", [0.0, 0.7])
+@pytest.mark.parametrize(
+    ("n_judges", "taste"), covering(itertools.product([1, 2, 3, 5, 10, 30], [0.0, 0.7]))
+)
 def test_robust_intervals_hold_for_items_of_few_judges(n_judges, taste):
     held, others = judges_coverage(n_judges, taste, 150)
     noise = 2 * np.sqrt(0.05 * 0.95 / 150)

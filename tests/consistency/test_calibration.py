@@ -62,6 +62,7 @@ from sklearn_rankcal.queries import Queries, mean_over_queries
 from sklearn_rankcal.targets._targets import flat_targets
 
 from .. import oracles
+from ..covering import REST
 from ..pair_scores import SCORES_OF_PAIRS
 
 
@@ -299,7 +300,7 @@ def test_the_gap_of_every_decoder_bounds_its_regret(space):
 # ------------------------------------------------------------------ the search
 
 
-@pytest.mark.parametrize("budget", [BUDGET // 4, pytest.param(BUDGET, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("budget", [BUDGET // 4, pytest.param(BUDGET, marks=REST)])
 @pytest.mark.parametrize(
     ("name", "loss", "decoder"),
     [case for case in variants() if condition_of(*case.values) is not proved],

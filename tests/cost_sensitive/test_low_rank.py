@@ -11,6 +11,8 @@ from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.losses import Precision
 
+from ..covering import REST
+
 ROUNDING = 1e-10
 
 
@@ -90,7 +92,7 @@ def adversarial(loss, u, rng):
     return u - 1.001 * (gap / square)[:, None] * apart
 
 
-@pytest.mark.parametrize("n_draws", [100, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_draws", [100, pytest.param(400, marks=REST)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_theorem_3(kind, n_draws):
     """Given E[alpha] the decoder minimises the risk; given any u its regret is within the bound."""
@@ -123,7 +125,7 @@ def test_the_regret_bound_is_attained():
         assert 0.998 < ratio.max() / loss.regret_constant() <= 1
 
 
-@pytest.mark.parametrize("n_draws", [80, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_draws", [80, pytest.param(300, marks=REST)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_approximation_loses_at_most_twice_its_error(kind, n_draws):
     rng = np.random.default_rng(10 + KINDS.index(kind))

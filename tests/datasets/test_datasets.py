@@ -30,6 +30,7 @@ from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.queries import Queries
 
 from .. import oracles
+from ..covering import REST
 
 
 def test_shapes_and_seed():
@@ -401,7 +402,7 @@ def test_bayes_ranking_of_labels(kind, n_labels):
     assert data.X.shape == (25, 3) and data.latent.shape == (25, n_labels)
 
 
-@pytest.mark.parametrize("n", [4000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [4000, pytest.param(20_000, marks=REST)])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("kind", ["btl", "plackett_luce", "mallows", "cyclic"])
 def test_rankings_follow_the_stated_probabilities(kind, missing, n):
