@@ -121,7 +121,16 @@ def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure
     return structure
 
 
-@checks_keywords
+#: Keywords of the constructors of `Judgements`.
+_OF_JUDGEMENTS = {
+    "weight|tied|count|judgement|judge|items|unlisted|ties?": (
+        "It belongs to the judgements: pass, for example, "
+        "Judgements.from_pairs(pairs, {keyword}={keyword}) as the first argument."
+    )
+}
+
+
+@checks_keywords(foreign=_OF_JUDGEMENTS)
 def aggregate(
     judgements: Any,
     method: str | Structure = "btl",

@@ -24,7 +24,7 @@ from sklearn_rankcal.models._early_stopping import check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import Held, fit
-from sklearn_rankcal.rankers._query_ranker import QueryRanker
+from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import Floats, check_unit
@@ -309,7 +309,7 @@ class BoostedRanker(QueryRanker):
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @checks_keywords
+    @checks_keywords(foreign=FOREIGN)
     def fit(
         self,
         X: Any,

@@ -33,7 +33,7 @@ from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._predict import QueryOrder
-from sklearn_rankcal.rankers._query_ranker import RankerMixin
+from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, RankerMixin
 from sklearn_rankcal.rankers._wrappers import predict_scores
 from sklearn_rankcal.utils._estimators import (
     call_with_groups,
@@ -178,7 +178,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @checks_keywords
+    @checks_keywords(foreign=FOREIGN_WITHOUT_VALIDATION)
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Fit the ranker on a part of the queries, and choose the cutoff on the rest.
 

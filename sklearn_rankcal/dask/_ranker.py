@@ -59,6 +59,7 @@ from sklearn_rankcal.rankers._choose_model import (
 )
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._predict import predicts_scores
+from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION
 from sklearn_rankcal.utils._estimators import SiteLink, set_random_states, set_verbose
 from sklearn_rankcal.utils._messages import (
     check_count,
@@ -181,7 +182,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @checks_keywords
+    @checks_keywords(foreign=FOREIGN_WITHOUT_VALIDATION)
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the regressor to the targets of the loss.
 

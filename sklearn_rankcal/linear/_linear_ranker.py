@@ -21,7 +21,7 @@ from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts
 from sklearn_rankcal.rankers._fit import fit
 from sklearn_rankcal.rankers._input import Needs, Schema, read_labelled, warn_of_one_query
-from sklearn_rankcal.rankers._query_ranker import QueryRanker
+from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import check_unit
@@ -209,7 +209,7 @@ class LinearRanker(QueryRanker):
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @checks_keywords
+    @checks_keywords(foreign=FOREIGN_WITHOUT_VALIDATION)
     def fit(
         self,
         X: Any,

@@ -23,7 +23,7 @@ from sklearn_rankcal.rankers._choose_model import (
 )
 from sklearn_rankcal.rankers._fit import Held, fit
 from sklearn_rankcal.rankers._input import Needs
-from sklearn_rankcal.rankers._query_ranker import QueryRanker
+from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import (
@@ -182,7 +182,7 @@ class CalibratedRanker(QueryRanker):
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @checks_keywords
+    @checks_keywords(foreign=FOREIGN)
     def fit(
         self,
         X: Any,

@@ -33,6 +33,31 @@ if TYPE_CHECKING:
     from sklearn_rankcal.rules import Rules
 
 
+_OF_VALIDATION = r"eval_\w+|early_stopping_rounds|use_best_model|sample_weight_eval_set"
+_OF_CLICKS = r"positions?|shown|click(s|ed)|propensit(y|ies)"
+_CLICKS = (
+    "Where documents were shown is a part of click labels: pass y=click_labels(shown, clicked, "
+    "groups), and AggregatedLoss('dcg', InversePropensity(propensities)) as the loss of the ranker."
+)
+#: Keywords of the `fit` of other rankers, and what to write instead, for rankers with and without
+#: validation queries.
+FOREIGN = {
+    _OF_VALIDATION: (
+        "Pass the validation queries as X_val=, y_val= and groups_val=<query id of each row of "
+        "X_val>. Or create the ranker with validation_queries=0.2, which holds out a share of the "
+        "queries of X. The loss of the ranker is the metric."
+    ),
+    _OF_CLICKS: _CLICKS,
+}
+FOREIGN_WITHOUT_VALIDATION = {
+    _OF_VALIDATION: (
+        "This ranker takes no validation queries. get_ranking_scorer('ndcg@10') evaluates a fitted "
+        "one."
+    ),
+    _OF_CLICKS: _CLICKS,
+}
+
+
 class RankerMixin(SiteLink):
     """Mixin class for all rankers: scikit-learn tags and metadata requests.
 

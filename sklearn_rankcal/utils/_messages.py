@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 from unicodedata import normalize
 
 import numpy as np
@@ -86,24 +86,6 @@ _CUTOFF = re.compile(r"(?P<base>.*?)(?:_at_|_cut_|[@_ ]+)?(?P<cutoff>[1-9][0-9]*
 
 GROUP_KEYWORDS = ("group", "group_id", "group_ids", "qid", "qids", "query", "query_id", "queries")
 
-_SIZES = "Convert group sizes, the convention of LightGBM, with sizes_to_groups(sizes)."
-_VALIDATION = (
-    "Pass the validation queries as X_val=, y_val= and groups_val=<query id of each row of X_val>. "
-    "Or create the ranker with validation_queries=0.2, which holds out a share of the queries of "
-    "X. The loss of the ranker is the metric."
-)
-#: Keywords for validation queries in the `fit` of LGBMRanker, XGBRanker and CatBoostRanker.
-_VALIDATION_KEYWORDS = re.compile(
-    r"eval_\w+|early_stopping_rounds|use_best_model|sample_weight_eval_set"
-)
-#: Keywords of the constructors of `Judgements` that `aggregate` does not have.
-_OF_JUDGEMENTS = (
-    "weight", "tied", "count", "judgement", "judge", "items", "unlisted", "ties", "tie",
-)  # fmt: skip
-#: Keywords for the positions and clicks of documents.
-_OF_CLICKS = ("position", "positions", "shown", "clicked", "clicks", "propensity", "propensities")
-
-
 #: A name that occurs at most this often may be a misspelling of a frequent name.
 RARE = 2
 
@@ -159,8 +141,22 @@ def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) 
             raise TypeError(f"{who} has no parameter {name!r}. {listed}")
 
 
-def checks_keywords(function: _Function) -> _Function:
-    """Decorate a function to say in errors about its arguments which it has."""
+@overload
+def checks_keywords(function: _Function) -> _Function: ...
+
+
+@overload
+def checks_keywords(*, foreign: Mapping[str, str]) -> Callable[[_Function], _Function]: ...
+
+
+def checks_keywords(function: Any = None, *, foreign: Mapping[str, str] | None = None) -> Any:
+    """Decorate a function to say in errors about its arguments which it has.
+
+    `foreign` has sentences about keywords that users know from elsewhere, by regular expression.
+    ``{keyword}`` in a sentence is the keyword.
+    """
+    if function is None:
+        return functools.partial(checks_keywords, foreign=foreign)
     signature = inspect.signature(function)
     parameters = signature.parameters
     name = function.__name__
@@ -172,7 +168,7 @@ def checks_keywords(function: _Function) -> _Function:
     def checked(*args: Any, **keywords: Any) -> Any:
         for keyword in keywords:
             if keyword not in parameters and (not takes_any or keyword in GROUP_KEYWORDS):
-                raise TypeError(unknown_keyword(name, keyword, parameters))
+                raise TypeError(unknown_keyword(name, keyword, parameters, foreign or {}))
         try:
             return function(*args, **keywords)
         except TypeError:
@@ -182,7 +178,7 @@ def checks_keywords(function: _Function) -> _Function:
                 raise TypeError(f"{name}(): {error}. {_call(name, parameters)}") from None
             raise
 
-    return checked  # type: ignore[return-value]
+    return checked
 
 
 def _call(name: str, parameters: Mapping[str, inspect.Parameter]) -> str:
@@ -199,30 +195,20 @@ def _call(name: str, parameters: Mapping[str, inspect.Parameter]) -> str:
     return call + (f", with {', '.join(optional)} where needed." if optional else ".")
 
 
-def unknown_keyword(function: str, keyword: str, parameters: Iterable[str]) -> str:
+def unknown_keyword(
+    function: str, keyword: str, parameters: Iterable[str], foreign: Mapping[str, str]
+) -> str:
     """Return the error message for an unknown keyword of a function."""
     known = [name for name in parameters if name not in ("self", "cls")]
     start = f"{function}() has no parameter {keyword!r}."
     if "groups" in known and keyword in GROUP_KEYWORDS:
-        return f"{start} Pass groups=<query id of each row>. {_SIZES}"
-    if "X_val" in known and _VALIDATION_KEYWORDS.fullmatch(keyword):
-        return f"{start} {_VALIDATION}"
-    if function == "fit" and "groups" in known and _VALIDATION_KEYWORDS.fullmatch(keyword):
         return (
-            f"{start} This ranker takes no validation queries. get_ranking_scorer('ndcg@10') "
-            "evaluates a fitted one."
+            f"{start} Pass groups=<query id of each row>. Convert group sizes, the convention of "
+            "LightGBM, with sizes_to_groups(sizes)."
         )
-    if function == "aggregate" and keyword in _OF_JUDGEMENTS:
-        return (
-            f"{start} It belongs to the judgements: pass, for example, "
-            f"Judgements.from_pairs(pairs, {keyword}={keyword}) as the first argument."
-        )
-    if function == "fit" and "groups" in known and keyword in _OF_CLICKS:
-        return (
-            f"{start} Where documents were shown is a part of click labels: pass "
-            "y=click_labels(shown, clicked, groups), and AggregatedLoss('dcg', "
-            "InversePropensity(propensities)) as the loss of the ranker."
-        )
+    for pattern, sentence in foreign.items():
+        if re.fullmatch(pattern, keyword):
+            return f"{start} {sentence.format(keyword=keyword)}"
     hint = did_you_mean(keyword, known)
     return f"{start}{hint or ' Its parameters: ' + ', '.join(known) + '.'}"
 
