@@ -206,6 +206,8 @@ class DocumentModel(ContextTableModel):
             regressor = default_regressor(training.X.shape[0], stops_early=early)
         else:
             regressor = clone(self.regressor)
+        for name in ("levels_", "eta_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if early or library_of(regressor) in ("lightgbm", "xgboost"):
             check_stopping(regressor, early)
         self._choose_columns(training.X, training.queries)
@@ -256,8 +258,6 @@ class DocumentModel(ContextTableModel):
         self.match_parameters(regressor, X)
         rows, weight, weights = None, training.weight, {}
         self._reader = None
-        for name in ("levels_", "eta_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
         if is_classifier(regressor):
             rows, fitted, weight = self._as_classes(regressor, training)
         elif learns_counts(regressor):
