@@ -151,7 +151,7 @@ def test_nothing_is_found_for_those_that_are_order_preserving(surrogate, loss):
 
 def with_extreme_parameters():
     """Every calibrated surrogate with a parameter, from 1e-4 to 1e4; eta is above all utilities."""
-    for size in (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4):
+    for size in (1e-4, 0.01, 1.0, 100.0, 1e4):
         for penalty in ("squared", "quartic", "cosh"):
             yield DuchiMackeyJordan(penalty, nu=size)
         yield PointwiseMargin("squared_hinge", t=size)
@@ -166,7 +166,7 @@ def with_extreme_parameters():
 @pytest.mark.parametrize("surrogate", with_extreme_parameters(), ids=name_of)
 def test_nothing_is_found_at_extreme_parameters(surrogate):
     """Minimisers may differ by little, and the surrogate may be large beside its own changes."""
-    assert find_counterexample("dcg", surrogate, random_state=0) is None
+    assert find_counterexample("dcg", surrogate, n_trials=5000, random_state=0) is None
     check = is_calibrated_numerically(surrogate, "dcg", n_trials=1, random_state=0)
     assert check and 0 < check.margin < np.inf
 

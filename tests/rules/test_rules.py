@@ -114,7 +114,7 @@ def check_against_enumeration(space, n_cases, seed):
 
 @pytest.mark.parametrize("space", ["scores", "pairs", "symmetric_pairs"])
 def test_rankings_under_rules_are_the_best_of_all_that_keep_them(space):
-    found = check_against_enumeration(space, 80, seed=0)
+    found = check_against_enumeration(space, 40, seed=0)
     methods = {"sort", "greedy", "integer_program"} if space == "scores" else {"exact"}
     assert found >= methods | {"contradiction"}
 
@@ -391,7 +391,7 @@ def test_disagreement_by_scores_is_exact_under_rules_where_it_says_so(
     loss = get_loss("pd_by_scores").set_params(
         pair_weight=pair_weight, score_function=score_function
     )
-    for _ in range(15):
+    for _ in range(8):
         r = int(rng.integers(2, 6))
         labels = rng.choice(grades, (3, r))
         u, weights, resolved = expected_scores(labels, rng.dirichlet(np.ones(3)), loss)
@@ -593,7 +593,7 @@ def test_the_table_of_fair_fails_a_fair_lottery_at_the_level(share, level):
     assert chance[fails].sum() == pytest.approx(_failure_probability(table, share))
     assert chance[fails].sum() <= level
     # the next stricter table of tests at one level would fail too often
-    levels = np.linspace(0, level, 1001)
+    levels = np.linspace(0, level, 201)
     tables = [_fair_table(np.arange(1, 10), share, one) for one in levels]
     stricter = [t for t in tables if (t >= table).all() and (t > table).any()]
     assert all(_failure_probability(t, share) > level for t in stricter)
