@@ -26,10 +26,10 @@ from sklearn_rankcal.aggregation._errors import (
     student_width,
 )
 from sklearn_rankcal.aggregation._graphs import MAIN, number_components, open_ends, reference_of
-from sklearn_rankcal.aggregation._intervals import Intervals, main_part, rank_intervals
+from sklearn_rankcal.aggregation._intervals import Intervals, main_part
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, is_largest
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds, is_largest
 
 #: Up to this number of items, linear programs find the scores that move with unbounded effects.
 _MOST_MOVED = 100
@@ -203,7 +203,9 @@ def intervals_of(
     `parts` are the components of the rows, and `open_ends` has `main`. O(n_items^2) memory for each
     query.
     """
+    certain = (1 + level) / 2
     low, high = np.empty((2, judgements.queries.n_rows))
+    ranks = np.empty((2, judgements.queries.n_rows), dtype=np.int64)
     first = np.full(len(boards), np.nan)
     above, errors, effects, judges = [], [], [], []
     for q, board in enumerate(boards):  # a loop over queries
@@ -216,11 +218,16 @@ def intervals_of(
             low[board.rows[open_low]], high[board.rows[open_high]] = -np.inf, np.inf
         z = scores.z()
         one, other = PAIRS.indices(len(part))
-        above.append(np.where(part[one] == part[other], ndtr(z[one, other]), 0.5))
+        chances = np.where(part[one] == part[other], ndtr(z[one, other]), 0.5)
+        clear = np.zeros(z.shape, dtype=bool)  # whether the row item is clearly above the column
+        clear[one, other] = ~exceeds(certain, chances, 1.0)
+        clear[other, one] = ~exceeds(certain, 1 - chances, 1.0)
+        ranks[:, board.rows] = 1 + clear.sum(axis=0), len(part) - clear.sum(axis=1)
+        above.append(chances)
         rivals = main_part(part)
         if len(rivals):
             best = int(rivals[is_largest(scores.scores[rivals])][0])
-            others, certain = rivals[rivals != best], (1 + level) / 2
+            others = rivals[rivals != best]
             first[q] = probability_first(z, scores.covariance, best, others, certain)
         errors.append(scores)
         effects.append(of_effects)
@@ -228,7 +235,6 @@ def intervals_of(
             judges.append(of_judges)
     low[parts == 0] = high[parts == 0] = np.nan  # not compared, without a score
     joined = np.concatenate(above)
-    ranks = rank_intervals(joined, judgements.queries, level)
     found = Intervals(level, low, high, *ranks, joined, first, kind, errors, judges or None)
     return found, effects
 

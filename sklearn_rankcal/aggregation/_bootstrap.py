@@ -18,7 +18,7 @@ from sklearn_rankcal.aggregation._errors import (
     judge_degrees,
     student_quantile,
 )
-from sklearn_rankcal.aggregation._intervals import Intervals, rank_intervals
+from sklearn_rankcal.aggregation._intervals import Intervals
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._resampling import CHUNK, ResampleRun, Resamples, make_runs
 from sklearn_rankcal.queries import Queries
@@ -307,3 +307,24 @@ def first_chances(
         lost_by_best = np.maximum(lost[best - queries.offsets[q], place], 0.0).sum()
         found[q] = max(float(share.mean()) - float(lost_by_best), 0.0)
     return found
+
+
+def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
+    """Return the best and the worst position of each item, in row layout.
+
+    The best position is 1 plus the number of items that are above it in a share of at least (1 +
+    level) / 2 of the resamples. The worst position excludes the items that are below it in the same
+    share.
+    """
+    certain = (1 + level) / 2
+    certainly = exceeds(certain, 1 - above, 1.0).astype(np.int64) - exceeds(certain, above, 1.0)
+    low = np.ones(queries.n_rows, dtype=np.int64)
+    high = queries.repeat(queries.sizes).astype(np.int64)
+    starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
+    for inside in queries.equal_pair_blocks():
+        r = inside.shape[1]
+        entries = starts[queries.codes[inside[:, :1]]] + np.arange(PAIRS.n_entries(r))
+        matrices = PAIRS.matrices(certainly[entries].astype(np.float64), r)
+        low[inside] += (matrices < 0).sum(axis=2)
+        high[inside] -= (matrices > 0).sum(axis=2)
+    return queries.scatter(low), queries.scatter(high)

@@ -288,7 +288,7 @@ class _PenalizedVotes:
     ) -> None:
         self.votes, self.n_items, self.ties = votes, n_items, ties
         self.ridge, self.part, self.own_effects, self.prior = ridge, part, own_effects, prior
-        self.design, self.parts = VoteDesign(votes, n_items), Queries.single(len(ridge))
+        self.design, self.parts = VoteDesign(votes, n_items), Queries(np.array([0, len(ridge)]))
         of_items = add_up(votes.first, votes.total, n_items)
         of_items += add_up(votes.second, votes.total, n_items)
         effects = np.full(len(ridge) - n_items, votes.total.sum())

@@ -9,9 +9,7 @@ from scipy.special import ndtri
 
 from sklearn_rankcal.aggregation._contests import FEW_VOTES
 from sklearn_rankcal.aggregation._errors import ScoreErrors
-from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds, is_largest
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, is_largest
 
 
 @dataclass(frozen=True)
@@ -49,27 +47,6 @@ class Intervals:
         """Extend the intervals of ranks to these ranks."""
         low, high = np.minimum(self.rank_low, ranks), np.maximum(self.rank_high, ranks)
         return replace(self, rank_low=low, rank_high=high)
-
-
-def rank_intervals(above: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
-    """Return the best and the worst position of each item, in row layout.
-
-    The best position is 1 plus the number of items that are above it in a share of at least (1 +
-    level) / 2 of the resamples. The worst position excludes the items that are below it in the same
-    share.
-    """
-    certain = (1 + level) / 2
-    certainly = exceeds(certain, 1 - above, 1.0).astype(np.int64) - exceeds(certain, above, 1.0)
-    low = np.ones(queries.n_rows, dtype=np.int64)
-    high = queries.repeat(queries.sizes).astype(np.int64)
-    starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
-    for inside in queries.equal_pair_blocks():
-        r = inside.shape[1]
-        entries = starts[queries.codes[inside[:, :1]]] + np.arange(PAIRS.n_entries(r))
-        matrices = PAIRS.matrices(certainly[entries].astype(np.float64), r)
-        low[inside] += (matrices < 0).sum(axis=2)
-        high[inside] -= (matrices > 0).sum(axis=2)
-    return queries.scatter(low), queries.scatter(high)
 
 
 def main_part(parts: Ints) -> Ints:
