@@ -9,7 +9,7 @@ The search is a branch and bound that combines two exact methods:
 * If a gap remains, dynamic programming over the sets of documents placed first looks for a better
   order. It visits only sets for which the multipliers of the relaxation leave room for one. If
   there are too many of these sets, the search branches on a pair of documents and continues on
-  each side.
+  each side. Branching alone takes 3 to 12 times as long for 30 documents with uniform weights.
 
 No bound is taken from a solver. Any multipliers >= 0 of the inequalities give a Lagrangian bound,
 which is computed here. Tolerances of a solver can make bounds weaker but not wrong.

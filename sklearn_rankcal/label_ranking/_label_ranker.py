@@ -134,11 +134,10 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         If pairs are missing and ``missing="pairwise"``: one regressor per pair i < j. A pair that
         no row judges has None, and the prediction 0.
     cyclic_weight_ : float
-        The factor, in [0, 1], for the cyclic part of predicted preferences before decoding; see
-        Notes. It is 1 without held-out predictions.
+        Factor, in [0, 1], for the cyclic part of predicted preferences; see Notes. It is 1 without
+        held-out predictions.
     by_scores_ : bool
-        Whether the regressor learns one score per label instead of one preference per pair; see
-        Notes.
+        Whether the regressor learns one score per label, and not one preference per pair.
     loss_ : Loss
         The loss, with its data-dependent parameters set.
     decoder_ : decoder
@@ -168,11 +167,8 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     every decoder sorts by scores. The weight approaches 1 as the predictions approach the
     conditional means, and calibration still holds.
 
-    With ``loss="pd"``, ``decoder="auto"`` and more than 20 labels, ``by_scores_`` is True. The
-    regressor then learns the mean net preference for each label, as with ``loss="pd_by_scores"``,
-    and labels are sorted by it. Time and memory grow with r instead of r^2, but the cyclic part is
-    lost, and calibration needs the condition P_f of `losses.PDByScores`. To keep the pairs, pass
-    another decoder, such as ``"local_search"``.
+    With ``loss="pd"``, ``decoder="auto"`` and more than 20 labels, ``by_scores_`` is True: labels
+    are sorted by their mean net preferences, as with ``loss="pd_by_scores"`` (:ref:`many-labels`).
 
     References
     ----------
