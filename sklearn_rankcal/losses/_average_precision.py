@@ -113,13 +113,7 @@ def _log_binomial(n: NDArray[Any], k: NDArray[Any]) -> Floats:
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
-class _AveragePrecisionLoss(AveragePrecision, NormalizedLoss):
-    """Base class of the losses for average precision."""
-
-    _half = 1000
-
-
-class MAP(_AveragePrecisionLoss):
+class MAP(AveragePrecision, NormalizedLoss):
     """Mean average precision, learned from all pairs of documents.
 
     Parameters
@@ -148,6 +142,7 @@ class MAP(_AveragePrecisionLoss):
     """
 
     space = SYMMETRIC_PAIRS
+    _half = 1000
     k = None  # the measure is a sum over pairs only if every place counts
 
     @property
@@ -183,7 +178,7 @@ class MAP(_AveragePrecisionLoss):
         return float(np.sqrt(max(2 * (harmonic[-1] - product), 0.0)))
 
 
-class MAPByScores(_AveragePrecisionLoss):
+class MAPByScores(AveragePrecision, NormalizedLoss):
     """Mean average precision, learned from one score per document.
 
     Parameters
@@ -211,6 +206,7 @@ class MAPByScores(_AveragePrecisionLoss):
     >>> ranker = CalibratedRanker(loss=MAPByScores(threshold=2))
     """
 
+    _half = 1000
     calibrated_everywhere = False
 
     @property

@@ -28,19 +28,17 @@ from sklearn_rankcal.metrics._checks import (
 )
 from sklearn_rankcal.queries import mean_over_queries
 
-_Array = ArrayLike | None
-
 
 @documented_metric
 def precision_at_k_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int = 10,
     threshold: float | None = None,
 ) -> float:
@@ -69,13 +67,13 @@ def precision_at_k_score(
 @documented_metric
 def recall_at_k_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int = 10,
     threshold: float | None = None,
 ) -> float:
@@ -105,13 +103,13 @@ def recall_at_k_score(
 @documented_metric
 def map_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int | None = None,
     threshold: float | None = None,
 ) -> float:
@@ -143,13 +141,13 @@ def map_score(
 @documented_metric
 def mrr_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int | None = None,
     threshold: float | None = None,
 ) -> float:
@@ -178,13 +176,13 @@ def mrr_score(
 @documented_metric
 def auc_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     threshold: float | None = None,
 ) -> float:
     """Compute the area under the ROC curve (AUC) of each query.
@@ -212,13 +210,13 @@ def auc_score(
 @documented_metric
 def dcg_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int | None = None,
     gain: Gain = "exp2",
 ) -> float:
@@ -248,13 +246,13 @@ def dcg_score(
 @documented_metric
 def ndcg_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int | None = None,
     gain: Gain = "exp2",
 ) -> float:
@@ -289,13 +287,13 @@ def ndcg_score(
 @documented_metric
 def eru_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     neutral: float = 0.0,
     half_life: float = 5.0,
 ) -> float:
@@ -326,13 +324,13 @@ def eru_score(
 @documented_metric
 def err_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     k: int | None = None,
     max_relevance: float | None = None,
     gain: Gain = "exp2",
@@ -373,13 +371,13 @@ def err_score(
 @documented_metric
 def spearman_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Compute Spearman's rank correlation between the ranking and the labels.
 
@@ -405,13 +403,13 @@ def spearman_score(
 @documented_metric
 def kendall_tau_score(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     pair_weight: PairWeight = "binary",
 ) -> float:
     """Compute Kendall's tau: (concordant - discordant pairs) / pairs with different labels.
@@ -443,13 +441,13 @@ def kendall_tau_score(
 @documented_metric
 def pairwise_disagreement_loss(
     y_true: Any,
-    y_score: _Array = None,
+    y_score: ArrayLike | None = None,
     *,
-    ranks: _Array = None,
-    groups: _Array = None,
+    ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
-    sample_weight: _Array = None,
+    sample_weight: ArrayLike | None = None,
     pair_weight: PairWeight = "binary",
     normalize: bool = True,
 ) -> float:
