@@ -230,7 +230,8 @@ def _describe_numbers(
 
     # several large blocks of ranks at a time would need too much memory
     several = "rank" not in start and n_rows > _FEWEST_BLOCKS * step
-    for slopes in map_in_order(fill, queries.chunks(step), allowed_threads() if several else 1):
+    blocks: Any = queries.chunks(step)
+    for slopes in map_in_order(fill, blocks, allowed_threads()) if several else map(fill, blocks):
         # `accumulate` adds query by query, so the last digit does not depend on the blocks
         slopes[0] += slope
         slope = np.add.accumulate(slopes, axis=0)[-1]
@@ -497,6 +498,7 @@ class ContextTableModel(Model):
                 HistGradientBoostingRegressor() if self.regressor is None else self.regressor
             )
             self._frequent = frequent_categories(X, regressor.max_bins - 1)
+        self._of_catboost = library_of(self.regressor) == "catboost"
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
         #: kind of each context column, and place of its column of X
@@ -517,7 +519,7 @@ class ContextTableModel(Model):
             X, slopes = add_context(X, queries, self.context_, self._dtype)
         if self._frequent:
             X = keep_categories(X, self._frequent)
-        if library_of(self.regressor) == "catboost":
+        if self._of_catboost:
             X = readable_table(self.regressor, X)
         return X, slopes
 

@@ -114,7 +114,10 @@ class Queries:
         >>> queries.offsets.tolist(), queries.order.tolist(), queries.ids.tolist()
         ([0, 2, 3], [0, 2, 1], ['b', 'a'])
         """
-        values = check_groups(groups, n_rows)
+        values: Any = groups
+        whole = type(values) is np.ndarray and values.dtype.kind in "iu" and len(values.shape) == 1
+        if not whole or not len(values) or (n_rows is not None and len(values) != n_rows):
+            values = check_groups(groups, n_rows)
         ids = None
         if values.dtype.kind == "O":  # objects that may not be comparable: use a dictionary
             values, ids = number_objects(values.tolist())
