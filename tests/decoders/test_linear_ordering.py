@@ -1,9 +1,7 @@
 """The exact solver of one component: proved optima, bounds that hold, honest time limits."""
 
-import csv
 import itertools
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -375,30 +373,3 @@ def test_time_limit_is_kept():
     found = solve_linear_ordering(d, np.arange(60), time_limit=0.3)
     assert time.monotonic() - began < 5  # measured: 0.31
     assert not found.optimal and found.lower_bound < found.lost
-
-
-# ------------------------------------------------------------------------ LOLIB
-
-LOLIB = Path(__file__).parents[3] / "shared" / "data" / "linear_ordering"
-needs_lolib = pytest.mark.skipif(not LOLIB.exists(), reason="the LOLIB instances are not here")
-
-
-def lolib_optima():
-    if not LOLIB.exists():
-        return []
-    with open(LOLIB / "optima.csv") as file:
-        return [(row["instance"], float(row["optimum"])) for row in csv.DictReader(file)]
-
-
-@needs_lolib
-@pytest.mark.parametrize(("name", "optimum"), lolib_optima())
-def test_published_optima(name, optimum):
-    numbers = np.array((LOLIB / f"{name}.txt").read_text().split(), dtype=float)
-    n = int(numbers[0])
-    matrix = numbers[1:].reshape(n, n)
-    np.fill_diagonal(matrix, 0)
-    d = matrix - matrix.T
-    found = solve_linear_ordering(d, np.argsort(-d.sum(axis=1), kind="stable"))
-    ordered = matrix[np.ix_(found.order, found.order)]
-    assert found.optimal and np.triu(ordered).sum() == optimum
-    assert found.lost == found.lower_bound == lost_weight(d, found.order)
