@@ -235,7 +235,8 @@ def intervals_of(
             judges.append(of_judges)
     low[parts == 0] = high[parts == 0] = np.nan  # not compared, without a score
     joined = np.concatenate(above)
-    found = Intervals(level, low, high, *ranks, joined, first, kind, errors, judges or None)
+    ends = low, high, ranks[0], ranks[1]
+    found = Intervals(level, *ends, joined, first, kind, errors, judges or None)
     return found, effects
 
 

@@ -33,7 +33,7 @@ class ScoreErrors(NamedTuple):
     covariance : ndarray of shape (n_items, n_items)
         The covariance of the scores; robust for robust errors.
     information : ndarray of shape (n_items, n_items)
-        The model-based covariance; the same array if errors are not robust.
+        The model-based covariance; the same array as `covariance` if errors are not robust.
     low, high : ndarray of shape (n_items,)
         The variance that an exact interval of the item's votes adds to its score, for the lower and
         the upper end. Infinite if there is no end.
@@ -59,10 +59,6 @@ class ScoreErrors(NamedTuple):
     part: Ints
     block: Ints
 
-    @property
-    def robust(self) -> bool:
-        return self.covariance is not self.information
-
     def z(self) -> Floats:
         """Return the z-statistic of the row item being above the column item.
 
@@ -76,7 +72,7 @@ class ScoreErrors(NamedTuple):
         distance = np.where(ahead, difference, 0.0)
         few = np.ones(difference.shape, dtype=bool)
         z = np.full(difference.shape, np.inf)
-        if self.robust:
+        if self.covariance is not self.information:
             degrees = np.minimum(self.degrees[:, None], self.degrees)
             z = _ratio(distance, pair_errors(self.covariance))
             if np.isfinite(degrees).any():
@@ -104,7 +100,7 @@ class ScoreErrors(NamedTuple):
                 one, other = (i, j) if mine is self.low else (j, i)
                 variance[i] = self._exact_variance(np.array([one]), np.array([other]))[0, 0] / 4
             width = quantile * np.sqrt(np.maximum(variance, 0.0))
-            if self.robust:
+            if self.covariance is not self.information:
                 robust = np.diag(self.covariance)
                 few = (self.degrees < FREE) | (self.low > 0) | (self.high > 0)
                 # The mean of the items inherits the uncertainty of items with few votes. Of two
@@ -130,7 +126,7 @@ class ScoreErrors(NamedTuple):
         ends = []
         for variance in (below, above):
             width = quantile * np.sqrt(variance)
-            if self.robust:
+            if self.covariance is not self.information:
                 degrees = np.minimum(self.degrees, self.degrees[item])
                 error = pair_errors(self.covariance)[:, item]
                 found = student_width(error, degrees, level)
