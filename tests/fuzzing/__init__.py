@@ -1,10 +1,10 @@
 """A seeded fuzzer of the public surface: random calls, each with an oracle.
 
-A *case* is one call of `table.CALLS`, drawn by (seed, number); everything random in it comes from
+A *case* is one call of `run.CALLS`, drawn by (seed, number); everything random in it comes from
 these two numbers. `case.Case` makes the calls and holds what is true of every call: an error is
 raised on purpose, by a `raise` of the package, with a text; no warning of NumPy leaks out; the
-input stays as it was; time and memory are bounded. The modules `metrics`, `labels`, `decoders`,
-`rankers`, `readers`, `theory` and `costs` draw the arguments and check the values against
+input stays as it was; time and memory are bounded. The modules `metrics`, `labels`, `readers`,
+`judgements`, `decoders` and `rankers` draw the arguments and check the values against
 `tests.oracles`, against exact fractions, and against calls that must give the same.
 
     python -m pytest tests/test_fuzz.py --fuzz-calls 100000 --fuzz-seed 3

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+import sklearn_rankcal as public
 from tests import matrices, oracles, rules_oracle
 
-from . import public
 from .values import (
     GROUP_WORDS,
     draw_codes,
@@ -257,7 +257,7 @@ def objects(case):
     space, name = case.choose(_D.DECODERS)
     decoder = case.call(_D.get_decoder, name, space)
     codes = draw_codes(case)
-    queries = public.Queries.from_groups(codes)
+    queries = public.queries.Queries.from_groups(codes)
     if space == "scores":
         u = case.rng.normal(size=len(codes))
         ranks = case.call(decoder.decode, u, queries).ranks
@@ -279,16 +279,6 @@ def objects(case):
         wanted[rows] = one.ranks
     result = case.call(decoder.decode, np.concatenate(flat), queries)
     case.expect(result.ranks.tolist() == wanted.tolist(), "the object differs from the function")
-
-
-COVERS_OBJECTS = (
-    "DECODERS",
-    "get_decoder",
-    "Sort",
-    "PreferenceDecoder",
-    "AveragePrecisionDecoder",
-    "KERNELS",
-)
 
 
 def rules(case):

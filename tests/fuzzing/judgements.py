@@ -8,16 +8,11 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
-from . import public
+import sklearn_rankcal as public
+
 from .values import _IDS, GROUP_WORDS, draw_groups, spoiled_groups, spoiled_numbers
 
 _A = public.aggregation
-COVERS_FORMATS = ("Judgements", "Comparisons", "Orders")
-COVERS_AGGREGATE = (
-    "aggregate", "Aggregate", "Borda", "BudgetedBorda", "Copeland", "LeastSquares", "LogOdds",
-    "BradleyTerry", "PlackettLuce", "PrincipalEigenvector", "RankCentrality", "Kemeny",
-    "get_structure", "STRUCTURES",
-)  # fmt: skip
 _METHODS = (
     "btl", "plackett_luce", "borda", "budgeted_borda", "copeland", "least_squares", "log_odds",
     "principal_eigenvector", "rank_centrality", "kemeny",
@@ -273,7 +268,7 @@ def bad_formats(case):
         case.refuses(J.from_pairs, [(0, 1)] * 3, groups=spoiled, words=(*GROUP_WORDS, "group"))
     elif which == "preflib":
         bad = case.choose([None, 7, [], {}, [[1, 2]], object()])
-        case.refuses(J.from_preflib, bad, words=("from_preflib",))
+        case.refuses(J.from_preflib, bad, words=("source",))
     else:
         _bad_option(case)
 

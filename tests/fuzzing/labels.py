@@ -7,7 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from . import public
+import sklearn_rankcal as public
+from sklearn_rankcal.labels._labels import read_relevance
+
 from .values import (
     GROUP_WORDS,
     contain,
@@ -22,9 +24,6 @@ from .values import (
 )
 
 _L = public.labels
-COVERS_RELEVANCE = ("relevance_labels", "Labels")
-COVERS_PREFERENCES = ("preference_labels", "read_preferences", "Preferences")
-COVERS_RANKINGS = ("ranking_labels", "rankings_to_preferences")
 
 
 def relevance(case):
@@ -47,7 +46,7 @@ def relevance(case):
     case.expect(labels["size"].tolist() == sizes, "counts rows wrongly")
     order = case.rng.permutation(len(codes))
     kept = [i for i in order if codes[i] != 0] or order.tolist()
-    read, queries = case.call(public.read_relevance, labels[kept])
+    read, queries = case.call(read_relevance, labels[kept])
     case.expect(read.tolist() == labels["relevance"][kept].tolist(), "reads other labels")
     case.expect(
         [codes[i] for i in kept]
@@ -56,10 +55,8 @@ def relevance(case):
     )
     cut = [i for i in order if i != rows_of(codes)[0][0]]
     if codes.count(0) > 1:
-        case.refuses(public.read_relevance, labels[cut], words=("incomplete", "quer"))
-    case.refuses(
-        public.read_relevance, np.concatenate([labels, labels]), words=("several", "repeat")
-    )
+        case.refuses(read_relevance, labels[cut], words=("incomplete", "quer"))
+    case.refuses(read_relevance, np.concatenate([labels, labels]), words=("several", "repeat"))
 
 
 def _same_order(case, held, exact, codes):

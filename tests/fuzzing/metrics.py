@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
+import sklearn_rankcal as public
 from tests import oracles
 from tests.metric_data import per_query
 
-from . import public
 from .case import Finding
 from .values import (
     GROUP_WORDS,
@@ -134,7 +134,6 @@ TABLE = {
         _M.pairwise_disagreement_loss, _disagreement, ("pair_weight", "normalize"), None,
     ),
 }  # fmt: skip
-COVERS = ["evaluate_rankings", *(entry[0].__name__ for entry in TABLE.values())]
 
 
 def _parameters(case, names, y):

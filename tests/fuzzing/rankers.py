@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 
+import sklearn_rankcal as public
 from tests.metric_data import per_query
 
-from . import public
 from .values import (
     GROUP_WORDS,
     draw_codes,
@@ -92,9 +92,6 @@ _LOSSES = {
         lambda **a: per_query(_M.dcg_score, gain="linear", k=1, **a),
     ),
 }  # fmt: skip
-COVERS = ("CalibratedRanker", "QueryOrder", "RankerMixin", "NDCG", "DCG", "Precision", "Recall",
-          "AUC", "Spearman", "ERU", "ERR", "MAP", "MAPByScores", "PD", "PDByScores", "Positional",
-          "PairModel")  # fmt: skip
 
 
 def _data(case, least=1):
@@ -210,8 +207,6 @@ _CHEAP = {
         loss=_L.MAP(threshold=2),
     ),
 }
-COVERS_MODELS = ("PairwiseRidge", "BilinearPairs", "DocumentModel", "ResidualPairModel",
-                 "ResidualProductModel")  # fmt: skip
 
 
 def _fitted(case):

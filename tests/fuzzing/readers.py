@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from . import public
+import sklearn_rankcal as public
+
 from .values import rows_of
 
 _L = public.labels

@@ -9,9 +9,59 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import decoders, judgements, labels, metrics, rankers, readers
 from .case import Case, Finding
-from .table import CALLS
 
+#: Functions of a `Case`, and how often each is drawn.
+CALLS = {
+    metrics.value: 20,
+    metrics.bad_input: 8,
+    metrics.bad_parameter: 4,
+    metrics.relations: 10,
+    metrics.evaluate: 2,
+    labels.relevance: 6,
+    labels.bad_relevance: 4,
+    labels.preferences: 5,
+    labels.bad_preferences: 3,
+    labels.rankings: 4,
+    labels.bad_rankings: 2,
+    labels.helpers: 2,
+    labels.bad_helpers: 2,
+    readers.edges: 5,
+    readers.bad_edges: 2,
+    readers.preflib: 3,
+    readers.letor: 3,
+    readers.hostile_file: 4,
+    judgements.formats: 5,
+    judgements.bad_formats: 4,
+    judgements.leaderboard: 4,
+    judgements.symmetry: 3,
+    judgements.reordered: 1,
+    judgements.many_boards: 1,
+    judgements.unanimous: 2,
+    judgements.bad_leaderboard: 2,
+    decoders.preferences: 4,
+    decoders.average_precision: 2,
+    decoders.exact_votes: 0.05,
+    decoders.symmetric_votes: 1,
+    decoders.bad_matrix: 2,
+    decoders.scores: 4,
+    decoders.bad_scores: 2,
+    decoders.objects: 2,
+    decoders.rules: 3,
+    decoders.bad_rules: 1,
+    decoders.tiers: 1,
+    decoders.exposure: 0.5,
+    rankers.best: 3,
+    rankers.twins: 1,
+    rankers.validation: 1,
+    rankers.same: 5,
+    rankers.fits_alike: 2,
+    rankers.monotone: 1,
+    rankers.preferences: 2,
+    rankers.bad_fit: 3,
+    rankers.label_ranker: 2,
+}
 SIZE = 4
 _SHRINKING = 25  # smaller cases tried for each kind of finding and size
 
@@ -37,8 +87,12 @@ class Found:
         return "\n".join(lines + [f"        {line}" for line in self.source])
 
 
+def name_of(call):
+    return f"{call.__module__.rsplit('.', 1)[-1]}.{call.__name__}"
+
+
 def draw_call(seed, number, calls):
-    weights = np.array([call.weight for call in calls], dtype=float)
+    weights = np.array([CALLS[call] for call in calls], dtype=float)
     rng = np.random.default_rng([seed, number])
     return calls[int(rng.choice(len(calls), p=weights / weights.sum()))]
 
@@ -49,7 +103,7 @@ def run_case(call, seed, number, size=SIZE, attempt=0):
         warnings.simplefilter("ignore")  # of the inputs as they are made; a call records its own
         case = Case(seed, number, size, folder, attempt)
         try:
-            call.run(case)
+            call(case)
         except Finding as finding:
             source = [line.replace(folder, ".") for line in case.log[-3:]]
             return finding.kind, str(finding).replace(folder, "."), source
@@ -61,7 +115,7 @@ def run_case(call, seed, number, size=SIZE, attempt=0):
 
 def run(seed, numbers, only=""):
     """Run cases; a list of `Found`, one for each kind."""
-    calls = [call for call in CALLS if only in call.name]
+    calls = [call for call in CALLS if only in name_of(call)]
     found = {}
     for number in numbers:
         call = draw_call(seed, number, calls)
@@ -69,11 +123,11 @@ def run(seed, numbers, only=""):
         if result is None:
             continue
         kind, text, source = result
-        key = call.name, kind
+        key = name_of(call), kind
         if key in found:
             found[key].count += 1
             continue
-        found[key] = Found(*key, f"{seed}:{number}:{call.name}", text, source)
+        found[key] = Found(*key, f"{seed}:{number}:{name_of(call)}", text, source)
         shrink(found[key], call, seed, number)
     return list(found.values())
 
@@ -85,17 +139,17 @@ def shrink(found, call, seed, number):
             result = run_case(call, seed, number, size, attempt)
             if result is not None and result[0] == found.kind:
                 found.text, found.source = result[1:]
-                found.smallest = f"{seed}:{number}:{call.name}:{size}:{attempt}"
+                found.smallest = f"{seed}:{number}:{name_of(call)}:{size}:{attempt}"
                 return
 
 
 def run_again(text):
     """The case that a failure named."""
     seed, number, *rest = text.split(":")
-    name, *sizes = rest or [draw_call(int(seed), int(number), CALLS).name]
-    call = next(call for call in CALLS if call.name == name)
+    name, *sizes = rest or [name_of(draw_call(int(seed), int(number), list(CALLS)))]
+    call = next(call for call in CALLS if name_of(call) == name)
     result = run_case(call, int(seed), int(number), *map(int, sizes))
     if result is None:
         return []
     kind, told, source = result
-    return [Found(call.name, kind, text, told, source)]
+    return [Found(name, kind, text, told, source)]
