@@ -324,19 +324,11 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def predict_preferences(
         self, X: Any, groups: ArrayLike | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return the predictions for all pairs of documents. Only for losses on pairs.
+        """Return a matrix of predictions for all pairs of each query. Only for losses on pairs.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`.
-
-        Returns
-        -------
-        preferences : list of ndarray of shape (n_documents of the query, n_documents of the query)
-            One matrix per query. For ``"pd"``, entry [i, j] estimates E[y_ij - y_ji], where y_ij is
-            the weight of the preference for i over j. For ``"map"``, it estimates
-            E[y_i y_j / sum(y)], up to a constant on the diagonal.
+        For ``"pd"``, entry [i, j] estimates E[y_ij - y_ji], where y_ij is the weight of the
+        preference for i over j. For ``"map"``, it estimates E[y_i y_j / sum(y)], up to a constant
+        on the diagonal. `X` and `groups` are as in `predict`.
         """
         X, queries = read_queries(self, X, groups)
         return _predict.predict_preferences(self, X, queries)
@@ -346,17 +338,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def decode_report(self, X: Any, groups: ArrayLike | None = None) -> dict[str, NDArray[Any]]:
         """Report how close each ranking is to the best one. Only for losses on pairs.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`.
-
-        Returns
-        -------
-        report : dict of ndarray of shape (n_queries,)
-            ``query``, ``n_documents``, ``objective`` of the ranking, a ``lower_bound`` for the best
-            one, their ``gap``, ``optimal`` (whether proved), ``method`` and, for ``"pd"``,
-            ``cyclic``.
+        `X` and `groups` are as in `predict`. Return a dict of arrays of shape (n_queries,):
+        ``query``, ``n_documents``, ``objective`` of the ranking, a ``lower_bound`` for the best
+        one, their ``gap``, ``optimal`` (whether proved), ``method`` and, for ``"pd"``, ``cyclic``.
         """
         X, queries = read_queries(self, X, groups)
         return _diagnosis.decode_report(self, X, queries)
@@ -367,17 +351,10 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     ) -> dict[str, NDArray[Any]]:
         """Report what rules cost in each query, in the unit of the loss.
 
-        Parameters
-        ----------
-        X, groups, rules
-            As in `predict`.
-
-        Returns
-        -------
-        report : dict of ndarray of shape (n_queries,)
-            ``query``, ``n_documents``, ``price`` (of all rules), ``optimal`` (whether proved),
-            ``method``, ``violation`` and ``broken`` (of soft rules). For each parameter and quota,
-            ``price of ...`` is the decrease of the expected loss without it.
+        `X`, `groups` and `rules` are as in `predict`. Return a dict of arrays of shape
+        (n_queries,): ``query``, ``n_documents``, ``price`` (of all rules), ``optimal`` (whether
+        proved), ``method``, ``violation`` and ``broken`` (of soft rules). For each parameter and
+        quota, ``price of ...`` is the decrease of the expected loss without it.
         """
         X, queries, rules = read_ruled(self, X, groups, rules)
         return _diagnosis.rules_report(self, X, queries, rules)
@@ -386,18 +363,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def diagnose(self, X: Any, groups: ArrayLike | None = None, y: Any = None) -> Diagnosis:
         """Report whether rankings are optimal and scores suffice, and bound the regret.
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`.
-        y : array-like of shape (n_documents,) or (n_documents, n_judges), or list, default=None
-            Labels of held-out queries, for the bounds. Labels of several judges are columns or a
-            list. With one judge, the bounds include the label noise.
-
-        Returns
-        -------
-        diagnosis : Diagnosis
-            Its text is a summary (:ref:`diagnosis`).
+        `X` and `groups` are as in `predict`. `y` has the labels of held-out queries, for the
+        bounds. Labels of several judges are columns or a list; with one judge, the bounds include
+        the label noise. Return a `Diagnosis`, whose text is a summary (:ref:`diagnosis`).
         """
         check_is_fitted(self)
         return _diagnosis.diagnose(self, X, groups, y)
@@ -408,29 +376,15 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def transform_table(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return the table that ``model_.regressor_`` receives, for tools like SHAP.
 
-        Parameters
-        ----------
-        X, groups
-            As in `decision_function`.
-
-        Returns
-        -------
-        table : {ndarray, sparse matrix, data frame} of shape (n_documents, n_columns)
-            X with context columns and without `group_column` (:ref:`explain`). Stacks and models of
-            pairs have no such table and raise TypeError.
+        It is X with context columns and without `group_column` (:ref:`explain`). `X` and `groups`
+        are as in `decision_function`. Stacks and models of pairs have none and raise TypeError.
         """
         model = self._model_of_table("transform_table")
         table, queries = read_queries(self, X, groups, required=self._needs_queries())
         return model._table(table, queries)[0]
 
     def get_feature_names_out(self) -> NDArray[Any]:
-        """Return the column names of `transform_table`.
-
-        Returns
-        -------
-        names : ndarray of str objects
-            Context columns are named ``<column>__<kind>``.
-        """
+        """Return the column names of `transform_table`, such as ``price__zscore``."""
         model = self._model_of_table("get_feature_names_out")
         default = [f"x{column}" for column in range(self.n_features_in_)]
         names = list(getattr(self, "feature_names_in_", default))

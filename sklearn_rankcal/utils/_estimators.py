@@ -246,7 +246,8 @@ def takes_ranking_labels(estimator: Any) -> bool:
 
 def _wrapped_estimator(estimator: Any) -> Any:
     """Return the estimator that receives the rows of a search, pipeline or selector, or None."""
-    if predicts_positions(estimator) or predicts_scores(estimator):
+    kind = type(estimator)
+    if getattr(kind, "_predicts_positions", False) or getattr(kind, "_predicts_scores", False):
         return None
     if isinstance(estimator, Pipeline):
         return estimator.steps[-1][1]
