@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.queries._ranking import tie_within
+from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
@@ -175,7 +175,7 @@ def compute_scores(structure: Structure, judgements: Judgements) -> Floats:
 def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats:
     """Make scores of a query equal if they differ only by the error of the computation.
 
-    Each score is compared with the next larger one, as in `tie_within`. NaN stays NaN.
+    Each score is compared with the next larger one, as in `tie_rounded`. NaN stays NaN.
     """
     if np.shape(scores) != (queries.n_rows,):
         raise ValueError(
@@ -184,7 +184,7 @@ def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats
         )
     scores = np.asarray(scores, dtype=np.float64)
     largest = queries.max(np.abs(np.where(np.isnan(scores), 0.0, scores)))
-    return tie_within(scores, queries, structure.tolerance * np.maximum(largest, 1.0))
+    return tie_rounded(scores, queries, structure.tolerance * np.maximum(largest, 1.0))
 
 
 def shared_ranks(scores: Floats, queries: Queries, parts: Ints | None = None) -> Ints:

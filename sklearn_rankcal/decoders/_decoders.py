@@ -303,7 +303,7 @@ def get_decoder(decoder: str | BaseEstimator, space: str) -> BaseEstimator:
     >>> get_decoder("greedy_dag", "pairs")
     PreferenceDecoder(method='greedy_dag')
     """
-    known_space = get_space(space)
+    known_space = space if isinstance(space, Space) else get_space(space)
     if isinstance(decoder, str):
         name = known_space.default_decoder if decoder == "auto" else decoder
         if (space, name) not in DECODERS:

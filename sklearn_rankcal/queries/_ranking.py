@@ -151,29 +151,25 @@ class Ranking:
         return self.queries.reduce(np.add, values)
 
 
-def tie_rounded(scores: NDArray[Any], queries: Queries) -> NDArray[Any]:
-    """Make scores of a query equal if they differ only by rounding.
-
-    For example, rows with equal features may get scores that differ in the last bits, in an order
-    that depends on the processor.
-    """
-    return tie_within(scores, queries, ROUNDING * queries.max(np.abs(scores)))
-
-
-def tie_within(
-    scores: NDArray[Any], queries: Queries, tolerance: NDArray[np.float64]
+def tie_rounded(
+    scores: NDArray[Any], queries: Queries, tolerance: NDArray[np.float64] | None = None
 ) -> NDArray[Any]:
     """Make scores of a query equal if they differ by at most the tolerance of the query.
 
     In descending order, each score is made equal to the previous score if they differ by at most
-    the tolerance. NaN is last and stays NaN.
+    the tolerance. NaN is last and stays NaN. If `tolerance` is None, it is the rounding of the
+    largest score: rows with equal features may get scores that differ in the last bits, in an
+    order that depends on the processor.
     """
     order = queries.sort(np.where(np.isnan(scores), -np.inf, scores))
     ordered = scores[order]
+    first, last = queries.offsets[:-1], queries.offsets[1:] - 1
+    if tolerance is None:
+        tolerance = ROUNDING * np.maximum(np.abs(ordered[first]), np.abs(ordered[last]))
     new = np.ones(len(ordered), dtype=bool)
     gap = ordered[:-1] - ordered[1:]
     new[1:] = ~(gap <= queries.repeat(tolerance)[1:])
-    new[queries.offsets[:-1]] = True
+    new[first] = True
     if new.all():
         return scores
     tied = np.empty_like(scores)
