@@ -148,21 +148,20 @@ def test_a_query_of_alternating_labels_does_not_overflow():
         (np.sqrt, np.square),
     ],
 )
-@pytest.mark.parametrize("spread", [0, 1, 30])
 @pytest.mark.parametrize("margin", MARGINS)
-def test_sums_by_level_are_sums_over_pairs(margin, spread, weight, required):
-    random = np.random.default_rng(3)
-    n = 150
-    v = random.integers(0, 4, n) / 2
-    # Some scores are equal, and some are exactly 1 apart.
-    s = spread * np.round(4 * random.normal(size=n)) / 4
+def test_sums_by_level_are_sums_over_pairs(margin, weight, required):
+    n, phi = 150, _pair_sums.MARGINS[margin]
     functions = _pair_sums.function_of(weight), _pair_sums.function_of(required)
-    phi = _pair_sums.MARGINS[margin]
-    pairs = _pair_sums._add_pairs(v, s, Queries.single(n), phi, weight, required, None)
-    levels = _pair_sums.level_sums(v, s, phi, *functions)
-    for one, other in zip(pairs, levels, strict=True):
-        scale = max(np.abs(one).max(), 1e-9)
-        np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
+    for spread in (0, 1, 30):
+        random = np.random.default_rng(3)
+        v = random.integers(0, 4, n) / 2
+        # Some scores are equal, and some are exactly 1 apart.
+        s = spread * np.round(4 * random.normal(size=n)) / 4
+        pairs = _pair_sums._add_pairs(v, s, Queries.single(n), phi, weight, required, None)
+        levels = _pair_sums.level_sums(v, s, phi, *functions)
+        for one, other in zip(pairs, levels, strict=True):
+            scale = max(np.abs(one).max(), 1e-9)
+            np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("scores", ["equal", "spread", "outlier"])

@@ -85,15 +85,15 @@ def entry_points():
     }
 
 
-@pytest.mark.parametrize("entry", entry_points())
 @pytest.mark.parametrize("case", NOT_NUMBERS)
-def test_entries_that_are_not_numbers_are_refused(entry, case):
+def test_entries_that_are_not_numbers_are_refused(case):
     values, message = NOT_NUMBERS[case]
-    whole = entry in ("ranks", "judgement")
-    if whole and case in ("negative ones", "integers that tie"):
-        pytest.skip("whole numbers of 64 bits are kept as they are")
-    with pytest.raises(ValueError, match="whole|64-bit|" + message if whole else message):
-        entry_points()[entry](values)
+    for entry, call in entry_points().items():
+        whole = entry in ("ranks", "judgement")
+        if whole and case in ("negative ones", "integers that tie"):
+            continue  # whole numbers of 64 bits are kept as they are
+        with pytest.raises(ValueError, match="whole|64-bit|" + message if whole else message):
+            call(values)
 
 
 def test_masks_of_two_dimensions_are_not_ignored():
