@@ -1,4 +1,4 @@
-"""Base classes of models."""
+"""Base classes of models, and the data that models are fitted to."""
 
 from __future__ import annotations
 
