@@ -63,12 +63,7 @@ from sklearn_rankcal.utils._features import (
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import check_choice, check_nested
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_unit, target_unit
-from sklearn_rankcal.utils._sklearn_compat import (
-    HasMethods,
-    StrOptions,
-    _fit_context,
-    available_if,
-)
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_context, available_if
 
 # With more rows times pairs, missing pairs are predicted jointly. With 11 labels and 60 % of the
 # ranks missing, a regressor for each pair ranks better (by .015 in 528 rows), but takes minutes.

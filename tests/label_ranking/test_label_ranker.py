@@ -13,11 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import (
-    BaggingRegressor,
-    ExtraTreesRegressor,
-    HistGradientBoostingRegressor,
-)
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
