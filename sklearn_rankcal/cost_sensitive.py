@@ -375,8 +375,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features.
+        X
+            As in `predict`.
 
         Returns
         -------
@@ -391,12 +391,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            The classes. With a `loss_matrix`, they must be among ``classes_``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weight of each row. If None, every row has weight 1.
+        X, y, sample_weight
+            As in `fit`. With a `loss_matrix`, the classes must be among ``classes_``.
 
         Returns
         -------
@@ -471,12 +467,8 @@ def make_cost_scorer(
 
     Parameters
     ----------
-    loss_matrix : array-like of shape (n_classes, n_targets), LowRankLoss or callable
-        The cost of each target for each class, as in `LowRankClassifier`.
-    classes : array-like of shape (n_classes,)
-        Names of the rows of `loss_matrix`.
-    targets : array-like of shape (n_targets,), default=None
-        Names of its columns, which are the possible predictions. None means the classes.
+    loss_matrix, classes, targets
+        As in `mean_cost_loss`.
 
     Returns
     -------

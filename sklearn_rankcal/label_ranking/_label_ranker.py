@@ -490,12 +490,8 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The columns of `fit`.
-        y : {array-like, data frame} of shape (n_samples, r), or (n_samples, r, r)
-            As in `fit`. Named columns may be in any order.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
+        X, y, sample_weight
+            As in `fit`. Named columns of y may be in any order.
 
         Returns
         -------
