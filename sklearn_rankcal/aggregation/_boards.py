@@ -314,7 +314,7 @@ def robust_covariance(
     """
     if judgements.judge is None:
         return sandwich(inverse, fit.meat()), None
-    judge = _judges_of(judgements, contests)
+    judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
     return clustered_covariance(fit, judge, contests.outcome, contests.weight, inverse)
 
 
@@ -344,13 +344,6 @@ def _effect_errors(
     return covariance, error, widths[0], widths[1]
 
 
-def _judges_of(judgements: Judgements, contests: Contests) -> Ints:
-    """Return the judge of each contest, numbered from 0."""
-    assert judgements.judge is not None
-    numbers = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
-    return np.asarray(numbers, dtype=np.int64)
-
-
 def coefficients_of(
     boards: list[Board],
     ids: Any,
@@ -366,7 +359,9 @@ def coefficients_of(
         if found is not None and found.errors is not None and names:
             errors = effects[q]
             assert errors is not None
-            if fit.information is None and not _is_unbounded(fit, found.errors[q].block):
+            # without a penalty, the likelihood may have no maximum
+            open_ = fit.own_effects and found.errors[q].block.max() > fit.part.max()
+            if fit.information is None and not (open_ and not fit.ridge[:n].any()):
                 biases = fit.bias(errors.covariance)
                 # a larger bias is not a useful approximation
                 biases[n:] = np.clip(biases[n:], -errors.error, errors.error)
@@ -385,15 +380,6 @@ def coefficients_of(
                     error = np.inf if np.isinf([low, high]).any() else error
             listed.append(Coefficient(name, value, error, low, high, ids[q]))
     return listed
-
-
-def _is_unbounded(fit: ContestFit, block: Ints) -> bool:
-    """Return whether the likelihood has no maximum and there is no penalty.
-
-    `block` are the strongly connected components of the items.
-    """
-    n_parts, n_blocks = len(np.unique(fit.part)), len(np.unique(block))
-    return fit.own_effects and n_blocks > n_parts and not fit.ridge[: fit.n_items].any()
 
 
 def wins_of(contests: Contests) -> tuple[Ints, Ints]:

@@ -194,18 +194,13 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
     return _of_entries(read_ids(flat, "shown"), np.array(tiers), sizes, "shown", **options)
 
 
-def is_ordinal_instance(instance: Any) -> bool:
-    """Whether this is an OrdinalInstance of preflibtools, without importing the package."""
-    return all(hasattr(instance, name) for name in ("orders", "multiplicity", "alternatives_name"))
-
-
 def from_preflib(source: Any, unlisted: str, ties: str) -> Arguments:
     name = "orders"
     if isinstance(source, (str, PathLike)):
         name = str(source)
         orders, counts, names = read_preflib(source)
-    elif is_ordinal_instance(source):
-        # preflibtools: an order is a tuple of tiers, and a tier is a tuple of numbers
+    elif hasattr(source, "alternatives_name"):  # of preflibtools, which need not be installed
+        # an order is a tuple of tiers, and a tier is a tuple of numbers
         orders, names = list(dict.fromkeys(source.orders)), source.alternatives_name
         counts = [source.multiplicity[order] for order in orders]
     else:

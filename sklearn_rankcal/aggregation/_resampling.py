@@ -159,7 +159,11 @@ class ResampleRun:
             for q in range(self.queries.n_queries):
                 a, b = self.unit_offsets[q], self.unit_offsets[q + 1]
                 bits.state = states[q]
-                draws[:, a:b] = _multinomial(np.random.Generator(bits), self.count[a:b], n)
+                count = self.count[a:b]
+                draws[:, a:b] = 0.0
+                if total := count.sum():
+                    random = np.random.Generator(bits)
+                    draws[:, a:b] = random.multinomial(int(total), count / total, size=n)
                 states[q] = bits.state
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
@@ -237,13 +241,6 @@ class Resamples(NamedTuple):
     parts: NDArray[np.int32]  # (n_resamples, n_rows), equal if comparisons connect two items
     separated: Bools  # (n_resamples, n_queries): some items never lost to the rest
     messages: list[str]  # the convergence warnings of the structure
-
-
-def _multinomial(random: np.random.Generator, count: Floats, n: int) -> Ints:
-    total = count.sum()
-    if total == 0:
-        return np.zeros((n, len(count)), dtype=np.int64)
-    return random.multinomial(int(total), count / total, size=n)
 
 
 def make_runs(
