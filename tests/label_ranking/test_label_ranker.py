@@ -716,7 +716,7 @@ ORDERS = {
     "strings": lambda Y: as_orders(Y, " > ".join),
     "column": lambda Y: pd.Series(as_orders(Y, ">".join)),
     "polars column": lambda Y: pl.Series(as_orders(Y, ">".join)),
-    "lists": lambda Y: as_orders(Y, list),
+    "lists with spaces": lambda Y: [[" " + name for name in row] for row in as_orders(Y, list)],
     "frame": lambda Y: pd.DataFrame(as_orders(Y, list), columns=["1st", "2nd", "3rd", "4th"]),
     "frame of one column": lambda Y: pd.DataFrame({"order": as_orders(Y, " > ".join)}),
     "array of one column": lambda Y: np.array(as_orders(Y, " > ".join))[:, None],
