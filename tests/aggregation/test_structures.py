@@ -402,7 +402,7 @@ def test_scores_approach_their_limit_at_the_rate_of_the_square_root(structure):
     """Four times the judgements leave half of the error, and the order becomes the true one."""
     rng = np.random.default_rng(0)
     truth = np.array([1.2, 0.8, 0.3, 0.0, -0.4, -0.7])
-    n_queries, errors, taus = 60, [], []
+    n_queries, errors, taus = 30, [], []
     limit = structure.scores(world(truth, np.ones((6, 6)), 1e10))
     for n in (1500, 6000, 24000):
         scores = structure.scores(sampled(truth, n, n_queries, rng)).reshape(n_queries, -1)

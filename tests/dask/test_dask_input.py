@@ -390,13 +390,8 @@ def test_clone_parameters_pickle_and_repr(fitted):
     assert tags.estimator_type == "ranker" and tags.target_tags.required
 
 
-def test_without_dask_the_error_names_the_extra():
-    code = "import sys; sys.modules['dask'] = None; import sklearn_rankcal.dask"
-    ran = run_python(code)
-    assert ran.returncode == 1
-    assert 'pip install "sklearn_rankcal[dask]"' in ran.stderr
-
-
-def test_the_package_does_not_import_dask():
-    ran = run_python("import sys, sklearn_rankcal; print('dask' in sys.modules)")
+def test_the_package_does_not_import_dask_and_names_the_extra_without_it():
+    code = "import sys, sklearn_rankcal; print('dask' in sys.modules); sys.modules['dask'] = None"
+    ran = run_python(f"{code}; import sklearn_rankcal.dask")
     assert ran.stdout.strip() == "False"
+    assert ran.returncode == 1 and 'pip install "sklearn_rankcal[dask]"' in ran.stderr
