@@ -230,10 +230,9 @@ class BoostingCV(DocumentModel):
         logs = [name for name in scores if has_log_scores(name)]
         if FOREST in scores:
             for name in logs:
-                own = {name: scores[name]}
-                weights, _, level = _combine(search.held, own, logs=True)
+                weights, _, level = _combine(search.held, {name: scores[name]}, logs=True)
                 self._counts[name] = search.merged(weights, level)
-                scores[name] = np.exp(weights[name] * scores[name] + level)
+                scores[name] = np.exp(weights[name] * scores[name] + (level or 0.0))
         by_logs = bool(logs) and not self._counts
         self.weights_, self.shares_, level = _combine(search.held, scores, logs=by_logs)
         self._inverse_scale = search.slopes
