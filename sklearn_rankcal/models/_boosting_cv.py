@@ -17,7 +17,6 @@ from sklearn_rankcal.models._document import DocumentModel, as_counts
 from sklearn_rankcal.models._folds import (
     LARGEST,
     Fold,
-    check_cv,
     divide_queries,
     fill_empty_columns,
     fits_at_once,
@@ -45,7 +44,7 @@ from sklearn_rankcal.utils._features import (
     numeric_columns,
 )
 from sklearn_rankcal.utils._memory import threads_for
-from sklearn_rankcal.utils._messages import print_progress
+from sklearn_rankcal.utils._messages import check_count, print_progress
 from sklearn_rankcal.utils._numbers import Floats, exceeds, target_unit
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
 
@@ -202,7 +201,7 @@ class BoostingCV(DocumentModel):
                 "losses must be a list of losses, such as (None,) for the loss of the ranker; got "
                 f"{self.losses!r}."
             )
-        check_cv(self.cv)
+        check_count(self.cv, "cv", least=2)
         started = time.perf_counter()
         training = replace(training, X=without_sparse_columns(training.X))
         validation = training.validation

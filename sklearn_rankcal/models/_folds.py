@@ -14,7 +14,7 @@ from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import is_dataframe
 from sklearn_rankcal.utils._memory import ROWS_FOR_THREADS, allowed_threads
-from sklearn_rankcal.utils._messages import check_count, counted
+from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 from sklearn_rankcal.utils._row_hashes import _as_numbers as as_numbers
 from sklearn_rankcal.utils._row_hashes import hash_rows
@@ -70,15 +70,13 @@ class Fold:
 def split_queries(training: Training, out: Bools) -> Fold:
     """Split `training` into a fold, with the queries of the mask `out` held out."""
     (rows, some), (held, others) = training.queries.select(~out), training.queries.select(out)
-    inside = training.take(rows, some)
-    weight = part_of_weights(training.weight, rows)
+    inside, weight = training.take(rows, some), training.weight
+    if weight is not None:
+        # A regressor with a penalty learns less from smaller weights. Scale them to the mean of all
+        # weights. Otherwise, the scores of different folds could have different scales.
+        weight = weight[rows] * (weight.mean() / weight[rows].mean())
     inside = replace(inside, X=fill_empty_columns(inside.X), weight=weight)
     return Fold(inside, training.take(held, others), rows, held)
-
-
-def check_cv(cv: Any) -> None:
-    """Check the number of folds of a model."""
-    check_count(cv, "cv", least=2)
 
 
 def divide_queries(model: Any, training: Training) -> Ints:
@@ -94,7 +92,7 @@ def divide_queries(model: Any, training: Training) -> Ints:
 
 
 def fits_at_once(n_jobs: int | None, n_rows: int) -> int | None:
-    """Return the number of jobs for fits in threads (see `n_jobs` of `StackedModel`)."""
+    """Return the number of jobs for fits in threads (see `n_jobs` of `BoostingCV`)."""
     given = n_jobs is not None or effective_n_jobs(None) > 1
     return n_jobs if given or n_rows >= ROWS_FOR_THREADS else allowed_threads()
 
@@ -197,12 +195,3 @@ def _is_empty_in_polars(column: Any) -> bool:
         return False
     lacking = column.is_null()
     return bool((lacking | column.is_nan() if column.dtype.is_float() else lacking).all())
-
-
-def part_of_weights(weight: Floats | None, rows: Any) -> Floats | None:
-    """Return the weights of some rows, scaled to the mean of all weights.
-
-    A regressor with a penalty learns less from smaller weights. Without scaling, the scores of
-    different folds could have different scales.
-    """
-    return None if weight is None else weight[rows] * (weight.mean() / weight[rows].mean())

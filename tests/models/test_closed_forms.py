@@ -1,6 +1,7 @@
 """PairwiseRidge and BilinearPairs: least squares over all pairs of every query."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from sklearn_rankcal.pairs._closed_forms import _PENALTIES
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts
 
+from ..covering import covering
 from ..pair_data import make_pair_data, ordered_pairs
 
 
@@ -63,10 +65,13 @@ def mean_ridge(shown, goal, mass, penalty):
     return np.linalg.solve(gram, shown.T @ (share * goal))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.3, "auto"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(
+    ("symmetric", "dtype", "weighted", "alpha"),
+    covering(
+        product([False, True], [np.float32, np.float64], [False, True], [0.0, 0.3, "auto"]),
+        lambda symmetric, dtype, weighted, alpha: ((symmetric, alpha), (dtype, weighted)),
+    ),
+)
 def test_bilinear_pairs_are_least_squares_on_all_pairs(data, symmetric, dtype, weighted, alpha):
     X, y, groups, weight = data
     X, weight = X.astype(dtype), weight if weighted else np.ones(len(y))

@@ -5,7 +5,7 @@ import threading
 import time
 import tracemalloc
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from sklearn_rankcal.models import _context
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 
+from ..covering import covering
 from ..python_process import run_python
 
 if KERNELS == "compiled":
@@ -79,10 +80,10 @@ def call(describe, values, queries, dtype=np.float64):
 
 
 @pytest.mark.skipif(compiled is None, reason="the kernels in NumPy run")
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_columns", [3, 300])  # the compiled kernel takes 256 at a time
+@pytest.mark.parametrize(  # the compiled kernel takes 256 columns at a time
+    ("layout", "family", "dtype", "n_columns"),
+    covering(product(LAYOUTS, FAMILIES, [np.float32, np.float64], [3, 300])),
+)
 def test_both_kernels_write_the_same_numbers(layout, family, dtype, n_columns):
     queries = Queries(np.append(0, np.cumsum(LAYOUTS[layout])))
     values = make_values(family, queries.n_rows, n_columns).astype(dtype)
@@ -96,8 +97,7 @@ def test_both_kernels_write_the_same_numbers(layout, family, dtype, n_columns):
 
 
 @pytest.mark.parametrize("describe", BOTH)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("layout", "family"), covering(product(LAYOUTS, FAMILIES)))
 def test_the_formulas_in_exact_arithmetic(describe, layout, family):
     queries = Queries(np.append(0, np.cumsum(LAYOUTS[layout])))
     values = make_values(family, queries.n_rows, 4)
