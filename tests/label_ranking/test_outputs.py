@@ -159,7 +159,7 @@ def many(n, r, seed=0):
 def test_the_default_imputes_all_labels_together():
     X, Y = many(400, 24)
     gone = np.random.default_rng(1).random(Y.shape) < 0.6
-    regressor = BlendedRegressor(n_estimators=10)
+    regressor = BlendedRegressor(n_estimators=20)
     whole, part, blind = (
         CalibratedLabelRanker(regressor, random_state=0).fit(X[:300], y)
         for y in (
