@@ -456,17 +456,17 @@ def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False)
     discordant pairs across it, and the products are added in ascending order. The result is
     therefore bitwise independent of other queries, and never exceeds `preference_weight`.
     """
-    queries = ranking.queries
-    count: NDArray[Any]
+    levels, codes = np.unique(relevance, return_inverse=True)
+    # 32 bits halve the time
+    codes = codes.astype(np.int32 if len(codes) < 2**31 else np.int64)
     if ranking.start is None:
-        grouped, count = _discordant_counts(ranking, relevance, graded)
+        code, count = _discordant_counts(ranking, codes, len(levels), graded)
     else:  # a tied pair counts 0 in one of these orders and 1 in the other
-        grouped, best = _discordant_counts(ranking.break_ties(-relevance), relevance, graded)
-        _, worst = _discordant_counts(ranking.break_ties(relevance), relevance, graded)
-        count = (best + worst) / 2
-    if graded:
-        return _sum_of_gaps(queries, grouped, count)
-    return queries.reduce(np.add, count).astype(np.float64)
+        best = ranking.break_ties(-codes)
+        code, count = _discordant_counts(best, codes, len(levels), graded)
+        _, more = _discordant_counts(ranking.break_ties(codes), codes, len(levels), graded)
+        count = (count + more) / 2
+    return _sum_of_gaps(ranking.queries, levels[code], count) if graded else count.astype(float)
 
 
 def _sum_of_gaps(queries: Queries, ascending: Floats, across: NDArray[Any]) -> Floats:
@@ -485,49 +485,56 @@ def _sum_of_gaps(queries: Queries, ascending: Floats, across: NDArray[Any]) -> F
 
 
 def _discordant_counts(
-    ranking: Ranking, relevance: Floats, graded: bool
-) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the labels of each query in ascending order, and discordant pairs for each place.
+    ranking: Ranking, codes: NDArray[Any], n_levels: int, graded: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Count the discordant pairs of a ranking without ties, given the numbers of the labels.
 
-    The ranking must have no ties. The count of a place is the number of lower labels above its row,
-    or, if `graded`, the number of discordant pairs across the gap after its label.
+    The result is the number of pairs of each query. If `graded`, it is the number of pairs across
+    the gap after each label, and the labels of each query in ascending order come first.
 
-    Distinct labels are numbered, and rows are partitioned by the bits of these numbers, from the
-    highest bit to the lowest. Invariant: rows with equal higher bits form a group, in the order of
-    the ranking. A discordant pair is counted once, at the bit that separates its rows.
+    Rows are partitioned by the bits of the numbers, from the highest bit to the lowest. Invariant:
+    rows with equal higher bits form a group, in the order of the ranking. A discordant pair is
+    counted once, at the bit that separates its rows.
     """
     queries = ranking.queries
-    levels, codes = np.unique(relevance, return_inverse=True)
     code = codes[ranking.order]
-    group = queries.repeat(queries.offsets[:-1])  # place at which the current group of a row begins
-    low_above = np.zeros(len(group), dtype=np.int64)
-    high_below = np.zeros(len(group), dtype=np.int64)
-    for bit in reversed(range((len(levels) - 1).bit_length())):
+    count = np.zeros(len(code) if graded else queries.n_queries, dtype=np.int64)
+    row = np.arange(len(code), dtype=code.dtype)
+    starts, sizes = queries.offsets[:-1].astype(code.dtype), queries.sizes  # of the groups
+    for bit in reversed(range((n_levels - 1).bit_length())):
         high = (code >> bit) & 1
-        low = 1 - high
-        # for each row: the rows of its group with bit 0 that are above it
-        before = np.cumsum(low) - low
-        low_before = before - before[group]
-        is_first = group == np.arange(len(group))
-        number = np.cumsum(is_first) - 1
-        starts = np.flatnonzero(is_first)
-        n_low = np.add.reduceat(low, starts)[number]
-        place = np.arange(len(group)) - group
-        low_above += high * low_before
-        if graded:  # rows with bit 1 below a row with bit 0: all, less the rows above it
-            size = np.diff(np.append(starts, len(group)))[number]
-            high_below += low * ((size - n_low) - (place - low_before))
+        # for each row: the rows of its group with bit 1 that are above it
+        before = np.cumsum(high, dtype=code.dtype) - high
+        before -= np.repeat(before[starts], sizes)
+        first = np.repeat(starts, sizes)
+        low_before = row - first - before
+        n_high = np.add.reduceat(high, starts, dtype=code.dtype)
+        if graded:
+            # Going up the labels, a pair is added at its lower label and subtracted at its higher
+            # label. In between, it is across the current gap.
+            count -= high * low_before
+            count += (1 - high) * (np.repeat(n_high, sizes) - before)
+        else:
+            count += queries.reduce(np.add, high * low_before)
+            if bit == 0:
+                break
         # stable partition of every group: rows with bit 0 first, then those with bit 1
-        target = group + np.where(high == 1, n_low + place - low_before, low_before)
-        moved = np.empty_like(target)
-        moved[target] = np.arange(len(target))
-        group = (group + high * n_low)[moved]
-        code, low_above, high_below = code[moved], low_above[moved], high_below[moved]
-    if graded:
-        # Going up the labels, a pair is added at its lower label and subtracted at its higher
-        # label. In between, it is across the current gap.
-        return levels[code], queries.cumsum(high_below - low_above)
-    return levels[code], low_above
+        n_low = sizes.astype(code.dtype) - n_high
+        place = np.where(high, np.repeat(n_low, sizes) + before, low_before)
+        target = (first + place).astype(np.intp)
+        moved = np.empty_like(code)
+        moved[target] = code
+        code = moved
+        if graded:
+            moved = np.empty_like(count)
+            moved[target] = count
+            count = moved
+        split = (n_low > 0) & (n_high > 0)
+        begins = np.zeros(len(code), dtype=bool)
+        begins[starts] = begins[(starts + n_low)[split]] = True
+        starts = row[begins]
+        sizes = np.diff(np.append(starts, len(code)))
+    return code, queries.cumsum(count) if graded else count
 
 
 def preference_weight(queries: Queries, relevance: Floats, graded: bool = False) -> Floats:
