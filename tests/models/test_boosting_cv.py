@@ -129,8 +129,8 @@ def test_the_rate_doubles_after_the_first_trees(small, monkeypatch):
 
 def test_noise_has_few_trees_and_a_match_has_many():
     rng = np.random.default_rng(0)
-    queries = Queries.uniform(150, 12)
-    wanted = queries.broadcast(rng.normal(size=150))
+    queries = Queries.uniform(80, 12)
+    wanted = queries.broadcast(rng.normal(size=80))
     offered = rng.normal(size=queries.n_rows)
     table = np.column_stack([wanted, offered, rng.normal(size=(queries.n_rows, 3))])
     match = -np.abs(wanted - offered)

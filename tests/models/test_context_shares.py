@@ -209,7 +209,8 @@ def test_coefficients_leave_shares_out():
     np.testing.assert_allclose(ranker.coef_, [kind, price + difference])
 
 
-def test_stacks_and_students(few_trees):
+def test_stacks_and_students(few_trees, monkeypatch):
+    monkeypatch.setattr("sklearn_rankcal.rankers._distill._DRAWN_ROWS", 1_000)
     teacher = CalibratedRanker("stacked").fit(FRAME, Y, groups=G)
     assert "share" in teacher.model_.context_
     student = distill(teacher, FRAME, G)

@@ -38,6 +38,11 @@ def fitted(regressor, **parameters):
     return ranker.fit(DATA.X, DATA.y, groups=DATA.groups)
 
 
+@pytest.fixture(autouse=True)
+def few_copies(monkeypatch):
+    monkeypatch.setattr(_distill, "_DRAWN_ROWS", 3_000)
+
+
 @pytest.fixture(scope="module")
 def teacher():
     return fitted(Ridge(), context="zscore")
@@ -55,7 +60,7 @@ def test_the_student_is_one_regressor_with_all_that_a_single_model_has(few_trees
     assert table.shape[1] == len(ranker.get_feature_names_out())
     scores = ranker.decision_function(DATA.X, groups=DATA.groups)
     assert np.abs(model.regressor_.predict(table) * model._unit - scores).max() < 1e-9
-    assert model.n_copies_ == 40
+    assert model.n_copies_ == 6
     assert 0 <= model.unexplained_ < 0.5
     assert len(pickle.dumps(ranker)) < len(pickle.dumps(teacher)) / 2
 
@@ -157,7 +162,7 @@ def test_the_order_of_the_rows_does_not_matter(teacher):
 def test_progress_is_printed_if_asked(capsys, teacher):
     distill(teacher, DATA.X, DATA.groups, Ridge(), verbose=1)
     printed = capsys.readouterr().out
-    assert printed.startswith("[CalibratedRanker] imitated scores of X and 40 copies (")
+    assert printed.startswith("[CalibratedRanker] imitated scores of X and 6 copies (")
 
 
 # -------------------------------------------------------------------- regret
