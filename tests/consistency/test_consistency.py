@@ -27,7 +27,6 @@ from .. import oracles
 from ..label_distributions import every_order, single_edges
 from ..pair_scores import SCORES_OF_PAIRS
 
-OPPOSED = LabelDistribution([[0, 0, 1, 0], [1, 1, 0, 1]], [0.3, 0.7])
 TIED = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
 SIX_EDGES = [[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]]
 
@@ -79,27 +78,6 @@ def test_scores_fail_inside_p_dag(f):
     assert bayes_ranking(distribution, "pd").tolist() == [1, 2, 3]
     for method in ("greedy_dag", "exact"):
         assert decode_preferences(w, method).ranks.tolist() == [1, 2, 3]
-
-
-def test_algorithm_1_fails_outside_p_dag():
-    certain = ([SIX_EDGES], [1.0])
-    assert satisfies_dag(SIX_EDGES).violations == ((0, 1, 2, 3),)
-    greedy = decode_preferences(SIX_EDGES, "greedy_dag").ranks
-    assert np.argsort(greedy).tolist() == [2, 1, 3, 0]
-    assert ranking_risk(greedy, certain, "pd") == 6
-    assert np.argsort(bayes_ranking(certain, "pd")).tolist() == [3, 0, 2, 1]
-    assert ranking_risk([2, 4, 3, 1], certain, "pd") == 4
-
-
-def test_the_diagonal_fails_outside_p_reinforce():
-    diagonal = expected_targets(OPPOSED, "map_by_scores")
-    np.testing.assert_allclose(np.diag(expected_targets(OPPOSED, "map")), diagonal)
-    sorts = [ranks for order, ranks in zip(*every_order(4), strict=True) if order[0] == 2]
-    assert diagonal.argmax() == 2 and len(sorts) == 6
-    np.testing.assert_allclose(-ranking_risk(sorts, OPPOSED, "map"), 0.7472, atol=5e-5)
-    best = bayes_ranking(OPPOSED, "map")
-    assert -ranking_risk(best, OPPOSED, "map") == pytest.approx(0.775) and best[2] == 4
-    assert satisfies_reinforce(OPPOSED).violations == ((2, 0), (2, 1), (2, 3))
 
 
 def test_low_noise_with_equality():
