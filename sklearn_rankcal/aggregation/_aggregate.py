@@ -257,7 +257,7 @@ def aggregate(
         )  # fmt: skip
     return Aggregate(
         items=read.items,
-        groups=queries.broadcast(queries.ids),
+        groups=queries.ids[queries.codes],
         scores=scores,
         ranks=ranks,
         parts=parts,

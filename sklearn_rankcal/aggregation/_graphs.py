@@ -166,6 +166,8 @@ class ComparisonGraph:
         winner = np.concatenate([self.pairs.first[won], self.pairs.second[lost]])
         loser = np.concatenate([self.pairs.second[won], self.pairs.first[lost]])
         labels = number_components(winner, loser, self.n_nodes, "strong")
+        if labels.max() < self.parts.n_queries:  # as many as weakly connected components
+            return np.ones(self.parts.n_queries, dtype=bool)
         return np.asarray(self.parts.max(labels) == self.parts.min(labels))
 
 

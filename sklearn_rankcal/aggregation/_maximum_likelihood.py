@@ -238,7 +238,8 @@ class _ComparisonLikelihood:
 
     def solve(self, curvature: Floats, rhs: Floats, tolerance: Floats) -> Floats:
         # Curvature that underflows would make the system singular.
-        weight = np.maximum(curvature, 1e-12 * self.graph.pairs.total)
+        pairs = self.graph.pairs
+        weight = np.maximum(curvature, 1e-12 * (pairs.wins + pairs.losses))
         found = solve_laplacian(self.graph, weight, rhs, self.ridge, tolerance)
         return self.parts.center(found)
 

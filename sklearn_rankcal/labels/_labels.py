@@ -554,10 +554,8 @@ def merge_pairs(
         table[key] = np.arange(n_pairs)
         kept = np.flatnonzero(table >= 0)
         # without pairs, bincount returns integers
-        sums = tuple(
-            np.bincount(key, weight, length)[kept].astype(np.float64) for weight in weights
-        )
-        return table[kept], sums
+        sums = [np.bincount(key, weight, length)[kept] for weight in weights]
+        return table[kept], tuple(np.asarray(sums, dtype=np.float64))
     key = first * queries.n_rows + second
     order = np.argsort(key, kind="stable")
     key = key[order]
