@@ -154,8 +154,9 @@ class ERR(Loss):
     def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
         """Return the sum over places j <= k, averaged over the orders of tied rows.
 
-        The cost is O(n) without ties. A block of m tied rows costs O(m T), where T is the number of
-        its places that users reach with a probability that counts, at most m.
+        The cost is O(n) without ties. A block of tied rows costs O(m T), where m is the number of
+        its rows with R > 0, and T the number of its places that users reach with a probability that
+        counts.
         """
         satisfaction = self.satisfaction(labels)
         ranking = ranking.head(self.k)
@@ -204,16 +205,20 @@ class ERR(Loss):
 
 
 def means_of_subsets(passing: Floats, places: int) -> Floats:
-    """Return E_0 .. E_T of blocks of m documents, given 1 - R along the last axis, in O(m T).
+    """Return E_0 .. E_T of blocks of m documents, given 1 - R along the last axis.
 
     E_t is the mean of prod (1 - R) over all subsets of t documents. Document s is in a share t / s
     of the subsets of t of the first s documents. Therefore
-    E_t(s) = ((s - t) E_t(s - 1) + t (1 - R_s) E_(t-1)(s - 1)) / s.
+    E_t(s) = ((s - t) E_t(s - 1) + t (1 - R_s) E_(t-1)(s - 1)) / s. The cost is O(n T) for n
+    documents with R > 0.
     """
     m = passing.shape[-1]
+    # begin with the documents at which no user stops: E_t of them alone is 1
+    passing = -np.sort(-passing, axis=-1)
+    idle = int((passing == 1).sum(axis=-1).min())
     mean = np.zeros((*passing.shape[:-1], places + 1))
-    mean[..., 0] = 1.0
-    for seen in range(1, m + 1):
+    mean[..., : min(idle, places) + 1] = 1.0
+    for seen in range(idle + 1, m + 1):
         size = np.arange(1, min(seen, places) + 1)
         last = size[-1]
         mean[..., 1 : last + 1] = (
