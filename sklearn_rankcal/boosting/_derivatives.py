@@ -1,4 +1,4 @@
-"""Gradients and curvatures of a surrogate, on the scale that boosting libraries expect.
+"""Objectives of LightGBM and XGBoost, gradients and curvatures of a surrogate, and metrics.
 
 Objectives and metrics of the libraries cache what they computed for each data set.
 """

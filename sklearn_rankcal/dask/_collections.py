@@ -1,7 +1,7 @@
 """Check that dask collections of documents match, and read the rows of their partitions.
 
-Nothing here moves rows. All rows of a query must be in one partition (see `group_queries`).
-Partitions can then be read and computed independently.
+All rows of a query must be in one partition. Partitions can then be read and computed
+independently. Only `group_queries` moves rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The training data of a partition, and what `fit` learns from labels alone."""
+"""The training data of partitions, and the fits of models to them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Context columns, which compare a document with the rest of its query.
 
 A calibrated surrogate maps a whole query to scores, but a regressor sees one row at a time. Context
-columns give any regressor information about the query.
+columns give any regressor information about the query. ``context="auto"`` chooses columns that
+differ between queries, and `ContextTableModel` fits a regressor to the table with them.
 """
 
 from __future__ import annotations
