@@ -45,9 +45,7 @@ def own_targets(loss: Any, known: Training) -> Floats:
             "such as AggregatedLoss, or None."
         )
     if loss.space != SCORES:
-        raise ValueError(
-            f"The members of a stack learn scores, but the targets of {loss!r} are {loss.space}."
-        )
+        raise ValueError(f"Boosters learn scores, but the targets of {loss!r} are {loss.space}.")
     return loss.resolve(labels).training_targets(labels, known.queries)
 
 

@@ -333,7 +333,7 @@ class Model(ClonesCatBoost):
         Returns
         -------
         text : str
-            A predicate, such as ``"is a stack of 4 models"``.
+            A predicate, such as ``"adds the scores of a forest"``.
         """
         return f"has fitted {type(self).__name__}, which does not provide its table"
 

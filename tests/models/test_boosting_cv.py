@@ -591,6 +591,8 @@ def test_wrong_parameters():
     for losses in ("labels", ()):
         with pytest.raises(ValueError, match="losses must be a list of losses"):
             fit(losses)
+    with pytest.raises(ValueError, match=r"Boosters learn scores, but .* are pairs"):
+        fit(("pd",))
     with pytest.raises(ValueError, match="needs the labels"):
         BoostingCV(("labels",)).fit(Training(X, TARGETS, QUERIES))
     assert clone(BoostingCV(("labels",), cv=4)).get_params()["cv"] == 4
