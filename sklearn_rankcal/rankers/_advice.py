@@ -59,7 +59,7 @@ def advise(ranker: Any, call: dict[str, Any], rows: Training, data: Training) ->
     graded = isinstance(labels, np.ndarray)
     if graded and labels.ndim == 1 and is_dataframe(X) and len(labels) >= _FEWEST_LABELS:
         warn_of_label(X, labels)
-    regressor = getattr(ranker, "regressor", None)
+    regressor: Any = getattr(ranker, "regressor", None)
     if queries.n_queries > 1 and hasattr(regressor, "get_params"):
         if [name for name in regressor.get_params() if name.endswith("validation_fraction")]:
             warn_of_cut_queries(regressor, queries.n_rows)

@@ -117,7 +117,6 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     n_queries_dropped_: int
     model_: Model
     decoder_: Any
-    calibrated_over_: str
     grouped_: bool
     n_iter_: int
     validation_scores_: NDArray[np.float64]
