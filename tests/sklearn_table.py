@@ -61,9 +61,6 @@ TransformedTargetRegressor hidden numbers numbers hidden hidden hidden numbers n
 BaggingRegressor          switch hidden switch switch switch  hidden repeat repeat frame frame
 AdaBoostRegressor         extra repeat extra extra extra extra repeat extra extra extra
 RANSACRegressor           switch numbers switch switch switch ranks numbers numbers frame frame
-MultiOutputRegressor      two two two two two two two two two two
-CalibratedClassifierCV    any any any any any any any any any any
-OneVsRestClassifier       any any any any any any any any any any
 """
 CELLS = {
     (line.split()[0], routing, way): outcome
@@ -94,8 +91,6 @@ MESSAGES = {
     "class": "should be a regressor",  # scikit-learn's own words, and so on
     "numbers": "dtype='numeric' is not compatible",
     "extra": "unexpected keyword argument 'groups'",
-    "two": "at least two dimensions",
-    "any": "",
     "polars": r"object has no attribute '(kind|copy)'",  # scikit-learn's, 1.6: copy
     "hidden": r"holds a ranker \(CalibratedRanker\).*Put ScoreRegressor\(ranker\)",
     "repeat": "rows were repeated",

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import AdaBoostRegressor, BaggingRegressor, StackingRegressor, VotingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -29,8 +28,6 @@ from sklearn.model_selection import (
     permutation_test_score,
     validation_curve,
 )
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -509,9 +506,6 @@ TOOLS = {
         partial(use_wrapper, make=partial(RANSACRegressor, min_samples=50)),
         ["score"],
     ),
-    "MultiOutputRegressor": (partial(use_wrapper, make=MultiOutputRegressor), ["score"]),
-    "CalibratedClassifierCV": (partial(use_wrapper, make=CalibratedClassifierCV), ["score"]),
-    "OneVsRestClassifier": (partial(use_wrapper, make=OneVsRestClassifier), ["score"]),
     "search_of_rows": (by_rows(use_search), ["score", "scorer"]),
     "RFECV": (use_rfecv, ["scorer"]),
     "RFECV_without_scoring": (use_rfecv, ["score"]),

@@ -196,21 +196,6 @@ def test_a_ranker_is_not_a_regressor():
                 CalibratedRanker(regressor, loss=loss).fit(X, Y, groups=GROUPS)
 
 
-@pytest.mark.parametrize(
-    "library, ranker, regressor",
-    [
-        ("lightgbm", "LGBMRanker", "LGBMRegressor"),
-        ("xgboost", "XGBRanker", "XGBRegressor"),
-        ("catboost", "CatBoostRanker", "CatBoostRegressor"),
-    ],
-)
-def test_the_rankers_of_other_libraries_are_not_regressors(library, ranker, regressor):
-    module = pytest.importorskip(library)
-    with pytest.raises(TypeError, match=f"is a ranker.*: {regressor} has the same parameters"):
-        CalibratedRanker(getattr(module, ranker)()).fit(X, Y, groups=GROUPS)
-    assert hasattr(module, regressor)
-
-
 # -------------------------------------------------------------------- calls and columns
 
 

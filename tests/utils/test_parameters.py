@@ -44,12 +44,6 @@ def test_bad_parameters_are_named(model, loss, message):
     assert re.search(message, str(caught.value)), caught.value
 
 
-@pytest.mark.parametrize("context", [[3], [["zscore"]]])
-def test_contexts_of_the_ranker(context):
-    with pytest.raises(ValueError, match="Unknown context"):
-        CalibratedRanker(Ridge(), context=context).fit(DATA.X, DATA.y, groups=DATA.groups)
-
-
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_numbers_of_numpy_and_documented_extremes_are_taken():
     labels = make_label_ranking(30, 3, 2, random_state=0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.metrics import ndcg_score
@@ -49,9 +48,3 @@ def test_a_search_finds_what_most_of_its_offers_are_without_a_parameter():
     np.testing.assert_allclose(
         one["kind__share"], one["kind"].map(one["kind"].value_counts(normalize=True)).astype(float)
     )
-
-
-def test_text_that_is_no_category_gets_a_message_with_the_remedy():
-    text = TRAIN[FEATURES].astype({"kind": str})
-    with pytest.raises(ValueError, match=r"X.astype\(\{'kind': 'category'\}\)"):
-        CalibratedRanker("boosting", group_column="search").fit(text, TRAIN["bought"])
