@@ -199,7 +199,7 @@ def blocks(
     return start, start + np.repeat(length, length)
 
 
-def check_scores(scores: ArrayLike, n_rows: int | None, name: str) -> NDArray[np.float64]:
+def check_scores(scores: ArrayLike | None, n_rows: int | None, name: str) -> NDArray[np.float64]:
     """Check scores and return them as a 1-D array of finite floats. Errors start with `name`.
 
     An array of shape (n_rows, 1) is accepted. float16 and float32 are not converted to float64.
@@ -230,7 +230,7 @@ def lacks_positions(numbers: NDArray[np.int64], queries: Queries) -> NDArray[np.
     return ~queries.reduce(np.logical_and, seen)
 
 
-def check_ranks(ranks: ArrayLike, queries: Queries) -> NDArray[np.int64]:
+def check_ranks(ranks: ArrayLike | None, queries: Queries) -> NDArray[np.int64]:
     """Check that the positions in each query are a permutation of 1 .. r.
 
     Parameters
