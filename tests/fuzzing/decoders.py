@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 import sklearn_rankcal as public
-from tests import matrices, oracles, rules_oracle
+from tests import matrices, oracles
 
 from .values import (
     GROUP_WORDS,
@@ -156,42 +156,6 @@ def exact_votes(case):
     case.equal(10 * shown.objective, exact.objective, "another optimum")
 
 
-def symmetric_votes(case):
-    """Votes with exact ties, in another unit and with documents in another order."""
-    rng, r = case.rng, case.whole(2, 6)
-    u = rng.integers(0, 4, (r, r)) * 1.0
-    if case.chance(0.5):  # a rotation of all documents changes nothing
-        u = u[0][(np.arange(r) - np.arange(r)[:, None]) % r]
-    unit = case.choose([0.1, 0.3, 0.7, 2.0 ** case.whole(-60, 60), 10.0 ** case.whole(-12, 12)])
-    order = rng.permutation(r)
-    v = (u * unit)[np.ix_(order, order)]
-    method = case.choose(["auto", "exact"])
-    one, other = (case.call(_D.decode_preferences, w, method) for w in (u, v))
-    case.equal(other.objective / unit, one.objective, "another objective by the unit")
-    case.equal(other.lower_bound / unit, one.lower_bound, "another bound by the unit")
-    case.expect(bool(one.optimal) and bool(other.optimal), "a proof that depends on the unit")
-    # sums of whole numbers have no rounding errors: ties are in the order of the documents
-    borda = case.call(_D.decode_preferences, v, "borda").ranks
-    net = (u - u.T).sum(axis=1)[order]
-    case.expect(np.argsort(borda).tolist() == np.argsort(-net, kind="stable").tolist(),
-                "Borda ranks that rounding decides")  # fmt: skip
-    margin = float(case.choose([0.0, 1.0, 2.0, 3.0]))
-    one = case.call(_D.decode_tiers, u[np.ix_(order, order)], margin)
-    other = case.call(_D.decode_tiers, v, margin * unit)
-    case.expect(one.ranks.tolist() == other.ranks.tolist(), "tiers that rounding decides")
-    given = rules_oracle.random_rules(r, rng)
-    shift = case.choose([0.0, 1e3, 1e6])
-    scores = rng.integers(0, 4, r) / 8
-    found = [case.attempt(_D.decode_scores, s, rules=given)
-             for s in (scores, unit * scores, scores + shift)]  # fmt: skip
-    if any(outcome.error is not None for outcome in found):
-        case.expect(all(outcome.error is not None for outcome in found), "refuses another unit")
-        return
-    phi = 1 / np.log2(np.arange(2, r + 2))
-    gains = [scores @ phi[outcome.value.ranks - 1] for outcome in found]
-    case.equal(gains, [gains[0]] * 3, "rankings that depend on the unit or a constant")
-
-
 def bad_matrix(case):
     """Matrices and options without a meaning."""
     function, methods = case.choose(
@@ -252,63 +216,6 @@ def bad_scores(case):
                      words=GROUP_WORDS)  # fmt: skip
 
 
-def objects(case):
-    """Decoder objects give what the functions give, whatever the order of the rows."""
-    space, name = case.choose(_D.DECODERS)
-    decoder = case.call(_D.get_decoder, name, space)
-    codes = draw_codes(case)
-    queries = public.queries.Queries.from_groups(codes)
-    if space == "scores":
-        u = case.rng.normal(size=len(codes))
-        ranks = case.call(decoder.decode, u, queries).ranks
-        wanted = case.call(_D.decode_scores, u, codes).ranks
-        case.expect(ranks.tolist() == wanted.tolist(), "the object differs from the function")
-        return
-    flat, wanted = [], np.empty(len(codes), dtype=int)
-    for rows in rows_of(codes):
-        r = len(rows)
-        u = _matrix(case, r, space == "symmetric_pairs").astype(float)
-        if space == "pairs":
-            u = np.clip(u - u.T, -1e49, 1e49)
-            flat.append(u[np.triu_indices(r, 1)])
-            one = _D.decode_preferences(np.maximum(u, 0), name)
-        else:
-            u = (u + u.T) / 2
-            flat.append(u[np.triu_indices(r)])
-            one = _D.decode_average_precision(u, name)
-        wanted[rows] = one.ranks
-    result = case.call(decoder.decode, np.concatenate(flat), queries)
-    case.expect(result.ranks.tolist() == wanted.tolist(), "the object differs from the function")
-
-
-def rules(case):
-    """Rankings under rules: none is broken, and no ranking that keeps them is better."""
-    rng, r = case.rng, case.whole(2, 5)
-    drawn = rules_oracle.random_rules(r, rng)
-    unit = 10.0 ** case.whole(-40, 40)
-    kind = case.choose(["scores", "pairs", "symmetric"])
-    if kind == "scores":
-        values, discounts = rng.integers(-3, 9, r) * unit, 1 / np.log2(np.arange(2, r + 2))
-        cost = rules_oracle.ScoreCost(values, discounts)
-        outcome = case.attempt(_D.decode_scores, values, rules=drawn)
-    else:
-        values = rng.integers(0, 9, (r, r)) * unit
-        values = values + values.T if kind == "symmetric" else values
-        symmetric = kind == "symmetric"
-        kinds = (rules_oracle.PreferenceCost, rules_oracle.AveragePrecisionCost)
-        cost = kinds[symmetric](values if symmetric else values - values.T)
-        function = (_D.decode_preferences, _D.decode_average_precision)[symmetric]
-        outcome = case.attempt(function, values, rules=drawn)
-    best = rules_oracle.best_value(drawn, cost)
-    if outcome.error is not None:
-        case.expect(best is None, "refuses rules that can be kept", outcome.describe())
-        return
-    case.expect(best is not None, "keeps rules that contradict each other", repr(drawn))
-    order = np.argsort(outcome.value.ranks).tolist()
-    case.expect(rules_oracle.violation(drawn, order) == 0, "breaks a rule", repr(drawn))
-    case.equal(cost(order), best, "a better ranking keeps the rules", atol=1e-9 * unit)
-
-
 def bad_rules(case):
     """Rules without a meaning."""
     bad = case.choose([
@@ -331,48 +238,3 @@ def bad_rules(case):
     case.refuses(lambda **given: _D.decode_scores(
         [3.0, 2.0, 1.0], rules=_D.Rules(quotas=[_D.Quota(of, **given)])
     ), **quota)  # fmt: skip
-
-
-def tiers(case):
-    """`decode_tiers` is not worse than the ranking, one tier, or another margin's tiers."""
-    r = case.whole(1, min(12, case.size + 2))
-    u = case.rng.integers(0, 9, (r, r)) * 10.0 ** case.whole(-40, 40)
-    margin = float(case.choose([0.0, 0.5, 2.0]) * np.abs(u - u.T).max() / 4)
-    result = case.call(_D.decode_tiers, u, margin)
-    ranks = np.asarray(result.ranks)
-    wanted = [1 + int((ranks < one).sum()) for one in ranks]
-    case.expect(ranks.tolist() == wanted, "no positions of a competition", str(ranks))
-
-    def cost(positions):
-        decided = np.asarray(positions)[:, None] < np.asarray(positions)
-        return float((margin - (u - u.T))[decided].sum())
-
-    slack = 1e-9 * float(np.abs(u).sum())
-    case.expect(abs(cost(ranks) - result.objective) <= slack, "another objective")
-    for other in (_D.decode_preferences(u).ranks, np.ones(r), _D.decode_tiers(u, margin / 2).ranks):
-        case.expect(cost(ranks) <= cost(other) + slack, "other tiers are better", str(other))
-
-
-def exposure(case):
-    """`exposure_policy`: a doubly stochastic matrix, and the exposure that was asked for."""
-    codes = draw_codes(case)
-    n = len(codes)
-    scores = case.choose([case.rng.normal(size=n), case.rng.integers(0, 3, n) / 10])
-    of = case.rng.integers(0, 3, n)
-    ratio = float(case.choose([0.0, 0.5, 1.0]))
-    policy = case.call(_D.exposure_policy, scores, codes, of=of, ratio=ratio)
-    ranks = case.call(policy.draw, key="today")
-    for q, rows in enumerate(rows_of(codes)):
-        rows = np.asarray(rows)
-        case.expect(sorted(ranks[rows]) == list(range(1, len(rows) + 1)), "no permutation")
-        phi = 1 / np.log2(np.arange(2, len(rows) + 2))
-        for name in np.unique(of[rows]):
-            shared = policy.exposure[rows][of[rows] == name].mean()
-            case.expect(shared >= ratio * phi.mean() - 1e-4, "too little exposure", str(q))
-    case.expect((policy.price >= 0).all(), "a price below 0")
-    unit, scale = (10.0 ** case.whole(-12, 12) * case.choose([1, 0.1, 0.3, 0.7]) for _ in "ab")
-    phi = scale / np.log2(np.arange(2, n + 2))
-    shift = float(case.choose([0.0, 1e3])) * unit
-    given = {"of": of, "ratio": ratio, "discounts": phi}
-    other = case.call(_D.exposure_policy, unit * scores + shift, codes, **given)
-    case.equal(other.price / (unit * scale), policy.price, "another price by the unit", atol=1e-7)

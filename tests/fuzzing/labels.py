@@ -1,4 +1,4 @@
-"""Labels: what goes in comes out again, query by query; and small helpers of orders and sizes."""
+"""Labels: what goes in comes out again, query by query."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sklearn_rankcal.labels._labels import read_relevance
 
 from .values import (
     GROUP_WORDS,
-    contain,
     digits,
     draw_codes,
     draw_groups,
@@ -158,37 +157,6 @@ def bad_preferences(case):
         case.refuses(public.preference_labels, pairs, codes, **{which: bad}, words=words)
 
 
-def rankings(case):
-    """Both forms of rankings say who stands above whom."""
-    codes = draw_codes(case, least=2)
-    n, m = len(codes), case.whole(1, 3)
-    table = case.rng.integers(1, 4, (n, m)).astype(float)
-    table[case.rng.random((n, m)) < 0.2] = np.nan
-    if case.chance(0.3):
-        table *= case.choose([2.0**40, 1e40, 1.5])
-    wanted = {
-        (i, j): float(sum(table[i] < table[j]))
-        for rows in rows_of(codes) for i in rows for j in rows if i != j
-    }  # fmt: skip
-    outcome = case.attempt(_L.ranking_labels, table, draw_groups(case, codes))
-    if any(wanted.values()):
-        case.expect(outcome.error is None, "refuses good rankings")
-        read = case.call(_L.read_preferences, outcome.value)
-        found = dict(zip(zip(read.winner.tolist(), read.loser.tolist(), strict=True),
-                         read.weight.tolist(), strict=True))  # fmt: skip
-        case.expect(found == {pair: w for pair, w in wanted.items() if w}, "other preferences")
-    else:
-        case.expect(outcome.error is not None, "accepts rankings that say nothing")
-    # the same numbers as rankings of m labels, added up by group
-    given = table if case.chance(0.5) else np.ma.array(np.nan_to_num(table, nan=1.0),
-                                                       mask=np.isnan(table))  # fmt: skip
-    weights = case.call(_L.rankings_to_preferences, given, draw_groups(case, codes))
-    for q, rows in enumerate(rows_of(codes)):
-        counted = [[sum(table[i, a] < table[i, b] for i in rows) for b in range(m)]
-                   for a in range(m)]  # fmt: skip
-        case.expect(weights[q].tolist() == counted, "other sums of rankings")
-
-
 def bad_rankings(case):
     """Ranks without a meaning."""
     bad, _ = spoiled_numbers(case, 3, without=(
@@ -199,19 +167,6 @@ def bad_rankings(case):
         bad = case.choose([[0, 1, 2], [-1, 2, 3], digits(3), [[1, 2], [3, 0]]])
     function = case.choose([_L.ranking_labels, _L.rankings_to_preferences])
     case.refuses(function, bad, [0, 0, 0], words=("rank", "n_labels", "shape"))
-
-
-def helpers(case):
-    """Orders, ranks and sizes."""
-    n = case.whole(1, 3 * case.size)
-    order = case.rng.permutation(n)
-    ranks = case.call(public.order_to_ranks, order.tolist() if case.chance(0.5) else order)
-    case.expect([int(ranks[d]) for d in order] == list(range(1, n + 1)), "other ranks")
-    case.expect(case.call(public.ranks_to_order, ranks).tolist() == order.tolist(), "no inverse")
-    sizes = contain(case, case.rng.integers(1, 4, n).tolist(), plain=True)
-    groups = case.call(public.sizes_to_groups, sizes.value)
-    wanted = [q for q, size in enumerate(sizes.exact) for _ in range(int(size))]
-    case.expect(groups.tolist() == wanted, "other groups")
 
 
 def bad_helpers(case):
