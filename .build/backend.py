@@ -1,7 +1,7 @@
 """The build backend: setuptools, plus the compiled kernels and a release that can be repeated.
 
-pyproject.toml names this module. It finds every Cython file of the package, so a kernel can move or
-be split without a change here, and it chooses the options of the compiler at hand.
+pyproject.toml names this module. It compiles the kernels into one extension module, and chooses the
+options of the compiler at hand.
 
 The environment variable ``SKLEARN_RANKCAL_KERNELS`` decides what is built. It has the same values
 when the package is imported.
@@ -38,7 +38,7 @@ PACKAGE = "sklearn_rankcal"
 
 
 def kernels() -> list[setuptools.Extension]:
-    """One extension module for every ``.pyx`` file of the package."""
+    """Return the one extension module, or none if the kernels are not wanted."""
     wanted = os.environ.get("SKLEARN_RANKCAL_KERNELS", "")
     if wanted not in ("", "numpy", "compiled"):
         raise SystemExit(
@@ -46,15 +46,14 @@ def kernels() -> list[setuptools.Extension]:
         )
     if wanted == "numpy":
         return []
-    shared = [path.as_posix() for path in sorted(Path(PACKAGE).rglob("*.px[di]"))]
+    folder = Path(PACKAGE, "_kernels")
     return [
         setuptools.Extension(
-            ".".join(path.with_suffix("").parts),
-            [path.as_posix()],
-            depends=shared,
+            f"{PACKAGE}._kernels._compiled",
+            [(folder / "_compiled.pyx").as_posix()],
+            depends=[path.as_posix() for path in sorted(folder.glob("*.px[di]"))],
             optional=wanted != "compiled",
         )
-        for path in sorted(Path(PACKAGE).rglob("*.pyx"))
     ]
 
 

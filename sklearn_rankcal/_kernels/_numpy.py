@@ -1,6 +1,6 @@
 """All kernels in NumPy, with the names and results of `_compiled`.
 
-The docstrings of the ``.pyx`` files describe each function, its steps and its cost. Unlike `sum`,
+The docstrings of the ``.pxi`` files describe each function, its steps and its cost. Unlike `sum`,
 `cumsum` adds one number at a time, in the order of the compiled loops.
 """
 
@@ -205,7 +205,7 @@ def _smallest_topological_order(below: list[int], above: list[int]) -> Ints:
 
 
 def _eliminate(d: Floats, time_is_up: TimeIsUp) -> tuple[Ints, Floats]:
-    """Eliminate as in `_compiled_elimination.pyx`, for all queries at once."""
+    """Eliminate as in `_elimination.pxi`, for all queries at once."""
     # heaviest[q, w]: weight of the heaviest edge from w to a remaining document, target[q, w]. Only
     # documents that lose their target look for another one.
     m, r = d.shape[:2]

@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TimeIsUp = Callable[[], bool] | None
 
-#: As in `_compiled_local_search.pyx`.
+#: As in `_local_search.pxi`.
 POPULATION, PATIENCE = 12, 150
 FEWEST_MOVES, MORE_MOVES = 8, 16
 REACH = 0.2

@@ -303,7 +303,7 @@ def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) ->
     clipped = _clip(d, float(lost))
     n_perturbations = options.n_perturbations
     warn_if_slow((n_perturbations + len(starts)) * SECONDS_NUMPY_SEARCH * len(d))
-    # `_compiled_local_search.pyx` describes this search.
+    # `_local_search.pxi` describes this search.
     order, n_iter = kernels.preference_search(
         clipped, starts, n_perturbations, options.seed, rounding(clipped), MAX_SWEEPS, time_is_up
     )

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Z-scores and differences from the mean inside queries, and the bins of values.
 
 `_numpy.py` has the same functions in NumPy, with the same results to the last bit. Its

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Subset dynamic programming: the cheapest order when costs depend on the set already placed.
 
 `_numpy.py` has the same function in NumPy.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Sums over the pairs of documents of each query of a convex function of their margin.
 
 `surrogates._pair_sums` describes the arguments, and has the same function in NumPy.

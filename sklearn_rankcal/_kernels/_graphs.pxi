@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Matrices of preferences and the graphs of their differences.
 
 `_numpy.py` has the same functions in NumPy. An array with a leading axis m is a batch of
@@ -14,12 +12,6 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memmove, memset
 
 from sklearn_rankcal._kernels._bitsets cimport add_all, contains, lowest_bit
-from sklearn_rankcal._kernels._compiled_elimination cimport eliminate, sort_topologically
-from sklearn_rankcal._kernels._compiled_insertion cimport (
-    insert_equal_edges,
-    insert_light_edges,
-    smallest_topological_order,
-)
 from sklearn_rankcal._kernels._work_counter cimport WorkCounter, count_steps, new_counter
 
 # ------------------------------------------------------------------ matrices

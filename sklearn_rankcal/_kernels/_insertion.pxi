@@ -1,8 +1,6 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Insertion of edges into an acyclic graph with a transitive closure stored as bits.
 
-The kernels of `_compiled_graphs` call these functions; Python cannot see them. `bits` holds two
+The kernels of `_graphs.pxi` call these functions; Python cannot see them. `bits` holds two
 relations of r sets of `words` words each: `below` (the documents that must come after a document)
 and then `above` (the documents that must come before it). Documents are named by their places in
 the order of the elimination: `order[place]` is a document.

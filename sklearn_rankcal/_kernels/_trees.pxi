@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """The sum of regression trees for some rows, in one pass over all trees."""
 
 from libc.math cimport isnan

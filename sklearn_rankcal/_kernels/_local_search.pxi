@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Insertion local search for preferences: move one document at a time to its best place.
 
 `_numpy_local_search.py` does the same in NumPy.

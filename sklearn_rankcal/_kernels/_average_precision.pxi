@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Insertion local search for average precision. `_numpy_local_search.py` does the same in NumPy."""
 
 import numpy as np

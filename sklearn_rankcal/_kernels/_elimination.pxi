@@ -1,8 +1,6 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False
 """Elimination: compute an order of the documents where every heavy edge points down.
 
-The kernels of `_compiled_graphs` call these functions; Python cannot see them. d is the matrix of
+The kernels of `_graphs.pxi` call these functions; Python cannot see them. d is the matrix of
 differences d_ij = u_ij - u_ji of one query, by rows. An edge i -> j is an entry d_ij > 0.
 """
 
