@@ -1,7 +1,6 @@
 """`CutQueriesWarning` comes exactly if a fitted query is scored with other rows."""
 
 import copy
-import gc
 import pickle
 import warnings
 
@@ -11,7 +10,6 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import Ridge
@@ -219,14 +217,6 @@ def test_permutation_importance_warns_if_it_samples_rows(scoring):
     assert texts
 
 
-def test_transformers_that_change_the_features_of_training_rows():
-    """`fit_transform` and `transform` of a decomposition differ by rounding."""
-    pipe = make_pipeline(PCA(3), clone(RANKER))
-    pipe.fit(X[TRAIN], Y[TRAIN], calibratedranker__groups=G[TRAIN])
-    assert cuts(lambda: SCORER(pipe, X[TRAIN], Y[TRAIN], groups=G[TRAIN]))[0] == []
-    assert len(cuts(lambda: SCORER(pipe, X[TEST], Y[TEST], groups=G[TEST]))[0]) == 1
-
-
 def test_an_encoder_that_encodes_training_rows_by_the_targets_of_others():
     """`TargetEncoder.fit_transform` and `transform` give the same row other numbers."""
     table = np.digitize(X, [-1, 0, 1])
@@ -234,29 +224,6 @@ def test_an_encoder_that_encodes_training_rows_by_the_targets_of_others():
     pipe.fit(table[TRAIN], Y[TRAIN], calibratedranker__groups=G[TRAIN])
     assert cuts(lambda: SCORER(pipe, table[TRAIN], Y[TRAIN], groups=G[TRAIN]))[0] == []
     assert len(cuts(lambda: SCORER(pipe, table[TEST], Y[TEST], groups=G[TEST]))[0]) == 1
-
-
-@pytest.mark.slow
-def test_a_ranker_of_a_finished_cross_validation_is_never_refused():
-    """Addresses of finished calls are used again, and must not matter."""
-    found = cross_validate(
-        BY_COLUMN,
-        FRAME,
-        Y,
-        cv=list(GroupKFold(3).split(X, Y, G)),
-        params={},
-        return_estimator=True,
-    )
-    folds = list(GroupKFold(3).split(X, Y, G))
-    for _ in range(10):
-        gc.collect()
-        for ranker in found["estimator"]:
-            texts, scores = cuts(
-                lambda ranker=ranker: cross_val_score(
-                    FrozenEstimator(ranker), FRAME, Y, cv=folds, params={}, error_score="raise"
-                )
-            )
-            assert texts == [] and np.isfinite(scores).all()
 
 
 def test_halves_of_equal_size_are_noticed():

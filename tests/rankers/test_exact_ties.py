@@ -114,16 +114,11 @@ def test_the_first_of_equal_errors_is_chosen():
     assert first_smallest([-1e9, -1e9 - 1e-3]) == 0
 
 
-class Halves:
-    """A regressor whose predictions for two labels are equal but for rounding."""
-
-    def predict(self, X):
-        return np.tile([0.3, 0.1 + 0.2, 0.2], (len(X), 1))
-
-
 def test_labels_with_equal_scores_keep_their_order():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 2)), np.argsort(rng.normal(size=(20, 3)), axis=1) + 1
     ranker = CalibratedLabelRanker(Ridge(), loss="spearman").fit(X, y)
-    ranker.regressor_ = SimpleNamespace(predict=Halves().predict)
+    ranker.regressor_ = SimpleNamespace(
+        predict=lambda X: np.tile([0.3, 0.1 + 0.2, 0.2], (len(X), 1))  # a tie but for rounding
+    )
     assert ranker.predict(X).tolist() == [[1, 2, 3]] * 20

@@ -298,12 +298,6 @@ def test_a_bare_document_model_has_the_default_regressor():
     np.testing.assert_array_equal(one, two)
 
 
-def test_frames_whose_columns_are_numbers():
-    frame = pd.DataFrame(X)
-    ranks = CalibratedRanker().fit(frame, Y, G).predict(frame, G)
-    np.testing.assert_array_equal(ranks, CalibratedRanker().fit(X, Y, G).predict(X, G))
-
-
 def test_context_columns_are_those_of_fit():
     flags = (X > 0).astype(int)
     ranker = CalibratedRanker(Ridge()).fit(flags, Y, G)

@@ -45,15 +45,6 @@ def test_predictions_of_the_table_are_the_scores(regressor, context):
     )
 
 
-def test_centring_changes_targets_and_not_predictions():
-    for center in (True, False):
-        ranker = CalibratedRanker(HB, loss="dcg", center=center).fit(X, Y, groups=GROUPS)
-        table = ranker.transform_table(X, groups=GROUPS)
-        np.testing.assert_array_equal(
-            ranker.model_.regressor_.predict(table), ranker.decision_function(X, groups=GROUPS)
-        )
-
-
 def test_extreme_targets_are_divided_by_a_power_of_two():
     ranker = CalibratedRanker(HB, loss="dcg").fit(X, Y * 1e-49, groups=GROUPS)
     table = ranker.transform_table(X, groups=GROUPS)
@@ -85,17 +76,6 @@ def test_names_of_columns_that_are_not_text():
     table = ranker.transform_table(frame, groups=GROUPS)
     names = [f"x{k}" for k in range(6)] + [f"x{k}__zscore" for k in range(6)]
     assert table.shape[1] == 12 and ranker.get_feature_names_out().tolist() == names
-
-
-def test_categories_have_no_context_column():
-    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
-    frame["b"] = pd.Series(np.where(X[:, 1] > 0, "yes", "no")).astype("category")
-    histogram = HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype")
-    ranker = CalibratedRanker(histogram, loss="ndcg", context="zscore")
-    ranker.fit(frame, Y, groups=GROUPS)
-    assert ranker.get_feature_names_out().tolist() == ["a", "b", "c", "a__zscore", "c__zscore"]
-    table = ranker.transform_table(frame, groups=GROUPS)
-    assert list(table.columns) == ranker.get_feature_names_out().tolist()
 
 
 def test_sparse_tables():

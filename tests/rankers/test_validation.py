@@ -32,7 +32,6 @@ from sklearn_rankcal.models import (
     DocumentModel,
     PairwiseRidge,
     ResidualPairModel,
-    Training,
     default_regressor,
 )
 from sklearn_rankcal.models._model import Validation
@@ -187,17 +186,6 @@ def test_steps_of_histogram_boosting_share_their_bins(monkeypatch):
     alone = clone(regressor).set_params(max_iter=ranker.n_iter_, early_stopping=False)
     at_once = CalibratedRanker(alone, context=None).fit(X, Y, G)
     np.testing.assert_array_equal(ranker.decision_function(X, G), at_once.decision_function(X, G))
-
-
-def test_of_equal_values_the_first_is_the_best():
-    values = iter([0.1, 0.3, 0.3, 0.2, 0.3, 0.4])
-    held_out = Training(X_VAL, None, Queries.single(len(X_VAL)))
-    validation = Validation(held_out, lambda u: next(values), 3)
-    stops = []
-    for _ in range(5):
-        validation.record(np.zeros(len(X_VAL)))
-        stops.append(validation.stops)
-    assert validation.n_iter == 2 and stops == [False, False, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -629,18 +617,6 @@ def test_a_fit_without_validation_forgets_the_last_one():
 @pytest.mark.usefixtures("few_trees")
 def test_ranker_checks():
     check_ranker(CalibratedRanker(validation_queries=0.3, n_iter_no_change=5, random_state=0))
-
-
-def test_a_search_with_queries_held_out():
-    search = GridSearchCV(
-        CalibratedRanker(validation_queries=0.2, random_state=0),
-        {"n_iter_no_change": [2, 10]},
-        cv=QueryKFold(2),
-        scoring=get_ranking_scorer("ndcg@5"),
-        error_score="raise",
-    ).fit(X, relevance_labels(Y, G))
-    assert search.best_estimator_.n_iter_ >= 1
-    assert len(search.best_estimator_.validation_queries_) == 13
 
 
 @pytest.mark.usefixtures("few_trees")
