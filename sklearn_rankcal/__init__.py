@@ -28,8 +28,7 @@ from sklearn_rankcal.rankers import (
     predict_scores,
 )
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
-from sklearn_rankcal.utils import show_versions
-from sklearn_rankcal.utils._lazy import load_on_use
+from sklearn_rankcal.utils import load_on_use, show_versions
 
 if TYPE_CHECKING:
     from sklearn_rankcal.aggregation import Aggregate, Judgements, aggregate

@@ -38,8 +38,7 @@ from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, Model, PairModel
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.rankers import RankerMixin
-from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
-from sklearn_rankcal.targets._targets import Space, flat_targets
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import Bools, Floats
 

@@ -12,9 +12,14 @@ from sklearn_rankcal.losses import get_measure
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking, rank_rows
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._estimators import innermost_estimator
-from sklearn_rankcal.utils._features import check_features, column_at, is_dataframe, replace_column
+from sklearn_rankcal.utils._features import (
+    check_features,
+    column_at,
+    hash_values,
+    is_dataframe,
+    replace_column,
+)
 from sklearn_rankcal.utils._messages import all_of, check_count, checks_keywords, counted
-from sklearn_rankcal.utils._row_hashes import hash_values
 
 __all__ = ["permutation_importance", "served_columns"]
 

@@ -59,9 +59,8 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import context_columns
 from sklearn_rankcal.dask import DaskCalibratedRanker, group_queries
-from sklearn_rankcal.dask._collections import Rows, add_labels, read_collections
+from sklearn_rankcal.dask._collections import Rows, add_labels, add_up, for_each, read_collections
 from sklearn_rankcal.dask._training import Counts, TrainingPlan, documents, extremes
-from sklearn_rankcal.dask._workers import add_up, for_each
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge, Training
 
 QUERY, LABEL = "qid", "label"

@@ -44,8 +44,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.aggregation._bootstrap import pair_probabilities, rank_intervals
-from sklearn_rankcal.aggregation._resampling import CHUNK, make_runs
+from sklearn_rankcal.aggregation._bootstrap import (
+    CHUNK,
+    make_runs,
+    pair_probabilities,
+    rank_intervals,
+)
 
 PARTS = ("scores", "ranks", "judges", "kinds", "peers", "seconds")
 #: (items, votes) of a leaderboard.

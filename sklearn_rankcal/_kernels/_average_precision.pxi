@@ -1,4 +1,4 @@
-"""Insertion local search for average precision. `_numpy_local_search.py` does the same in NumPy."""
+"""Insertion local search for average precision. `_numpy.py` does the same in NumPy."""
 
 import numpy as np
 

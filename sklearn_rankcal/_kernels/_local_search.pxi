@@ -1,6 +1,6 @@
 """Insertion local search for preferences: move one document at a time to its best place.
 
-`_numpy_local_search.py` does the same in NumPy.
+`_numpy.py` does the same in NumPy.
 """
 
 import numpy as np

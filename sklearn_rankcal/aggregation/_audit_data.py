@@ -17,8 +17,8 @@ from sklearn_rankcal.aggregation._boards import (
     intervals_of,
 )
 from sklearn_rankcal.aggregation._contests import Contests
+from sklearn_rankcal.aggregation._errors import main_part
 from sklearn_rankcal.aggregation._graphs import number_parts
-from sklearn_rankcal.aggregation._intervals import main_part
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.queries import Queries

@@ -13,11 +13,13 @@ from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contests import Contests, contests_of, count_votes
 from sklearn_rankcal.aggregation._errors import (
     FREE,
+    Intervals,
     JudgeShares,
     ScoreErrors,
     clustered_covariance,
     exact_effect_excess,
     exact_excess,
+    main_part,
     open_interval,
     pooled_variances,
     probability_first,
@@ -26,7 +28,6 @@ from sklearn_rankcal.aggregation._errors import (
     student_width,
 )
 from sklearn_rankcal.aggregation._graphs import MAIN, number_components, open_ends, reference_of
-from sklearn_rankcal.aggregation._intervals import Intervals, main_part
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds, is_largest

@@ -42,11 +42,11 @@ from sklearn_rankcal.aggregation._contests import (
     is_weighted,
 )
 from sklearn_rankcal.aggregation._errors import (
+    Intervals,
     judge_degrees,
     student_quantile,
 )
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
-from sklearn_rankcal.aggregation._intervals import Intervals
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
 from sklearn_rankcal.aggregation._result import Aggregate

@@ -20,7 +20,7 @@ from sklearn_rankcal.clicks import Clicks, read_clicks
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import relative_normalizers
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets._targets import RedrawnTargets, Space
+from sklearn_rankcal.targets import RedrawnTargets, Space
 from sklearn_rankcal.utils._messages import check_count
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, read_numbers
 

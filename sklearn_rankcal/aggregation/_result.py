@@ -12,7 +12,7 @@ from sklearn_rankcal.aggregation._audit import Audit, audit_board
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._boards import Board, Coefficient
 from sklearn_rankcal.aggregation._contests import vote_columns
-from sklearn_rankcal.aggregation._intervals import (
+from sklearn_rankcal.aggregation._errors import (
     Intervals,
     is_first_certain,
     may_be_first,
@@ -20,8 +20,7 @@ from sklearn_rankcal.aggregation._intervals import (
 )
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._kemeny import Proof
-from sklearn_rankcal.aggregation._leaderboard import write_leaderboard
-from sklearn_rankcal.aggregation._predictions import (
+from sklearn_rankcal.aggregation._leaderboard import (
     LOGITS,
     VoteProbabilities,
     find_in_queries,
@@ -30,6 +29,7 @@ from sklearn_rankcal.aggregation._predictions import (
     read_anchor,
     read_scale,
     relative_intervals,
+    write_leaderboard,
 )
 from sklearn_rankcal.labels._item_ids import show_id
 from sklearn_rankcal.plotting import plot_aggregate

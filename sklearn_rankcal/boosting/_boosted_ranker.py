@@ -20,7 +20,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._context import ContextTableModel, check_context
-from sklearn_rankcal.models._early_stopping import check_stopping
+from sklearn_rankcal.models._held_out import check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._choose_model import chosen_context
 from sklearn_rankcal.rankers._fit import Held, fit

@@ -17,8 +17,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.queries import Queries, Ranking, check_ranks
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
-from sklearn_rankcal.targets._targets import flat_targets
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import Floats, Ints, check_range, read_array, read_numbers

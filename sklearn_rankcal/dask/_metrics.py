@@ -16,10 +16,10 @@ from sklearn_rankcal.dask._collections import (
     Collections,
     Rows,
     check_whole,
+    delayed_sum,
     ids_of,
     read_weight,
 )
-from sklearn_rankcal.dask._workers import delayed_sum
 from sklearn_rankcal.labels._labels import check_relevance
 from sklearn_rankcal.losses import Measure, get_measures
 from sklearn_rankcal.metrics._bootstrap import (

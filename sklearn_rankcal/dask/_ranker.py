@@ -21,7 +21,10 @@ from sklearn_rankcal.dask._collections import (
     Collections,
     Rows,
     add_labels,
+    add_up,
     check_whole,
+    delayed_sum,
+    for_each,
     ids_of,
     read_collections,
 )
@@ -42,7 +45,6 @@ from sklearn_rankcal.dask._training import (
     takes_collections,
     unfitted_on_one_machine,
 )
-from sklearn_rankcal.dask._workers import add_up, delayed_sum, for_each
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from sklearn_rankcal.dask._collections import Collections, Rows, Table
-from sklearn_rankcal.dask._workers import (
+from sklearn_rankcal.dask._collections import (
+    Collections,
+    Rows,
+    Table,
     add_up,
     delayed_sum,
     for_each,
@@ -44,13 +46,12 @@ from sklearn_rankcal.models._context import (
     thinned_rows,
 )
 from sklearn_rankcal.models._document import weight_arguments
-from sklearn_rankcal.models._folds import FIRST_COLUMNS, folds_of_keys, hash_queries
+from sklearn_rankcal.models._held_out import FIRST_COLUMNS, folds_of_keys, hash_queries
 from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES, PairTargets
-from sklearn_rankcal.utils._features import numeric_table, take_rows
+from sklearn_rankcal.utils._features import hash_values, numeric_table, take_rows
 from sklearn_rankcal.utils._numbers import Floats, Ints
-from sklearn_rankcal.utils._row_hashes import hash_values
 
 
 def documents(rows: Rows, table: Table) -> Training:

@@ -18,7 +18,7 @@ from sklearn_rankcal.decoders._decoders import (
     PreferenceDecoder,
     get_decoder,
 )
-from sklearn_rankcal.utils._lazy import load_on_use
+from sklearn_rankcal.utils import load_on_use
 
 if TYPE_CHECKING:
     from sklearn_rankcal.rules import ExposurePolicy, Quota, Rules, exposure_policy

@@ -24,8 +24,7 @@ from sklearn_rankcal.decoders._batches import (
 )
 from sklearn_rankcal.decoders._decode_scores import Sort, TieBreakers
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS
-from sklearn_rankcal.targets._targets import Space, get_space
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space, get_space
 from sklearn_rankcal.utils._messages import check_choice, did_you_mean
 from sklearn_rankcal.utils._numbers import LARGEST, Floats, Ints, read_numbers
 

@@ -22,8 +22,7 @@ from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models._column_parameters import match_parameters
 from sklearn_rankcal.models._document import weight_arguments
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.targets._targets import flat_targets
+from sklearn_rankcal.targets import PAIRS, flat_targets
 from sklearn_rankcal.utils._estimators import clone, set_random_states
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import check_count, counted

@@ -23,7 +23,7 @@ from sklearn_rankcal.linear._linear_objective import (
 from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
-from sklearn_rankcal.targets._targets import RedrawnTargets
+from sklearn_rankcal.targets import RedrawnTargets
 from sklearn_rankcal.utils._messages import (
     check_choice,
     check_count,

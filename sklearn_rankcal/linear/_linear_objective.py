@@ -23,7 +23,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.surrogates import Surrogate
-from sklearn_rankcal.targets._targets import RedrawnTargets
+from sklearn_rankcal.targets import RedrawnTargets
 from sklearn_rankcal.utils._features import stored_columns
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import Floats, Ints

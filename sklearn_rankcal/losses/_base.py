@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import read_labels
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.targets._targets import RedrawnTargets, Space
+from sklearn_rankcal.targets import SCORES, RedrawnTargets, Space
 from sklearn_rankcal.utils._messages import check_count, check_number
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 

@@ -26,7 +26,7 @@ from sklearn_rankcal.losses._positional import (
     Recall,
     Spearman,
 )
-from sklearn_rankcal.targets._targets import Space
+from sklearn_rankcal.targets import Space
 from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
 
 #: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of

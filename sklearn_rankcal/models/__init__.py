@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sklearn_rankcal.models._boosting_cv import BoostingCV
 from sklearn_rankcal.models._document import DocumentModel, default_regressor
 from sklearn_rankcal.models._model import Model, Training
-from sklearn_rankcal.utils._lazy import load_on_use
+from sklearn_rankcal.utils import load_on_use
 
 if TYPE_CHECKING:
     from sklearn_rankcal.pairs import (

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 from sklearn_rankcal.models._document import DocumentModel, as_counts
-from sklearn_rankcal.models._folds import (
+from sklearn_rankcal.models._held_out import (
     LARGEST,
     Fold,
     divide_queries,

@@ -25,7 +25,7 @@ from sklearn_rankcal.models._column_parameters import (
     match_parameters,
     places_without_context,
 )
-from sklearn_rankcal.models._early_stopping import BoostingRun, fit_until_best
+from sklearn_rankcal.models._held_out import BoostingRun, fit_until_best
 from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._column_advice import note_columns
@@ -37,6 +37,8 @@ from sklearn_rankcal.utils._features import (
     check_features,
     column_values,
     frequent_categories,
+    hash_rows,
+    hash_values,
     is_dataframe,
     keep_categories,
     numeric_columns,
@@ -51,7 +53,6 @@ from sklearn_rankcal.utils._memory import (
     rows_per_block,
 )
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
-from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS
 
 _FEWEST_BLOCKS = 8  # threads are not worth their start for fewer blocks

@@ -20,8 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.models._context import ContextTableModel
-from sklearn_rankcal.models._early_stopping import can_stop_early, check_stopping
-from sklearn_rankcal.models._folds import fill_empty_columns
+from sklearn_rankcal.models._held_out import can_stop_early, check_stopping, fill_empty_columns
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.queries import Queries

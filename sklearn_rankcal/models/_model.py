@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.targets._targets import Space
+from sklearn_rankcal.targets import SCORES, Space
 from sklearn_rankcal.utils._estimators import ClonesCatBoost, reduce_with_versions
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import all_of

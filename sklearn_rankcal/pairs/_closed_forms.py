@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._held_out import query_folds
 from sklearn_rankcal.models._model import PairwiseModel, Training
 from sklearn_rankcal.models._sums import Sums
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets, RelevanceDifferences
-from sklearn_rankcal.targets._targets import Space
+from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS, PairTargets, RelevanceDifferences, Space
 from sklearn_rankcal.utils._features import numeric_table
 from sklearn_rankcal.utils._memory import CACHE_BYTES, check_memory, row_blocks, rows_per_block
 from sklearn_rankcal.utils._messages import check_count, check_flag, check_number

@@ -14,14 +14,13 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models._column_parameters import SIGNS, refuse_parameters
 from sklearn_rankcal.models._document import DocumentModel, default_regressor, weight_arguments
-from sklearn_rankcal.models._early_stopping import check_stops_early
+from sklearn_rankcal.models._held_out import check_stops_early
 from sklearn_rankcal.models._model import PairwiseModel, Training, squared_error
 from sklearn_rankcal.pairs._closed_forms import BilinearPairs, score_differences
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
-from sklearn_rankcal.targets._targets import Residuals, Space
+from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets, Residuals, Space
 from sklearn_rankcal.utils._estimators import clone
-from sklearn_rankcal.utils._features import numeric_table
+from sklearn_rankcal.utils._features import hash_rows, numeric_table
 from sklearn_rankcal.utils._memory import (
     PREDICTION_BYTES,
     check_memory,
@@ -31,7 +30,6 @@ from sklearn_rankcal.utils._memory import (
 )
 from sklearn_rankcal.utils._messages import check_count, check_flag, check_methods
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_weight_range, target_unit
-from sklearn_rankcal.utils._row_hashes import hash_rows
 
 Keys = NDArray[np.uint64]
 # penalty times the number of queries: ten times that of `BilinearPairs`, because products are

@@ -3,13 +3,14 @@
 The plots need matplotlib (``pip install "sklearn-rankcal[plot]"``).
 """
 
-from sklearn_rankcal.plotting._aggregates import (
+from sklearn_rankcal.plotting._displays import MetricAtKDisplay, QueryDifferencesDisplay
+from sklearn_rankcal.plotting._plots import (
     plot_aggregate,
     plot_alternatives,
+    plot_matrix,
+    plot_preference_graph,
     plot_probability_above,
 )
-from sklearn_rankcal.plotting._displays import MetricAtKDisplay, QueryDifferencesDisplay
-from sklearn_rankcal.plotting._preferences import plot_matrix, plot_preference_graph
 
 __all__ = [
     "MetricAtKDisplay",

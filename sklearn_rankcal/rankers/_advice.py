@@ -24,6 +24,8 @@ from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import (
     column_at,
     column_values,
+    hash_rows,
+    hash_values,
     is_dataframe,
     numeric_columns,
     take_rows,
@@ -31,7 +33,6 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import ROUNDING, is_largest
-from sklearn_rankcal.utils._row_hashes import hash_rows, hash_values
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
 
 #: Larger labels are probably amounts. The largest grade of LightGBM is 30, of XGBoost 31.

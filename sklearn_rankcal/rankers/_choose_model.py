@@ -14,7 +14,7 @@ from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder,
 from sklearn_rankcal.losses import PD, Loss, PDByScores
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
-from sklearn_rankcal.models._folds import suits_forests
+from sklearn_rankcal.models._held_out import suits_forests
 from sklearn_rankcal.models._member_weights import FOREST, LABELS, POISSON, POISSON_LABELS
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns

@@ -19,8 +19,7 @@ from sklearn_rankcal.losses._pairs import score_violations
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
 from sklearn_rankcal.rankers._predict import decode_under_rules, predicted_pairs
-from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.targets._targets import Space, flat_targets
+from sklearn_rankcal.targets import PAIRS, Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import Bools, Floats, read_array

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DocumentModel, Training
-from sklearn_rankcal.models._folds import LARGEST, hash_queries, query_folds
+from sklearn_rankcal.models._held_out import LARGEST, hash_queries, query_folds
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker
 from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
@@ -26,6 +26,7 @@ from sklearn_rankcal.rankers._wrappers import predict_scores
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import (
     column_values,
+    hash_rows,
     insert_column,
     numeric_columns,
     stack_rows,
@@ -35,7 +36,6 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._messages import check_methods, checks_keywords, print_progress
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
-from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _UNKNOWN = "no distributions: the teacher does not say what it was fitted to"
 _MOST_ROWS = 200_000  # largest number of rows that the student is fitted to

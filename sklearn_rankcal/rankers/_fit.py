@@ -18,17 +18,15 @@ from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.models._early_stopping import check_stops_early
-from sklearn_rankcal.models._folds import query_folds
+from sklearn_rankcal.models._held_out import check_stops_early, query_folds
 from sklearn_rankcal.models._model import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers._advice import FittedQueries, advise, warn_of_single_rows
 from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
-from sklearn_rankcal.utils._features import warn_of_other_order
+from sklearn_rankcal.utils._features import hash_rows, warn_of_other_order
 from sklearn_rankcal.utils._messages import all_of, check_count, counted, print_progress
-from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _HELD_OUT_OF = 7  # the default model holds out one query in seven
 _OF_VALIDATION = ("n_iter_", "validation_scores_", "validation_queries_")  # attributes

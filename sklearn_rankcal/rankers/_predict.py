@@ -15,9 +15,8 @@ from sklearn_rankcal.decoders._decoders import sorts_scores
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded
-from sklearn_rankcal.utils._features import take_rows
+from sklearn_rankcal.utils._features import hash_rows, take_rows
 from sklearn_rankcal.utils._messages import counted, print_progress
-from sklearn_rankcal.utils._row_hashes import hash_rows
 
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries per block, 16 MB in each array
 

@@ -19,17 +19,6 @@ import numpy as np
 from sklearn_rankcal.decoders._batches import Decoded, DecodeResult, SearchOptions, collect_results
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rules._orders import (
-    EXACT_SIZE,
-    OBJECTIVES,
-    SUBSET_SIZE,
-    Disagreement,
-    Objective,
-    best_linear_order,
-    best_of_search,
-    best_of_subsets,
-)
-from sklearn_rankcal.rules._places import Found, best_places, contradiction
 from sklearn_rankcal.rules._query_rules import (
     QueryRules,
     Quota,
@@ -42,6 +31,19 @@ from sklearn_rankcal.rules._query_rules import (
     read_booleans,
     read_places,
     shorten,
+)
+from sklearn_rankcal.rules._solvers import (
+    EXACT_SIZE,
+    OBJECTIVES,
+    SUBSET_SIZE,
+    Disagreement,
+    Found,
+    Objective,
+    best_linear_order,
+    best_of_search,
+    best_of_subsets,
+    best_places,
+    contradiction,
 )
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_columns, warn_of_other_order

@@ -25,6 +25,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sklearn_rankcal.surrogates._additive import (
+    DifferenceGraph,
+    PairwiseMargin,
+    PairwiseSquared,
+    PointwiseMargin,
+    PointwiseSquared,
+    WeightedComparisons,
+)
 from sklearn_rankcal.surrogates._base import Evaluation, Surrogate
 from sklearn_rankcal.surrogates._listwise import (
     Bregman,
@@ -33,13 +41,6 @@ from sklearn_rankcal.surrogates._listwise import (
     GeneralizedKullbackLeibler,
     Softmax,
 )
-from sklearn_rankcal.surrogates._pairwise import (
-    DifferenceGraph,
-    PairwiseMargin,
-    PairwiseSquared,
-    WeightedComparisons,
-)
-from sklearn_rankcal.surrogates._pointwise import PointwiseMargin, PointwiseSquared
 from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
 
 __all__ = [

@@ -8,9 +8,8 @@ import numpy as np
 
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.surrogates._additive import PointwiseSurrogate, log_sum_exp
 from sklearn_rankcal.surrogates._base import Evaluation, ListwiseSurrogate, gains
-from sklearn_rankcal.surrogates._pairwise import log_sum_exp
-from sklearn_rankcal.surrogates._pointwise import PointwiseSurrogate
 from sklearn_rankcal.utils._messages import check_choice, check_number
 from sklearn_rankcal.utils._numbers import Floats
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib import metadata
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module, metadata
+from typing import Any
 
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal._version import __version__
@@ -41,3 +43,20 @@ def show_versions() -> None:
         except metadata.PackageNotFoundError:
             version = "not installed"
         print(f"{name:>18}: {version}")
+
+
+def load_on_use(
+    module: str, names: Iterable[str], folders: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a module with names of other folders (PEP 562).
+
+    `folders` has the folder of each name that is not imported by the module itself. `names` are all
+    names for ``dir``.
+    """
+
+    def get(name: str) -> Any:
+        if name in folders:
+            return getattr(import_module(f"sklearn_rankcal.{folders[name]}"), name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return get, lambda: sorted({*vars(import_module(module)), *names})

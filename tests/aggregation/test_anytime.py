@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation._intervals import anytime_bound
+from sklearn_rankcal.aggregation._errors import anytime_bound
 
 pytestmark = pytest.mark.simulation
 

@@ -59,7 +59,7 @@ from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries, mean_over_queries
-from sklearn_rankcal.targets._targets import flat_targets
+from sklearn_rankcal.targets import flat_targets
 
 from .. import oracles
 from ..covering import REST

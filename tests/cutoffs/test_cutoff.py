@@ -29,8 +29,7 @@ from sklearn_rankcal import (
     predict_scores,
     relevance_labels,
 )
-from sklearn_rankcal.cutoffs._cutoff import queries_needed
-from sklearn_rankcal.cutoffs._risk_control import added_values, controlled_threshold, score_levels
+from sklearn_rankcal.cutoffs import added_values, controlled_threshold, queries_needed, score_levels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import yield_ranker_checks
 from sklearn_rankcal.losses import get_measure

@@ -20,7 +20,7 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
-from sklearn_rankcal.dask._workers import refuse_lost_workers
+from sklearn_rankcal.dask._collections import refuse_lost_workers
 
 from ..column_tools import behind
 from ..dask_data import collection_of
@@ -246,7 +246,7 @@ def test_libraries_say_that_a_worker_was_lost(processes, library):
 
 
 def test_only_the_futures_of_the_block_are_cancelled(monkeypatch):
-    monkeypatch.setattr("sklearn_rankcal.dask._workers._SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr("sklearn_rankcal.dask._collections._SECONDS_BETWEEN_LOOKS", 0.05)
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None

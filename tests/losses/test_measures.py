@@ -12,8 +12,15 @@ from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import MEASURES, get_measure
 from sklearn_rankcal.losses._registry import get_measures, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
-from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets
-from sklearn_rankcal.targets._targets import SPACES, Space, get_space
+from sklearn_rankcal.targets import (
+    PAIRS,
+    SCORES,
+    SPACES,
+    SYMMETRIC_PAIRS,
+    PairTargets,
+    Space,
+    get_space,
+)
 
 from ..metric_data import FUNCTIONS, per_query
 

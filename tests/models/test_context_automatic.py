@@ -20,7 +20,7 @@ from sklearn_rankcal.models._context import (
     thinned_rows,
 )
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._row_hashes import hash_values
+from sklearn_rankcal.utils._features import hash_values
 
 RNG = np.random.default_rng(0)
 SIZES = RNG.integers(5, 60, size=1500)

@@ -8,7 +8,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, RiskControlledCutoff
-from sklearn_rankcal.cutoffs._risk_control import controlled_threshold
+from sklearn_rankcal.cutoffs import controlled_threshold
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries

@@ -23,7 +23,7 @@ from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal.losses import MAP, Positional
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge
 from sklearn_rankcal.utils import _column_advice, _features
-from sklearn_rankcal.utils._row_hashes import hash_rows
+from sklearn_rankcal.utils._features import hash_rows
 
 from ..ranker_data import G, X, Y
 

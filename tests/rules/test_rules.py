@@ -28,13 +28,13 @@ from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rules._orders import (
+from sklearn_rankcal.rules._query_rules import _failure_probability, _fair_table
+from sklearn_rankcal.rules._solvers import (
     Disagreement,
     ExpectedPrecision,
     best_linear_order,
     best_of_subsets,
 )
-from sklearn_rankcal.rules._query_rules import _failure_probability, _fair_table
 from tests.rules_oracle import (
     AveragePrecisionCost,
     PreferenceCost,

@@ -33,8 +33,8 @@ from sklearn_rankcal.losses import PD, Positional
 from sklearn_rankcal.metrics import compare_rankings
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
+from sklearn_rankcal.utils._features import hash_rows
 from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
-from sklearn_rankcal.utils._row_hashes import hash_rows
 
 BIG = 2**53 + 1
 NAT = np.array(["NaT", "2020-01-01", "2020-01-02"], dtype="datetime64[s]")

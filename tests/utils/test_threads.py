@@ -14,7 +14,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal.models import BoostingCV, Training, _folds
+from sklearn_rankcal.models import BoostingCV, Training, _held_out
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _memory
 from sklearn_rankcal.utils._memory import allowed_threads, map_in_order, threads_for
@@ -116,7 +116,7 @@ def test_regressors_of_few_rows_get_one_thread(two_threads, loss):
 
 @pytest.mark.usefixtures("few_trees")
 def test_the_folds_of_few_rows_are_fitted_in_several_threads(two_threads, monkeypatch):
-    monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(_held_out, "allowed_threads", lambda: 3)
     together = threading.Barrier(3, timeout=60)  # passes only if three fits run at the same time
     forest_fit, waiting, seen = ExtraTreesRegressor.fit, iter([True] * 3 + [False] * 3), set()
 
@@ -137,13 +137,13 @@ def test_the_folds_of_few_rows_are_fitted_in_several_threads(two_threads, monkey
     monkeypatch.setattr(ExtraTreesRegressor, "fit", wait_at_first)
     assert n_threads() == 3
     assert n_threads(n_jobs=1) == 1
-    monkeypatch.setattr(_folds, "ROWS_FOR_THREADS", 200)
+    monkeypatch.setattr(_held_out, "ROWS_FOR_THREADS", 200)
     assert n_threads() == 1
 
 
 def test_folds_keep_to_the_configuration_of_joblib(monkeypatch):
-    monkeypatch.setattr(_folds, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(_held_out, "allowed_threads", lambda: 3)
     with joblib.parallel_config("threading", n_jobs=2):
-        assert _folds.fits_at_once(None, 100) is None  # joblib fills in its own number
-    assert _folds.fits_at_once(None, 100) == 3
-    assert _folds.fits_at_once(1, 100) == 1
+        assert _held_out.fits_at_once(None, 100) is None  # joblib fills in its own number
+    assert _held_out.fits_at_once(None, 100) == 3
+    assert _held_out.fits_at_once(1, 100) == 1

@@ -1,6 +1,9 @@
-"""Targets: one number per document or per pair of documents, in a space.
+"""Targets are the numbers that a model learns. A loss computes them from the labels.
 
-Every loss, model and decoder has an attribute `space`: the space of its targets, of its
+labels -> **targets** -> model -> prediction -> decoder -> ranking -> measure -> metric
+
+There is one target per document or per pair of documents. Every loss, model and decoder has an
+attribute `space`: `SCORES`, `PAIRS` or `SYMMETRIC_PAIRS`, the space of its targets, of its
 predictions, or of the predictions that it decodes. A loss, a model and a decoder can be combined if
 their spaces are equal.
 
@@ -22,6 +25,8 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, weigh
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
+
+__all__ = ["PAIRS", "SCORES", "SYMMETRIC_PAIRS", "PairTargets"]
 
 
 class Space(str):
@@ -160,7 +165,7 @@ def get_space(space: str) -> Space:
 
     Examples
     --------
-    >>> from sklearn_rankcal.targets._targets import get_space
+    >>> from sklearn_rankcal.targets import get_space
     >>> get_space("pairs").n_entries(4)
     6
     """
