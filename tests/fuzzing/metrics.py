@@ -1,4 +1,4 @@
-"""Metric functions: values by definition over all orders, and calls that must agree."""
+"""Metric functions: values by definition over all orders, and bad input."""
 
 from __future__ import annotations
 
