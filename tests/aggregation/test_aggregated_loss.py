@@ -141,27 +141,6 @@ def test_plans():
     assert plan(np.array([5]), 3, 9).per_round.tolist() == [1]
 
 
-def test_the_u_statistic_risk_is_least_squares_on_the_mean_targets():
-    """Up to a constant: equations 18 and 19, with the weights n_q."""
-    pairs, groups = data_of(NUMBERS)
-    targets, number = literal_mean(pairs, groups, 3)
-    random = np.random.RandomState(1)
-    differences = []
-    for _ in range(5):
-        f = random.normal(size=len(groups))
-        risk = 0.0
-        for query in np.unique(groups):
-            rows = np.flatnonzero(groups == query).tolist()
-            mine = [pair for pair in pairs.tolist() if pair[0] in rows]
-            subsets = list(itertools.combinations(mine, min(3, len(mine)))) if mine else []
-            for subset in subsets:
-                gains = np.exp(literal_log_odds(subset, rows))
-                v = gains / np.sum(np.sort(gains)[::-1] / np.log2(np.arange(2, len(rows) + 2)))
-                risk += len(mine) / len(subsets) * np.sum((f[rows] - v) ** 2)
-        differences.append(risk - np.sum(number * (f - targets) ** 2))
-    assert np.ptp(differences) < 1e-10 * abs(differences[0])
-
-
 def test_a_ranker_regresses_on_the_mean_targets_with_the_weights_of_queries():
     pairs, groups = data_of(NUMBERS)
     X = np.random.RandomState(2).normal(size=(len(groups), 2))
@@ -306,17 +285,6 @@ def test_stochastic_gradients_draw_subsets_whose_mean_is_that_of_all():
     few = np.flatnonzero(judgements.per_query <= 3)
     assert len(few) > 0
     assert (loss.draws(judgements).draw(few) == loss.draws(judgements).draw(few)).all()
-
-
-@pytest.mark.slow
-def test_stochastic_gradients_find_what_all_subsets_give():
-    X, pairs, groups, _ = world(200, 30)
-    labels = preference_labels(pairs, groups)
-    loss = AggregatedLoss("ndcg", subset_size=5)
-    exact = LinearRanker("pointwise_squared", loss=loss, alpha=0.1).fit(X, labels)
-    options = {"solver": "sgd", "step_size": "inverse", "max_iter": 200, "random_state": 0}
-    drawn = LinearRanker("pointwise_squared", loss=loss, alpha=0.1, **options).fit(X, labels)
-    assert drawn.coef_ == pytest.approx(exact.coef_, abs=0.05 * np.abs(exact.coef_).max())
 
 
 @pytest.mark.parametrize("name", [n for n, kind in STRUCTURES.items() if kind.takes != "clicks"])

@@ -24,17 +24,6 @@ def read(data, kept=slice(None), **options):
     )
 
 
-def table(board, categories, models):
-    """Scores of shape (n_categories, n_models)."""
-    found = {
-        (group, item): score
-        for group, item, score in zip(
-            board.groups.tolist(), board.items.tolist(), board.scores.tolist(), strict=True
-        )
-    }
-    return np.array([[found[group, item] for item in models] for group in categories])
-
-
 def small(seed=0, n=60):
     rng = np.random.default_rng(seed)
     category = rng.integers(2, size=n)
@@ -166,51 +155,6 @@ def test_an_infinite_spread_gives_separate_boards():
     assert (far.score_high <= board.score_high + 1e-3).all()
 
 
-def errors_of(data):
-    models, categories = data.models, data.categories
-    found = {}
-    for name, spread in (("overall", 0.0), ("separate", np.inf), ("pooled", None)):
-        board = aggregate_categories(read(data), data.category, "btl", spread=spread)
-        found[name] = ((table(board, categories, models) - data.category_scores) ** 2).mean()
-    rows = [board.rows_of(group) for group in categories]
-    truth = [dict(zip(models, scores, strict=True)) for scores in data.category_scores]
-    inside = [
-        board.score_low[row] <= truth[c][board.items[row]] <= board.score_high[row]
-        for c in range(len(categories))
-        for row in rows[c]
-    ]
-    return found, np.mean(inside), board.category_spread
-
-
-@pytest.mark.slow
-def test_pooled_scores_are_nearer_to_the_truth_than_both_extremes():
-    results = [
-        errors_of(make_arena(2500, n_models=6, category_spread=0.35, ties=0.0, random_state=seed))
-        for seed in range(20)
-    ]
-    means = {name: np.mean([one[0][name] for one in results]) for name in results[0][0]}
-    assert means["pooled"] < 0.8 * min(means["overall"], means["separate"])
-    coverage = np.mean([one[1] for one in results])
-    assert 0.92 < coverage < 0.98
-    spreads = [one[2] for one in results]
-    assert abs(np.mean(spreads) - 0.35) < 3 * np.std(spreads) / np.sqrt(20) + 0.02
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "spread"), [(400, 0.2), (400, 0.35), (400, 0.7), (1500, 0.35)])
-def test_intervals_allow_for_the_error_of_the_spread(n, spread):
-    """Coverage over 50 arenas; at the estimated spread alone it was .90 to .93."""
-    inside = []
-    for seed in range(50):
-        data = make_arena(n, n_models=6, category_spread=spread, ties=0.0, random_state=seed)
-        board = aggregate_categories(read(data), data.category)
-        for c, group in enumerate(data.categories):
-            rows = board.rows_of(group)
-            truth = data.category_scores[c][np.searchsorted(data.models, board.items[rows])]
-            inside.append((board.score_low[rows] <= truth) & (truth <= board.score_high[rows]))
-    assert 0.92 < np.mean(inside) < 0.98
-
-
 @pytest.mark.parametrize(("seed", "n"), [(0, 60), (1, 300)])  # the best spread is 0, and .55
 def test_the_error_of_the_spread_is_an_integral_over_it(seed, n):
     judgements, category, _ = small(seed, n)
@@ -283,15 +227,6 @@ def test_boards_do_not_depend_on_the_order_of_the_votes(kind):
         assert board.ranks.tolist() == [1] * 9
         assert_allclose(board.score_low, board.score_low[0], atol=1e-9)
         assert [label.get_text() for label in board.plot().get_yticklabels()] == ["a", "b", "c"]
-
-
-def test_categories_that_do_not_differ_are_found_to_be_alike():
-    spreads = []
-    for seed in range(100, 108):
-        data = make_arena(2500, n_models=6, category_spread=0.0, ties=0.0, random_state=seed)
-        spreads.append(aggregate_categories(read(data), data.category).category_spread)
-    assert np.median(spreads) < 0.1
-    assert 0.0 in spreads
 
 
 def test_an_item_without_votes_in_a_category_has_its_overall_score_and_a_longer_interval():

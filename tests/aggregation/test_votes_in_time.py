@@ -59,24 +59,6 @@ def test_weights_of_faded_votes_are_no_counts():
     assert 0.85 < ratio.mean() < 1.15
 
 
-def test_faded_intervals_contain_the_truth_of_votes_that_do_not_change():
-    inside, trusting = [], []
-    for seed in range(150):
-        data = make_arena(
-            600, n_models=4, category_spread=0, length=0, ties=0, position=0, random_state=seed
-        )
-        faded = read(data, position=False).faded("10 days")
-        board = aggregate(faded, intervals="robust")
-        truth = np.array([data.scores[int(name[1:])] for name in board.items])
-        inside.append((board.score_low <= truth) & (truth <= board.score_high))
-        # weights that were taken for numbers of votes would make the intervals too long
-        fit = board._boards[0].fit
-        half = 1.96 * np.sqrt(np.diag(fit.inverse()))
-        trusting.append(np.abs(board.scores - truth) <= half)
-    assert 0.92 < np.mean(inside) < 0.98
-    assert np.mean(trusting) > 0.985
-
-
 def test_a_count_of_faded_votes_is_as_many_rows():
     data = make_arena(300, n_models=4, random_state=0)
     count = np.random.default_rng(0).integers(1, 4, size=300)
