@@ -478,20 +478,6 @@ def test_cascade_satisfaction_maximises_the_likelihood():
     assert -oracles.cascade_log_likelihood(found, sessions) <= best.fun + 1e-9
 
 
-def test_structures_tend_to_the_truth_of_their_model_and_not_of_the_other():
-    relevance, groups = np.tile([0, 1, 2, 3], 25), np.repeat(np.arange(25), 4)
-    for model, right, wrong in (
-        ("cascade", CascadeSatisfaction(), ClickThroughRate()),
-        ("position", InversePropensity(1 / np.arange(1, 5)), CascadeSatisfaction()),
-    ):
-        data = make_clicks(relevance, groups, 400_000, model=model, random_state=0)
-        clicks = read_clicks(data.y)
-        # 16,000 sessions show each document, a quarter of them at each position. The standard error
-        # is at most sqrt(1 / 2 / 16,000) for the first, and sqrt((1 + 2 + 3 + 4) / 4 / 16,000).
-        assert np.abs(right.scores(clicks) - data.probabilities).max() < 5 * 0.0125
-        assert np.abs(wrong.scores(clicks) - data.probabilities).max() > 0.2
-
-
 @pytest.mark.parametrize(
     "structure", [CascadeSatisfaction(), InversePropensity(), ClickThroughRate()]
 )
