@@ -418,15 +418,6 @@ def test_score_is_what_the_lists_keep():
     assert found == pytest.approx(wanted)
 
 
-def test_lists_grow_as_less_may_be_lost():
-    before = np.zeros(len(Y), dtype=bool)
-    for alpha in (0.5, 0.3, 0.2, 0.1, 0.05, 0.02):
-        cutoff = RiskControlledCutoff(FrozenEstimator(FITTED), risk="ndcg", alpha=alpha)
-        shown = cutoff.fit(X[NEW], Y[NEW], groups=G[NEW]).predict_shown(X, groups=G)
-        assert (shown >= before).all() and shown.sum() > before.sum()
-        before = shown
-
-
 def test_tied_documents_are_shown_together_and_batches_do_not_matter():
     features = np.round(X, 0)  # many ties
     cutoff = RiskControlledCutoff(SCORES, risk="ndcg", alpha=0.2).fit(features, Y, groups=G)
@@ -605,21 +596,6 @@ def test_calibration_queries_that_were_trained_on_give_a_warning(wrapped):
     with pytest.warns(UserWarning, match="fitted on 20 of the calibration queries.*FrozenEst") as w:
         cutoff.fit(X[both], Y[both], groups=G[both] + 1000)  # the ids do not matter
     assert [each.filename for each in w] == [__file__]
-
-
-def test_the_promise_fails_on_queries_that_were_trained_on():
-    """What the warning says: a forest knows its training queries by heart."""
-    data = make_ranking(400, 8, 5, n_informative=3, noise=2.0, random_state=0)
-    forest = CalibratedRanker(RandomForestRegressor(30, random_state=0, n_jobs=1))
-    old = data.groups < 100
-    ranker = forest.fit(data.X[old], data.y[old], groups=data.groups[old])
-    cutoff = RiskControlledCutoff(FrozenEstimator(ranker), threshold=3)
-    with pytest.warns(UserWarning, match="fitted on 100 of"):
-        cutoff.fit(data.X[old], data.y[old], groups=data.groups[old])
-    assert cutoff.score(data.X[~old], data.y[~old], groups=data.groups[~old]) < 0.8
-    held_out = RiskControlledCutoff(forest, threshold=3, calibration_queries=0.5, random_state=0)
-    held_out.fit(data.X[old], data.y[old], groups=data.groups[old])
-    assert held_out.score(data.X[~old], data.y[~old], groups=data.groups[~old]) > 0.88
 
 
 def test_a_fitted_ranker_is_kept_and_copies_are_equal():
