@@ -9,10 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal.losses import MEASURES
-from sklearn_rankcal.metrics import compare_rankings, evaluate_run, runs_table, to_run
+from sklearn_rankcal.metrics import compare_rankings, evaluate_run, runs_table
 from sklearn_rankcal.metrics._evaluate_run import _OF_LISTS
 
 METRICS = ["ndcg@5", "ndcg", "dcg@3", "map", "map@3", "mrr", "mrr@2", "precision@4", "recall@6",
@@ -402,28 +401,6 @@ def test_a_table_has_every_document_of_any_run():
 def test_what_is_no_table_of_runs(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_a_learned_fusion_becomes_a_run_again():
-    rng = np.random.default_rng(0)
-    runs, qrels = {"words": {}, "vectors": {}}, {}
-    for query in range(80):
-        match = rng.normal(size=60)
-        qrels[query] = {f"d{d}": int(match[d] > 0.5) + int(match[d] > 1.5) for d in range(60)}
-        for run in runs.values():
-            scores = match + rng.normal(size=60)
-            run[query] = {f"d{d}": scores[d] for d in np.argsort(-scores)[:30]}
-    train, test = ({q: qrels[q] for q in part} for part in (range(50), range(50, 80)))
-    table = runs_table(runs, train)
-    assert set(table["query_id"]) == set(map(str, train))
-    new = runs_table(runs, test)
-    features = ["score_words", "rank_words", "score_vectors", "rank_vectors"]
-    ranker = CalibratedRanker("boosting", loss="ndcg@10", random_state=0)
-    ranker.fit(table[features], table["relevance"], groups=table["query_id"])
-    scores = ranker.decision_function(new[features], groups=new["query_id"])
-    runs["fused"] = to_run(scores, groups=new["query_id"], document_ids=new["doc_id"])
-    values = {name: each["ndcg@10"] for name, each in evaluate_run(test, runs).items()}
-    assert values["fused"] > max(values["words"], values["vectors"]) + 0.03
 
 
 def test_an_interval_is_asked_of_the_evaluation():

@@ -1,7 +1,5 @@
 """Runs and qrels: the tables that tools of TREC take."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -205,18 +203,6 @@ def test_letor_files_keep_document_ids(tmp_path):
         other.write_bytes(line)
         assert load_letor(other).document_ids is None
         assert load_letor([path, other]).document_ids is None
-
-
-MQ2008 = Path(__file__).parents[3] / "shared" / "data" / "letor" / "mq2008"
-
-
-@pytest.mark.skipif(not MQ2008.exists(), reason="MQ2008 is not here")
-def test_mq2008_has_document_ids():
-    data = load_letor(MQ2008 / "S1.txt.gz")
-    assert data.document_ids.shape == data.y.shape
-    assert data.document_ids[0] == "GX008-86-4444840"
-    run = to_run(data.X[:, 0], groups=data.groups, document_ids=data.document_ids)
-    assert len(run) == len(data.y) and run["query_id"].nunique() == len(np.unique(data.groups))
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a b", "a\tb", "a\n", "\u00a0x"])
