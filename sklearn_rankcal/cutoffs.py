@@ -24,8 +24,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._labels import GROUPS_REMEDY, agreed_queries, read_relevance
-from sklearn_rankcal.losses import Measure, NormalizedPositionalLoss, get_measure
+from sklearn_rankcal.losses import Measure, get_measure
 from sklearn_rankcal.losses._base import BinaryMeasure
+from sklearn_rankcal.losses._positional import NormalizedPositionalLoss
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._predict import QueryOrder
@@ -78,7 +79,8 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         - ``"best_relevance"``: the largest relevance in the list, as a share of the largest of the
           query. With labels 0 and 1, the loss is 1 if no relevant document is shown.
         - ``"ndcg"``: NDCG. These names may have a cutoff, as in ``"ndcg@10"``.
-        - A `losses.NormalizedPositionalLoss`, such as ``get_measure("ndcg", gain="linear")``.
+        - A positional measure with values between 0 and 1, such as
+          ``get_measure("ndcg", gain="linear")``.
         - A function of the relevance of the documents of a query, best first. It returns the values
           of the lists of the first 1, 2, ..., r documents: nondecreasing numbers between 0 and 1,
           or NaN if the query has no value.

@@ -426,7 +426,8 @@ class PreferenceDifferences(PairTargets):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal.labels import preference_labels, read_preferences
+    >>> from sklearn_rankcal.labels import preference_labels
+    >>> from sklearn_rankcal.labels._labels import read_preferences
     >>> from sklearn_rankcal.targets import PreferenceDifferences
     >>> preferences = read_preferences(preference_labels([[0, 1], [2, 1]], [0, 0, 0]))
     >>> PreferenceDifferences(preferences, np.ones(1)).flat().tolist()

@@ -41,9 +41,9 @@ from sklearn_rankcal.aggregation import (
     Judgements,
     LeastSquares,
     PlackettLuce,
-    get_structure,
 )
-from sklearn_rankcal.labels import Comparisons, Orders
+from sklearn_rankcal.aggregation._aggregate import get_structure
+from sklearn_rankcal.labels._rankings import Comparisons, Orders
 from sklearn_rankcal.queries import Queries
 
 PARTS = ("queries", "large", "choix", "orders")

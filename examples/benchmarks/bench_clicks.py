@@ -59,7 +59,8 @@ from sklearn_rankcal.aggregation import (
     Structure,
     estimate_relevance,
 )
-from sklearn_rankcal.clicks import estimate_propensities, read_clicks
+from sklearn_rankcal.clicks import estimate_propensities
+from sklearn_rankcal.clicks._clicks import read_clicks
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.losses import DCG, Loss
 from sklearn_rankcal.metrics import compare_rankings, ndcg_score

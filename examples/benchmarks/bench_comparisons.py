@@ -58,7 +58,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import LinearRanker
-from sklearn_rankcal.aggregation import AggregatedLoss, Judgements, LogOdds, auto_subset_size
+from sklearn_rankcal.aggregation import AggregatedLoss, Judgements, LogOdds
+from sklearn_rankcal.aggregation._loss import auto_subset_size
 from sklearn_rankcal.datasets import load_letor, make_comparisons
 from sklearn_rankcal.losses import NDCG
 from sklearn_rankcal.metrics import ndcg_score

@@ -41,9 +41,8 @@ from _harness import half_interval, interval, print_table, values_of_queries
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal._kernels import _numpy
+from sklearn_rankcal._kernels import KERNELS, _numpy
 from sklearn_rankcal._kernels import kernels as running
-from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import default_regressor
 from sklearn_rankcal.models._context import add_context

@@ -37,9 +37,8 @@ import numpy as np
 from _harness import interleaved, print_table
 from scipy.optimize import quadratic_assignment
 
-from sklearn_rankcal._kernels import _numpy
+from sklearn_rankcal._kernels import KERNELS, _numpy
 from sklearn_rankcal.decoders import (
-    KERNELS,
     _decode_average_precision,
     _decode_preferences,
     decode_average_precision,

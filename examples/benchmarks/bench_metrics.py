@@ -33,7 +33,8 @@ from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from sklearn.utils import Bunch
 
 from sklearn_rankcal import sizes_to_groups
-from sklearn_rankcal.losses import MEASURES, BinaryMeasure
+from sklearn_rankcal.losses import MEASURES
+from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.metrics import evaluate_rankings, evaluate_run
 
 METRICS = ("ndcg@10", "map", "err@20", "precision@10", "kendall_tau")

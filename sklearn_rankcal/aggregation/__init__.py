@@ -3,8 +3,7 @@
 judgements -> **structure** -> scores
 
 A `Structure` computes the scores of the items of many queries from their judgements. `STRUCTURES`
-maps names to classes, and `get_structure` makes structures from names. `AggregatedLoss` lets every
-ranker learn from judgements.
+maps names to classes. `AggregatedLoss` lets every ranker learn from judgements.
 
 References
 ----------
@@ -12,9 +11,9 @@ References
    of Statistics 41, 2292-2323.
 """
 
-from sklearn_rankcal.aggregation._aggregate import STRUCTURES, aggregate, get_structure
+from sklearn_rankcal.aggregation._aggregate import STRUCTURES, aggregate
 from sklearn_rankcal.aggregation._audit import Audit, Probe
-from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure
+from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._boards import Coefficient
 from sklearn_rankcal.aggregation._categories import aggregate_categories
 from sklearn_rankcal.aggregation._clicks import (
@@ -34,7 +33,7 @@ from sklearn_rankcal.aggregation._comparison_structures import (
 )
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._kemeny import Kemeny
-from sklearn_rankcal.aggregation._loss import AggregatedLoss, auto_subset_size
+from sklearn_rankcal.aggregation._loss import AggregatedLoss
 from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry, PlackettLuce
 from sklearn_rankcal.aggregation._result import Aggregate
 
@@ -49,7 +48,6 @@ __all__ = [
     "CascadeSatisfaction",
     "ClickThroughRate",
     "Coefficient",
-    "ComparisonStructure",
     "Copeland",
     "InversePropensity",
     "Judgements",
@@ -63,7 +61,5 @@ __all__ = [
     "Structure",
     "aggregate",
     "aggregate_categories",
-    "auto_subset_size",
     "estimate_relevance",
-    "get_structure",
 ]

@@ -102,7 +102,7 @@ def get_structure(structure: str | Structure) -> Structure:
 
     Examples
     --------
-    >>> from sklearn_rankcal.aggregation import get_structure
+    >>> from sklearn_rankcal.aggregation._aggregate import get_structure
     >>> get_structure("log_odds")
     LogOdds()
     """

@@ -130,7 +130,7 @@ class ComparisonStructure(Structure):
 
     >>> import numpy as np
     >>> from sklearn_rankcal import aggregate
-    >>> from sklearn_rankcal.aggregation import ComparisonStructure
+    >>> from sklearn_rankcal.aggregation._base import ComparisonStructure
     >>> class WinShare(ComparisonStructure):
     ...     def _scores(self, preferences, n_judgements):
     ...         n_items = preferences.queries.n_rows

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.clicks import Clicks, read_clicks
-from sklearn_rankcal.clicks._clicks import check_propensities
+from sklearn_rankcal.clicks._clicks import Clicks, check_propensities, read_clicks
 from sklearn_rankcal.clicks._propensities import fit_propensities, ratio
 from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries

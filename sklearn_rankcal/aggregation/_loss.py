@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal.aggregation._aggregate import get_structure
 from sklearn_rankcal.aggregation._base import Structure
 from sklearn_rankcal.aggregation._judgements import Judgements
-from sklearn_rankcal.clicks import Clicks, read_clicks
+from sklearn_rankcal.clicks._clicks import Clicks, read_clicks
 from sklearn_rankcal.losses import Loss, NormalizedLoss, get_loss
 from sklearn_rankcal.losses._base import relative_normalizers
 from sklearn_rankcal.queries import Queries, Ranking
@@ -52,8 +52,8 @@ class AggregatedLoss(Loss):
         A key of `STRUCTURES` or a structure object.
     subset_size : int, "auto" or "all", default="auto"
         The number k of judgements in a subset. A query with fewer judgements has one subset.
-        ``"auto"`` means `auto_subset_size`. ``"all"`` means one subset with all judgements of the
-        query.
+        ``"auto"`` means 2 n^0.45, rounded up, if there are n judgements. ``"all"`` means one subset
+        with all judgements of the query.
     n_subsets : int, default=50
         Minimum number of random subsets of each query, if not all subsets are taken.
     gain : {"auto", "identity"} or callable, default="auto"
@@ -342,7 +342,7 @@ def auto_subset_size(judgements: Any) -> int:
     --------
     >>> import numpy as np
     >>> from sklearn_rankcal import Judgements
-    >>> from sklearn_rankcal.aggregation import auto_subset_size
+    >>> from sklearn_rankcal.aggregation._loss import auto_subset_size
     >>> auto_subset_size(Judgements.from_pairs([(0, 1)] * 10_000))
     127
     """

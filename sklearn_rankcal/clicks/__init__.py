@@ -3,7 +3,7 @@
 `aggregation.AggregatedLoss` learns from the labels made by `click_labels`.
 """
 
-from sklearn_rankcal.clicks._clicks import Clicks, click_labels, read_clicks
+from sklearn_rankcal.clicks._clicks import click_labels, read_clicks
 from sklearn_rankcal.clicks._propensities import PropensityEstimate, estimate_propensities
 
-__all__ = ["Clicks", "PropensityEstimate", "click_labels", "estimate_propensities", "read_clicks"]
+__all__ = ["PropensityEstimate", "click_labels", "estimate_propensities", "read_clicks"]

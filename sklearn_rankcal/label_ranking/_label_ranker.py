@@ -97,8 +97,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
         - ``"relevance"``: numbers of shape (n_samples, r), larger is better. `predict` then returns
           r - rank, which is also larger for better labels.
         - ``"weights"``: shape (n_samples, r, r), where ``y[n, i, j]`` is the weight of the
-          preference for label i over j, as from `labels.rankings_to_preferences`. Only for
-          ``"pd"`` and ``"pd_by_scores"``.
+          preference for label i over j. Only for ``"pd"`` and ``"pd_by_scores"``.
         - ``"auto"``: ``"ranks"`` if `y` has two dimensions, ``"weights"`` if it has three, with a
           warning if `y` does not look like ranks.
 

@@ -7,29 +7,14 @@ scikit-learn.
 """
 
 from sklearn_rankcal.labels._item_ids import read_edges
-from sklearn_rankcal.labels._labels import (
-    Labels,
-    Preferences,
-    preference_labels,
-    read_preferences,
-    relevance_labels,
-)
-from sklearn_rankcal.labels._rankings import (
-    Comparisons,
-    Orders,
-    ranking_labels,
-    rankings_to_preferences,
-)
+from sklearn_rankcal.labels._labels import Labels, Preferences, preference_labels, relevance_labels
+from sklearn_rankcal.labels._rankings import ranking_labels
 
 __all__ = [
-    "Comparisons",
     "Labels",
-    "Orders",
     "Preferences",
     "preference_labels",
     "ranking_labels",
-    "rankings_to_preferences",
     "read_edges",
-    "read_preferences",
     "relevance_labels",
 ]

@@ -383,7 +383,8 @@ def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
 
     Examples
     --------
-    >>> from sklearn_rankcal.labels import preference_labels, read_preferences
+    >>> from sklearn_rankcal.labels import preference_labels
+    >>> from sklearn_rankcal.labels._labels import read_preferences
     >>> labels = preference_labels([[0, 2], [2, 0], [0, 2], [1, 3]], list("abab"))
     >>> preferences = read_preferences(labels[[2, 0]])
     >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()

@@ -141,7 +141,7 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankcal.labels import rankings_to_preferences
+    >>> from sklearn_rankcal.labels._rankings import rankings_to_preferences
     >>> rankings_to_preferences([[1, 2, np.nan]]).tolist()
     [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]
     """

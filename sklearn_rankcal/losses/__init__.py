@@ -9,8 +9,8 @@ in `Loss.calibrated_over`. Convex functions of scores are in `surrogates`.
 """
 
 from sklearn_rankcal.losses._average_precision import MAP, MAPByScores
-from sklearn_rankcal.losses._base import BinaryMeasure, Loss, Measure, NormalizedLoss
 from sklearn_rankcal.losses._base import LabelSums as LabelSums
+from sklearn_rankcal.losses._base import Loss, Measure, NormalizedLoss
 from sklearn_rankcal.losses._cascade import ERR
 from sklearn_rankcal.losses._pairs import PD, PDByScores
 from sklearn_rankcal.losses._positional import (
@@ -19,7 +19,6 @@ from sklearn_rankcal.losses._positional import (
     ERU,
     NDCG,
     GainLoss,
-    NormalizedPositionalLoss,
     Positional,
     PositionalLoss,
     Precision,
@@ -39,13 +38,11 @@ __all__ = [
     "MEASURES",
     "NDCG",
     "PD",
-    "BinaryMeasure",
     "GainLoss",
     "Loss",
     "MAPByScores",
     "Measure",
     "NormalizedLoss",
-    "NormalizedPositionalLoss",
     "PDByScores",
     "Positional",
     "PositionalLoss",

@@ -270,7 +270,8 @@ class PDByScores(_Disagreement):
     Documents 0, 1 and 2 are never compared with documents 3 and 4. Scores are only comparable
     within each of the two components:
 
-    >>> from sklearn_rankcal.labels import preference_labels, read_preferences
+    >>> from sklearn_rankcal.labels import preference_labels
+    >>> from sklearn_rankcal.labels._labels import read_preferences
     >>> from sklearn_rankcal.losses import PDByScores
     >>> labels = read_preferences(preference_labels([(0, 1), (1, 2), (4, 3)], [0] * 5))
     >>> loss = PDByScores(score_function="least_squares")

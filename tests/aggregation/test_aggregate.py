@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import Judgements
-from sklearn_rankcal.aggregation import (
-    STRUCTURES,
-    ComparisonStructure,
-    Kemeny,
-    _kemeny,
-    aggregate,
-)
+from sklearn_rankcal.aggregation import STRUCTURES, Kemeny, _kemeny, aggregate
+from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
 from sklearn_rankcal.decoders import decode_preferences

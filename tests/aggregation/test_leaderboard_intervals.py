@@ -13,12 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import (
-    STRUCTURES,
-    BradleyTerry,
-    ComparisonStructure,
-    get_structure,
-)
+from sklearn_rankcal.aggregation import STRUCTURES, BradleyTerry
+from sklearn_rankcal.aggregation._aggregate import get_structure
+from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 
 from ..covering import covering

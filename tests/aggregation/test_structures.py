@@ -24,12 +24,13 @@ from sklearn_rankcal.aggregation import (
     RankCentrality,
     Structure,
     _graphs,
-    get_structure,
 )
+from sklearn_rankcal.aggregation._aggregate import get_structure
 from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
 from sklearn_rankcal.aggregation._maximum_likelihood import tier_probabilities
-from sklearn_rankcal.labels import Comparisons, Orders, Preferences
+from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import merge_pairs
+from sklearn_rankcal.labels._rankings import Comparisons, Orders
 from sklearn_rankcal.queries import Queries
 
 from .. import structure_oracles as oracles

@@ -43,19 +43,8 @@ from sklearn_rankcal.decoders import (
     decode_preferences,
     get_decoder,
 )
-from sklearn_rankcal.losses import (
-    AUC,
-    ERR,
-    LOSSES,
-    MAP,
-    NDCG,
-    PD,
-    BinaryMeasure,
-    MAPByScores,
-    PDByScores,
-    Recall,
-)
-from sklearn_rankcal.losses._base import without_shrinkage
+from sklearn_rankcal.losses import AUC, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
+from sklearn_rankcal.losses._base import BinaryMeasure, without_shrinkage
 from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries, mean_over_queries

@@ -24,7 +24,8 @@ from sklearn_rankcal.datasets._judgements import (
     mallows_probabilities,
 )
 from sklearn_rankcal.decoders import decode_preferences
-from sklearn_rankcal.labels import rankings_to_preferences, read_preferences
+from sklearn_rankcal.labels._labels import read_preferences
+from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import LOSSES
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.queries import Queries

@@ -5,9 +5,9 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_rankcal import CalibratedRanker, show_versions
+from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders import (
     DECODERS,
-    KERNELS,
     PreferenceDecoder,
     Quota,
     Rules,
@@ -18,7 +18,8 @@ from sklearn_rankcal.decoders import (
     decode_tiers,
     get_decoder,
 )
-from sklearn_rankcal.labels import preference_labels, read_preferences
+from sklearn_rankcal.labels import preference_labels
+from sklearn_rankcal.labels._labels import read_preferences
 from sklearn_rankcal.losses import PDByScores
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import DifferenceGraph, PointwiseMargin

@@ -28,8 +28,8 @@ from sklearn_rankcal import CalibratedLabelRanker, Judgements
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
 from sklearn_rankcal.label_ranking._blend import TableEncoder
-from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.labels._label_rankings import look_like_positions, read_names
+from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.metrics import get_ranking_scorer
 

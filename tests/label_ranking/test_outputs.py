@@ -21,7 +21,7 @@ from sklearn_rankcal.label_ranking._outputs import (
     net_scores,
     scores_of_labels,
 )
-from sklearn_rankcal.labels import rankings_to_preferences
+from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.queries import Queries
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rankcal.labels import (
-    ranking_labels,
-    rankings_to_preferences,
-    read_edges,
-    read_preferences,
-)
+from sklearn_rankcal.labels import ranking_labels, read_edges
 from sklearn_rankcal.labels._label_rankings import read_label_rankings
-from sklearn_rankcal.labels._rankings import relevance_preferences, weigh_pairs
+from sklearn_rankcal.labels._labels import read_preferences
+from sklearn_rankcal.labels._rankings import (
+    rankings_to_preferences,
+    relevance_preferences,
+    weigh_pairs,
+)
 from sklearn_rankcal.queries import Queries
 
 from .. import oracles

@@ -10,6 +10,7 @@ import sklearn
 from sklearn_rankcal import losses, metrics
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.losses import MEASURES, get_measure
+from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.losses._registry import get_measures, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import (
@@ -253,7 +254,7 @@ def ranked_data(binary):
 
 
 def needs_binary_labels(name, parameters):
-    return issubclass(MEASURES[name], losses.BinaryMeasure) and "threshold" not in parameters
+    return issubclass(MEASURES[name], BinaryMeasure) and "threshold" not in parameters
 
 
 def test_every_measure_is_tested():

@@ -25,9 +25,10 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
-from sklearn_rankcal.labels import rankings_to_preferences
 from sklearn_rankcal.labels._label_rankings import read_label_rankings
-from sklearn_rankcal.losses import MEASURES, BinaryMeasure
+from sklearn_rankcal.labels._rankings import rankings_to_preferences
+from sklearn_rankcal.losses import MEASURES
+from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.losses._registry import parameters_of
 from sklearn_rankcal.metrics import (
     evaluate_rankings,

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 import sklearn
 
-from sklearn_rankcal._kernels import _numpy, kernels
-from sklearn_rankcal.decoders import KERNELS
+from sklearn_rankcal._kernels import KERNELS, _numpy, kernels
 from sklearn_rankcal.models import _context
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries

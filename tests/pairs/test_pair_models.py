@@ -11,7 +11,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, QueryKFold, relevance_labels
 from sklearn_rankcal.decoders import decode_preferences
-from sklearn_rankcal.labels import preference_labels, read_preferences
+from sklearn_rankcal.labels import preference_labels
+from sklearn_rankcal.labels._labels import read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.metrics import get_ranking_scorer, pairwise_disagreement_loss
 from sklearn_rankcal.models import (
