@@ -363,6 +363,16 @@ def test_intervals_without_resamples_are_refused_where_there_are_none():
         aggregate(votes, n_resamples=10).may_be_first()
 
 
+def test_a_covariate_that_decides_all_votes_leaves_the_position_without_ends():
+    frame, _ = make_votes(200, 4, 1)
+    X = pd.DataFrame({"fate": np.where(frame["winner"] == "first", 1.0, -1.0)})
+    board = aggregate(read(frame, X), intervals="robust")
+    position, fate = board.coefficients
+    assert (position.low, position.high, fate.high) == (-np.inf, np.inf, np.inf)
+    assert np.isfinite(fate.low)
+    assert "only the penalty does: fate" in str(board)
+
+
 def test_a_collinear_covariate_is_named():
     frame, X = make_votes(200, 4, 2)
     X["sum"] = X["x0"] + X["x1"]
