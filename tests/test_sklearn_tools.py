@@ -11,29 +11,25 @@ from functools import partial
 import numpy as np
 import pytest
 import sklearn
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, f_regression
+from sklearn.feature_selection import SelectFromModel, SelectKBest, f_regression
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    KFold,
     cross_val_predict,
     cross_val_score,
     cross_validate,
-    validation_curve,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
 from sklearn_rankcal import CalibratedRanker, MissingGroupsWarning, QueryKFold
 
 from .covering import covering
 from .sklearn_table import CELLS, MESSAGES, NAN, WARNINGS
-from .sklearn_tools import TOOLS, fitted_search, use_cross_val_score, use_nested
+from .sklearn_tools import TOOLS, fitted_search, use_nested
 from .sklearn_ways import (
     ALPHAS,
     LABELS,
@@ -46,7 +42,6 @@ from .sklearn_ways import (
     X,
     Y,
     both_routings,
-    eliminate,
     make_ranker,
     mean_measure,
     only_off,
@@ -130,16 +125,6 @@ def test_lost_groups_give_no_score_also_in_workers(routing, n_jobs):
     assert np.isnan(search.cv_results_["mean_test_score"]).all()
 
 
-@pytest.mark.slow
-@both_routings
-@pytest.mark.parametrize("way", ["labels", "column", "groups"])
-def test_workers_return_the_right_number(routing, way):
-    if way == "groups" and not routing:
-        pytest.skip("groups do not travel with routing off")
-    got, wanted = use_cross_val_score(WAYS[way], "scorer", routing, n_jobs=2)
-    np.testing.assert_allclose(got, wanted)
-
-
 @only_on
 def test_groups_are_passed_in_params_when_routing_is_on(routing):
     with pytest.raises(ValueError, match="pass `groups` alongside other metadata via the `params`"):
@@ -164,21 +149,6 @@ def test_nested_search_over_a_frame_needs_the_labels_too(routing, scoring):
     way = WAYS["column"]._replace(y=LABELS, cv=QueryKFold(N_FOLDS), groups=None)
     got, wanted = use_nested(way, scoring, routing)
     np.testing.assert_allclose(got, wanted)
-
-
-@both_routings
-@pytest.mark.parametrize("way", ["column", "polars"])
-def test_errors_name_a_group_column_lost_in_a_transformer(routing, way):
-    way = WAYS[way]
-    for remainder, names in (("drop", r"\['a', 'b'\]"), ("passthrough", "remainder__qid")):
-        transformer = ColumnTransformer(
-            [("scale", StandardScaler(), ["a", "b"])],
-            remainder=remainder,
-            verbose_feature_names_out=remainder == "passthrough",
-        )
-        pipe = make_pipeline(transformer.set_output(transform=way.frames), make_ranker(way))
-        with pytest.raises(ValueError, match=f"'qid' is not among the columns.*{names}"):
-            pipe.fit(way.X, Y)
 
 
 @both_routings
@@ -218,17 +188,6 @@ def weighted_scores(way, measure, fit_weight, score_weight):
         ranks = ranker.predict(X[test], groups=G[test])
         scores.append(mean_measure(measure, ranks, test, score_weight))
     return scores
-
-
-@both_routings
-def test_selection_inside_a_pipeline(routing):
-    """RFE is a step of a pipeline, and takes the queries from the structured labels."""
-    way = WAYS["labels"]
-    first = make_ranker(way, context=None)
-    pipe = make_pipeline(RFE(first, n_features_to_select=1), make_ranker(way, context=None))
-    got = cross_val_score(pipe, X, LABELS, cv=way.cv, scoring=SCORER, **to_function(way, routing))
-    wanted = [eliminate(NDCG_10, train, test)[0][0] for train, test in splits(way)]
-    np.testing.assert_allclose(got, wanted)
 
 
 @both_routings
@@ -282,22 +241,6 @@ def test_cross_val_predict_of_scores_is_refused_with_a_reason(routing, way):
         )
 
 
-@both_routings
-def test_validation_curve_hides_errors_unless_asked(routing):
-    """scikit-learn returns NaN without a warning, and never a number, as the documentation says."""
-    way = WAYS["labels"]._replace(cv=KFold(N_FOLDS))
-    curves = validation_curve(
-        make_ranker(way),
-        way.X,
-        way.y,
-        param_name="regressor__alpha",
-        param_range=ALPHAS,
-        cv=way.cv,
-        **to_function(way, routing),
-    )
-    assert np.isnan(curves).all()
-
-
 def top_relevance(estimator, X, y):
     """Score as a user would who knows that predict returns positions."""
     return float(np.mean(y[estimator.predict(X) == 1]))
@@ -319,28 +262,6 @@ def test_scorers_of_the_users_own(routing, scoring):
     )[name]
     wanted = [np.mean(Y[b][ranks_by_hand(way, a, b) == 1]) for a, b in splits(way)]
     np.testing.assert_allclose(got, wanted)
-
-
-@pytest.mark.slow
-@both_routings
-def test_workers_lose_warnings_so_that_a_failed_score_is_a_bare_nan(routing):
-    """joblib's workers do so, as the documentation says; error_score="raise" shows the error."""
-    way = WAYS["labels"]
-    use = partial(
-        cross_val_score,
-        make_ranker(way),
-        way.X,
-        way.y,
-        cv=way.cv,
-        scoring="neg_mean_squared_error",
-        **to_function(way, routing),
-    )
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")  # "error" would reach the workers since scikit-learn 1.7
-        assert np.isnan(use(n_jobs=2)).all()
-    assert seen == []
-    with pytest.raises(ValueError, match=MESSAGES["named"]):
-        use(error_score="raise")
 
 
 @both_routings

@@ -4,7 +4,6 @@ import dask.array as da
 import joblib
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from dask.distributed import Client, LocalCluster
 from sklearn.datasets import dump_svmlight_file
@@ -70,16 +69,6 @@ def test_regressors_of_boosting_libraries(library, name):
     assert ndcg_score(Y, scores, groups=GROUPS, k=5) > 0.8
     table = ranker.transform_table(X, groups=GROUPS)
     np.testing.assert_allclose(ranker.model_.regressor_.predict(table), scores)
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
-def test_data_frames(make):
-    columns = {f"f{k}": column for k, column in enumerate(X.T)}
-    frame = make(columns | {"qid": [f"query {g}" for g in GROUPS]})
-    ranker = CalibratedRanker("boosting", group_column="qid").fit(frame, Y)
-    assert list(ranker.feature_names_in_) == list(frame.columns)
-    plain = CalibratedRanker("boosting").fit(X, Y, groups=GROUPS)
-    np.testing.assert_array_equal(ranker.predict(frame), plain.predict(X, groups=GROUPS))
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=str)

@@ -8,14 +8,11 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_rankcal import (
     BoostedRanker,
     CalibratedRanker,
-    QueryKFold,
     preference_labels,
-    relevance_labels,
 )
 from sklearn_rankcal.boosting import _boosted_ranker as _boosted
 from sklearn_rankcal.boosting._boosted_ranker import boosted_regressor
@@ -26,7 +23,6 @@ from sklearn_rankcal.estimator_checks import (
     yield_ranker_checks,
 )
 from sklearn_rankcal.losses import MAP
-from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
@@ -308,18 +304,6 @@ def test_sparse_tables(library):
             atol=1e-9,
         )
     assert one.score(sparse.csr_matrix(table), Y, groups=G) > 0.8
-
-
-def test_a_search_over_surrogates_and_parameters_of_the_library():
-    search = GridSearchCV(
-        ranker("lightgbm", n=5),
-        {"surrogate": ["softmax", "pairwise_squared"], "regressor__num_leaves": [3, 7]},
-        scoring=get_ranking_scorer("ndcg@5"),
-        cv=QueryKFold(3),
-    ).fit(X, relevance_labels(Y, G))
-    assert len(search.cv_results_["params"]) == 4
-    values = search.cv_results_["mean_test_score"]
-    assert len(set(values.round(12))) == 4 and (values > 0.6).all()
 
 
 @BOTH

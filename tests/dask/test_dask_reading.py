@@ -8,9 +8,6 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
 
 from sklearn_rankcal.dask import group_queries
 
@@ -147,15 +144,3 @@ def test_queries_in_files(tmp_path, npartitions):
     read = pd.concat(parts).sort_values("place", ignore_index=True)
     wanted = cut(frame).compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(read, wanted, check_categorical=False, check_dtype=False)
-
-
-def test_large_files_are_not_split(tmp_path, monkeypatch):
-    for number in range(3):
-        frame = pd.DataFrame({"qid": np.repeat([number, number + 10], 50), "x": np.arange(100.0)})
-        rows = pa.Table.from_pandas(frame)
-        pq.write_table(rows, tmp_path / f"{number}.parquet", row_group_size=20)
-    # a file above twice this size is split by default; all files are larger now
-    monkeypatch.setattr(ArrowDatasetEngine, "default_blocksize", classmethod(lambda cls: 100))
-    assert not is_whole(parts_of(dd.read_parquet(tmp_path)))
-    queries = dd.read_parquet(tmp_path, split_row_groups=False)
-    assert queries.npartitions == 3 and is_whole(parts_of(queries))

@@ -10,21 +10,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_rankcal import (
     CalibratedRanker,
     LinearRanker,
-    QueryKFold,
     preference_labels,
-    relevance_labels,
 )
 from sklearn_rankcal.linear import LinearModel, _linear_objective
-from sklearn_rankcal.losses import ERR, NDCG
-from sklearn_rankcal.metrics import get_ranking_scorer
+from sklearn_rankcal.losses import ERR
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
@@ -413,28 +407,6 @@ def test_group_column_and_frames():
     np.testing.assert_allclose(np.delete(ranker.coef_, 2), plain.coef_, rtol=1e-12)
     assert ranker.coef_[2] == 0 and ranker.n_features_in_ == 7
     np.testing.assert_array_equal(ranker.predict(frame), plain.predict(X, groups=G))
-    folds = GroupKFold(3)
-    ranks = cross_val_predict(ranker, frame, Y, groups=G, cv=folds)
-    train, test = next(folds.split(X, Y, G))
-    by_hand = LinearRanker().fit(X[train], Y[train], groups=G[train])
-    np.testing.assert_array_equal(ranks[test], by_hand.predict(X[test], groups=G[test]))
-
-
-def test_search_over_surrogates_and_pipelines():
-    labels = relevance_labels(Y, G)
-    names = ["softmax", "pairwise_squared", Softmax("own"), "ranknet"]
-    pipeline = make_pipeline(StandardScaler(), LinearRanker())
-    search = GridSearchCV(
-        pipeline,
-        {"linearranker__surrogate": names, "linearranker__alpha": [0.1, 10.0]},
-        cv=QueryKFold(3),
-        scoring=get_ranking_scorer("ndcg@5"),
-    ).fit(X, labels)
-    assert len(search.cv_results_["mean_test_score"]) == 8
-    assert 0.5 < search.best_score_ < 1
-    assert len(set(search.cv_results_["mean_test_score"])) > 2
-    one = LinearRanker(PointwiseMargin("logistic"), loss=NDCG(k=5)).set_params(surrogate__eta=3.0)
-    assert one.fit(X, labels).surrogate_.eta == 3.0
 
 
 def test_pickle_and_clone():

@@ -127,20 +127,6 @@ def test_the_rate_doubles_after_the_first_trees(small, monkeypatch):
     np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
 
 
-def test_noise_has_few_trees_and_a_match_has_many():
-    rng = np.random.default_rng(0)
-    queries = Queries.uniform(80, 12)
-    wanted = queries.broadcast(rng.normal(size=80))
-    offered = rng.normal(size=queries.n_rows)
-    table = np.column_stack([wanted, offered, rng.normal(size=(queries.n_rows, 3))])
-    match = -np.abs(wanted - offered)
-    sizes = {}
-    for name, targets in (("match", match), ("noise", rng.normal(size=queries.n_rows))):
-        model = BoostingCV().fit(Training(table, targets, queries))
-        sizes[name] = model.sizes_["targets"][0]
-    assert sizes["match"] > 200 and sizes["noise"] < 20
-
-
 @pytest.mark.parametrize("start, length, wanted", [(100, 45, 150), (100, 55, 100), (30, 35, 70),
                                                    (30, 45, 30)])  # fmt: skip
 def test_plateaus_are_left_if_they_are_no_longer_than_half_of_the_trees_before(

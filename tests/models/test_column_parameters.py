@@ -94,26 +94,6 @@ def test_ties_and_constant_columns():
         assert behind(one, table[FIRST], G[FIRST], rises=(1.0, 3.0)) == 0
 
 
-def test_carrying_a_constraint_to_z_scores_would_not_keep_the_order():
-    # Why constrained columns have none. A value that rises far above the others increases the
-    # standard deviation, so that z-scores below the mean rise.
-    values = np.array([[10.0, 0.0, 4.0], [100.0, 0.0, 4.0]])
-    scores = [context_columns(v[:, None], [0, 0, 0])[:, 1] for v in values]
-    assert scores[1][0] > scores[0][0] and scores[1][1] > scores[0][1]
-    table = context_columns(X, G).drop(columns=["match__zscore", "fresh__zscore"])
-    carried = HistGradientBoostingRegressor(
-        monotonic_cst=[1, 0, 0, 1], min_samples_leaf=5, max_leaf_nodes=7, random_state=0
-    )
-    carried.fit(table, Y)
-
-    class Carried:
-        def decision_function(self, X, groups):
-            table = context_columns(X, groups)
-            return carried.predict(table.drop(columns=["match__zscore", "fresh__zscore"]))
-
-    assert behind(Carried(), X[FIRST], G[FIRST]) > 5
-
-
 def test_differences_and_ranks_of_the_others_never_rise():
     rng = np.random.default_rng(0)
     for _ in range(500):

@@ -210,14 +210,6 @@ def test_where_no_column_differs_the_model_is_the_one_without_context():
         ranker.decision_function(X)
 
 
-def test_fixed_kinds_describe_every_numeric_column():
-    data = make_ranking(20, random_state=0)
-    for context, kinds in (("rank", ["rank"]), (["zscore", "rank"], ["zscore", "rank"])):
-        ranker = CalibratedRanker(Ridge(), context=context).fit(data.X, data.y, groups=data.groups)
-        every = list(range(data.X.shape[1]))
-        assert ranker.model_.context_ == dict.fromkeys(kinds, every)
-
-
 def test_a_sparse_table_has_no_context():
     data = make_ranking(20, random_state=0)
     queries = Queries.from_groups(data.groups)

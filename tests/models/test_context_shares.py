@@ -171,25 +171,6 @@ def test_an_encoder_of_categories_alone_sees_no_shares():
     assert np.isfinite(ranker.decision_function(FRAME[["kind"]], groups=G)).all()
 
 
-def test_the_order_of_rows_does_not_matter_to_a_ranker():
-    order = RNG.permutation(N)
-    moved = GROUPED.decision_function(FRAME.iloc[order], groups=G[order])
-    np.testing.assert_array_equal(moved, GROUPED.decision_function(FRAME, groups=G)[order])
-    one = G == 3
-    alone = GROUPED.decision_function(FRAME[one], groups=G[one])
-    np.testing.assert_array_equal(alone, GROUPED.decision_function(FRAME, groups=G)[one])
-
-
-def test_text_and_new_categories_in_predict():
-    scores = GROUPED.decision_function(FRAME, groups=G)
-    text = FRAME.astype({"kind": str})
-    np.testing.assert_array_equal(GROUPED.decision_function(text, groups=G), scores)
-    reordered = FRAME.assign(kind=FRAME["kind"].cat.reorder_categories(list("abcd")))
-    np.testing.assert_array_equal(GROUPED.decision_function(reordered, groups=G), scores)
-    new = FRAME.assign(kind=pd.Categorical(np.where(KIND == MAIN, "new", "other")))
-    assert np.isfinite(GROUPED.decision_function(new, groups=G)).all()
-
-
 def test_importances_of_shares_belong_to_their_columns():
     class Counted(Ridge):
         def fit(self, X, y, sample_weight=None):

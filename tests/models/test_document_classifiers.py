@@ -275,31 +275,12 @@ def test_the_decision_function_of_the_hinge_is_refused(classifier, loss):
         CalibratedRanker(classifier, loss=loss).fit(X, Y, G)
 
 
-def test_the_hinge_ties_documents_that_differ():
-    """Expected utilities of .1 and .4 of the largest have the same best score."""
-    table, share = np.repeat(np.eye(2), 10, axis=0), np.r_[np.eye(10)[0], (np.arange(10) < 4)]
-    for loss, tied in (("hinge", True), ("squared_hinge", False)):
-        svm = LinearSVC(loss=loss, C=1e3, fit_intercept=False, max_iter=100_000, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scores = svm.fit(table, share).decision_function(np.eye(2))
-        assert (abs(scores[0] - scores[1]) < 0.01) == tied
-
-
 @pytest.mark.filterwarnings("ignore:.*probability.*:FutureWarning")  # deprecated in 1.9
 def test_probabilities_that_are_fitted_without_weights_are_refused():
     """Both classes of a document count the same in them, so that they can have a wrong slope."""
     for svc in (SVC(probability=True), make_pipeline(StandardScaler(), NuSVC(probability=True))):
         with pytest.raises(ValueError, match=r"SVC fits its probabilities without .* LinearSVC"):
             CalibratedRanker(svc, loss="spearman").fit(X, Y, G)
-    table, queries = X[RELEVANT], QUERIES
-    share = get_loss("spearman").training_targets(Y[RELEVANT].astype(float), queries)
-    share -= queries.broadcast(queries.min(share))
-    share /= share.max()
-    svc = SVC(probability=True, random_state=0)
-    svc.fit(np.r_[table, table], np.repeat([1, 0], len(table)), np.r_[share, 1 - share])
-    assert np.corrcoef(svc.predict_proba(table)[:, 1], share)[0, 1] < 0
-    assert np.corrcoef(svc.decision_function(table), share)[0, 1] > 0
     CalibratedRanker(SVC(probability=True), loss="dcg").fit(X, Y, G)
 
 

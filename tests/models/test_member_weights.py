@@ -92,12 +92,6 @@ def test_a_large_penalty_makes_weights_equal_and_useless_members_have_none():
         assert np.isfinite(found["a"])
 
 
-def test_a_member_that_is_right_outweighs_noise():
-    right = np.column_stack([np.log(TARGETS + 0.01), RNG.normal(size=N)])
-    _, shares, _ = listwise_weights(list("ab"), right, Training(None, TARGETS, QUERIES), 30.0)
-    assert shares["a"] > 0.6
-
-
 # -------------------------------------------------------------------- least squares
 
 
@@ -139,29 +133,13 @@ def test_weights_are_the_best_nonnegative_ones():
         assert risk(found) == pytest.approx(best, rel=1e-6, abs=1e-9)
 
 
-def test_weights_minimise_the_error_of_queries_of_equal_weight():
-    weights, _ = weigh(SCORES.T)
-    root = np.sqrt(1 / QUERIES.broadcast(QUERIES.sizes))
-    columns = root[:, None] * np.column_stack([QUERIES.center(scores) for scores in SCORES.T])
-    best, _ = nnls(columns, root * QUERIES.center(TARGETS))
-    np.testing.assert_allclose(weights, best, rtol=1e-5, atol=1e-9)
-
-
-def test_a_weight_of_two_counts_as_two_equal_queries():
-    rows, _ = QUERIES.select(np.arange(40) < 20)
-    twice = np.concatenate([np.arange(N), rows])
-    doubled = Queries.from_groups(np.concatenate([QUERIES.codes, QUERIES.codes[rows] + 1000]))
-    repeated, _ = weigh(SCORES[twice].T, TARGETS[twice], doubled)
-    weighted, _ = weigh(SCORES.T, weight=np.where(QUERIES.codes < 20, 2.0, 1.0))
-    np.testing.assert_allclose(weighted, repeated)
-
-
-def test_weights_may_differ_inside_a_query():
-    """The scores and the targets are centred by the weighted mean of their query."""
-    found, _ = weigh(SCORES.T, weight=WEIGHT)
-    root = np.sqrt(WEIGHT / QUERIES.broadcast(QUERIES.sizes))
-    columns = np.column_stack([root * QUERIES.center(scores, WEIGHT) for scores in SCORES.T])
-    expected, _ = nnls(columns, root * QUERIES.center(TARGETS, WEIGHT))
+@pytest.mark.parametrize("weight", [None, WEIGHT, np.where(QUERIES.codes < 20, 2.0, 1.0)])
+def test_weights_minimise_the_error_of_queries_of_equal_weight(weight):
+    """Scores and targets are centred by the weighted mean of their query, which may differ."""
+    found, _ = weigh(SCORES.T, weight=weight)
+    root = np.sqrt((1 if weight is None else weight) / QUERIES.broadcast(QUERIES.sizes))
+    columns = np.column_stack([root * QUERIES.center(scores, weight) for scores in SCORES.T])
+    expected, _ = nnls(columns, root * QUERIES.center(TARGETS, weight))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
 

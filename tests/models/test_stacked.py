@@ -50,13 +50,6 @@ def test_many_rows_have_three_folds(monkeypatch):
     assert fit("stacked").model_.cv == 3
 
 
-def test_too_few_queries_for_the_stack():
-    some = np.unique(G)[:4]
-    rows = np.isin(G, some)
-    with pytest.raises(ValueError, match="cv=5 folds, but there are only 4 queries"):
-        CalibratedRanker("stacked").fit(X[rows], Y[rows], groups=G[rows])
-
-
 def test_the_mean_forest_of_the_folds_is_added_to_the_boosters():
     ranker = fit("stacked", verbose=0)
     model = ranker.model_

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, QueryKFold, relevance_labels
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.labels._labels import read_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
-from sklearn_rankcal.metrics import get_ranking_scorer, pairwise_disagreement_loss
+from sklearn_rankcal.metrics import pairwise_disagreement_loss
 from sklearn_rankcal.models import (
     BilinearPairs,
     DocumentModel,
@@ -365,18 +364,6 @@ def test_cycles_need_more_than_a_score():
     )
     found = both.predict(X, queries)
     assert np.corrcoef(found, difference[:, rows, columns].ravel())[0, 1] > 0.9
-
-
-def test_grid_search_over_models_and_decoders(data):
-    X, y, groups, _ = data
-    search = GridSearchCV(
-        CalibratedRanker(PairwiseRidge(), loss="pd"),
-        {"regressor__alpha": [1e-3, 1.0], "decoder": ["greedy_dag", "exact"]},
-        cv=QueryKFold(3),
-        scoring=get_ranking_scorer("kendall_tau"),
-    )
-    search.fit(X, relevance_labels(y, groups))
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 # ------------------------------------------------------------------ labels made of preferences

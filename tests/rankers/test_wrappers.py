@@ -15,7 +15,6 @@ from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingRegressor,
     RandomForestRegressor,
-    StackingRegressor,
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
@@ -193,14 +192,6 @@ def test_ensembles_that_draw_rows_get_no_score(routing, ensemble, view):
         assert SCORER(inside, X, LABELS) > 0.7
 
 
-@both_routings
-def test_voting_and_stacking_refuse_rankers_because_they_are_not_regressors(routing):
-    with sklearn.config_context(enable_metadata_routing=routing):
-        for ensemble in (VotingRegressor, StackingRegressor):
-            with pytest.raises(ValueError, match="should be a regressor"):
-                ensemble([("ranker", CalibratedRanker(Ridge()))]).fit(X, LABELS)
-
-
 # -------------------------------------------------------------------- ScoreRegressor
 
 
@@ -249,14 +240,6 @@ def test_fit_fits_a_clone_and_frozen_keeps_the_fitted_ranker():
 def test_the_view_is_a_regressor_for_scikit_learn(routing):
     with sklearn.config_context(enable_metadata_routing=routing):
         view = ScoreRegressor(PLAIN)
-        by_hand = []
-        found = partial_dependence(view, X, [0], grid_resolution=4)
-        for value in found["grid_values"][0]:
-            table = X.copy()
-            table[:, 0] = value
-            by_hand.append(PLAIN.decision_function(table).mean())
-        np.testing.assert_allclose(found["average"][0], by_hand)
-        assert np.ptp(by_hand) > 0.1
         # Its z-scores of a constant are 0.
         with pytest.warns(UserWarning, match="'a' has the same value in all .* context=None"):
             of_frame = partial_dependence(ScoreRegressor(BY_COLUMN), FRAME.astype(float), ["a"])
@@ -281,22 +264,6 @@ def test_the_view_is_a_regressor_for_scikit_learn(routing):
         scores = cross_val_score(view, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={})
         direct = cross_val_score(PLAIN, X, LABELS, cv=QueryKFold(3), scoring=SCORER, params={})
         np.testing.assert_allclose(scores, direct)
-
-
-@both_routings
-def test_stacking_of_scores(routing):
-    with sklearn.config_context(enable_metadata_routing=routing):
-        stack = StackingRegressor(
-            [("ranker", ScoreRegressor(PLAIN))],
-            final_estimator=RelevanceRegressor(Ridge()),
-            cv=QueryKFold(3),
-        ).fit(X, LABELS)
-        scores = query_cross_val_predict(PLAIN, X, Y, groups=G, cv=3)
-        final = Ridge().fit(scores[:, None], Y)
-        wanted = final.predict(PLAIN.decision_function(X)[:, None])
-        np.testing.assert_allclose(stack.predict(X), wanted)
-        with pytest.raises(ValueError, match="A splitter has cut it"):
-            clone(stack).set_params(cv=KFold(3)).fit(X, LABELS)
 
 
 def test_rankers_without_scores_are_refused_with_an_alternative():
@@ -505,13 +472,3 @@ def test_one_query_is_still_allowed_alone():
     with pytest.warns(MissingGroupsWarning):
         regressor = ScoreRegressor(clone(PLAIN)).fit(X, Y)
     assert len(regressor.predict(X)) == len(Y)
-
-
-def test_a_stack_of_structured_labels_needs_a_final_estimator_that_takes_them():
-    members = [("ranker", ScoreRegressor(CalibratedRanker(Ridge(), context=None)))]
-    with pytest.raises(
-        TypeError, match="Cannot cast array data"
-    ):  # the words of NumPy, which the documentation explains
-        StackingRegressor(members, cv=QueryKFold(3)).fit(X, LABELS)
-    stack = StackingRegressor(members, RelevanceRegressor(Ridge()), cv=QueryKFold(3))
-    assert SCORER(stack.fit(X, LABELS), X, LABELS) > 0.6

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.base import clone
 
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
@@ -398,14 +397,6 @@ def test_names():
         get_surrogate("listnet")
     with pytest.raises(ValueError, match="Did you mean 'pairwise_logistic'"):
         get_surrogate("pairwise_logistics")
-
-
-@pytest.mark.parametrize("surrogate", EVERY, ids=name_of)
-def test_surrogates_are_ordinary_objects(surrogate):
-    copy = clone(surrogate)
-    assert copy.get_params() == surrogate.get_params()
-    assert isinstance(surrogate.theorem, str) and surrogate.theorem
-    assert isinstance(surrogate.order_preserving, bool)
 
 
 @pytest.mark.parametrize("kind", [PointwiseSquared, Cosine, Softmax])

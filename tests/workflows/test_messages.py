@@ -374,20 +374,3 @@ def test_decimals_of_a_data_base_are_numbers():
     assert fitted[1].model_.context_ == fitted[0].model_.context_ == {"zscore": ["price"]}
     ranks = [ranker.predict(X) for ranker, X in zip(fitted, (floats, decimals), strict=True)]
     np.testing.assert_array_equal(*ranks)
-
-
-def test_a_falling_price_keeps_its_context():
-    table, old = prices()
-    X, y = table[["search", "price"]], table["label"]
-    values = {}
-    for context in ("auto", "rank", "zscore"):
-        falling = HistGradientBoostingRegressor(monotonic_cst={"price": -1}, random_state=0)
-        ranker = CalibratedRanker(falling, group_column="search", context=context)
-        values[context] = ranker.fit(X[old], y[old]).score(X[~old], y[~old])
-        new = X[~old].iloc[:10]
-        scores = ranker.decision_function(new)
-        cheaper = new["price"].where(np.arange(10) != 4, new["price"] / 2)
-        cheaper = ranker.decision_function(new.assign(price=cheaper))
-        assert (cheaper[4] >= cheaper[scores < scores[4]]).all()
-    # a constrained column has no z-scores
-    assert min(values["rank"], values["auto"]) > values["zscore"] + 0.03, values

@@ -14,7 +14,7 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 
@@ -86,48 +86,6 @@ def test_the_name_of_a_loss_as_a_scorer():
     ranker = CalibratedRanker(Ridge(), loss="pd").fit(X, Y, groups=G)
     found = get_ranking_scorer("pd")(ranker, X, Y, groups=G)
     assert found == get_ranking_scorer("neg_pairwise_disagreement")(ranker, X, Y, groups=G) < 0
-
-
-def test_optuna_finds_the_best_penalty():
-    optuna = pytest.importorskip("optuna")
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    scorer, folds = get_ranking_scorer("ndcg@5"), list(QueryKFold(3).split(X, LABELS))
-
-    def objective(trial):
-        alpha = trial.suggest_float("alpha", 1e-2, 1e5, log=True)
-        ranker = CalibratedRanker(Ridge(alpha=alpha))
-        found = cross_validate(ranker, X, LABELS, cv=folds, scoring=scorer, error_score="raise")
-        return found["test_score"].mean()
-
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
-    study.optimize(objective, n_trials=8)
-    again = objective(optuna.trial.FixedTrial(study.best_params))
-    assert study.best_value == again == max(t.value for t in study.trials) > 0.5
-
-
-def test_successive_halving_over_iterations():
-    search = HalvingGridSearchCV(
-        CalibratedRanker(boosted("sklearn", learning_rate=0.1)),
-        {"regressor__max_leaf_nodes": [3, 7, 15]},
-        resource="regressor__max_iter",
-        min_resources=4,
-        max_resources=12,
-        cv=QueryKFold(2),
-        scoring=get_ranking_scorer("ndcg@5"),
-        error_score="raise",
-    ).fit(X, LABELS)
-    rounds = search.cv_results_["n_resources"]
-    assert rounds.tolist() == [4, 4, 4, 12] and search.best_estimator_.regressor.max_iter == 12
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_several_scorers_at_a_time():
-    ranker = CalibratedRanker(Ridge())
-    scorers = {name: get_ranking_scorer(name) for name in ("ndcg@5", "pd", "kendall_tau")}
-    together = cross_validate(ranker, X, LABELS, cv=QueryKFold(3), scoring=scorers)
-    for name, scorer in scorers.items():
-        alone = cross_validate(ranker, X, LABELS, cv=QueryKFold(3), scoring=scorer)
-        np.testing.assert_array_equal(together[f"test_{name}"], alone["test_score"])
 
 
 # -------------------------------------------------------------------- regressors that rank
@@ -209,14 +167,6 @@ def test_text_in_predict_becomes_the_categories_of_fit(library):
         ranker.decision_function(one, groups=G[::-1])[::-1],
         ranker.decision_function(fitted, groups=G),
     )
-
-
-def test_text_of_polars_becomes_the_categories_of_fit():
-    columns = {name: SHOP[name].to_numpy() for name in SHOP}
-    frame = pl.DataFrame(columns).with_columns(brand=pl.Series(list(SHOP["brand"])))
-    fitted = frame.with_columns(pl.col("brand").cast(pl.Categorical))
-    ranker = CalibratedRanker("boosting", group_column="query").fit(fitted, Y)
-    np.testing.assert_array_equal(ranker.predict(frame), ranker.predict(fitted))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
