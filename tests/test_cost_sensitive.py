@@ -253,25 +253,6 @@ def test_mean_cost_by_name():
     assert mean_cost_loss([1, 2], [1, 1], [[0, 1], [4, 0]], classes=[1, 2]) == 2
 
 
-def test_recalibration_makes_costs_pay_on_digits():
-    """Least squares shrinks its predictions; probabilities of these predictions correct that."""
-    X, y = load_digits(return_X_y=True)
-    costs = 1 - np.eye(10)
-    costs[9, :9] = 10  # the cost of missing a nine
-    train, test = slice(None, None, 2), slice(1, None, 2)
-    ridge = make_pipeline(StandardScaler(), Ridge())
-    scorer = make_cost_scorer(costs, classes=range(10))
-    plain = LowRankClassifier(ridge).fit(X[train], y[train])
-    cautious = LowRankClassifier(ridge, loss_matrix=costs, n_folds=None).fit(X[train], y[train])
-    clf = LowRankClassifier(ridge, loss_matrix=costs).fit(X[train], y[train])
-    scores = [scorer(model, X[test], y[test]) for model in (cautious, plain, clf)]
-    assert scores[0] < scores[1] - 0.1 and scores[2] > scores[1] + 0.05
-    expected = clf.predict_cost(X[test])
-    assert -1e-9 < expected.min() and expected.max() < 10 + 1e-9
-    np.testing.assert_array_equal(clf.predict(X[test]), expected.argmin(axis=1))
-    assert expected.min(axis=1).mean() == pytest.approx(-scores[2], abs=0.08)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_recalibration_equals_its_formula_written_out(weighted):
     """Classes missing from y have probability 0."""
@@ -685,27 +666,6 @@ def test_costs_that_do_not_depend_on_the_label_have_an_output_that_is_always_0()
     assert loss.decode(np.zeros((3, 1))).tolist() == [1, 1, 1]
 
 
-BAD_MATRICES = [
-    ([[0, np.nan], [1, 0]], "loss_matrix contains NaN"),
-    ([[0, 1, np.inf], [1, 0, np.inf]], "loss_matrix contains infinity"),
-    ([0.0, 1.0], "Expected 2D array"),
-    (np.zeros((0, 2)), "0 sample"),
-    (np.zeros((2, 0)), "0 feature"),
-]
-
-
-@pytest.mark.parametrize("L, message", BAD_MATRICES)
-def test_bad_matrices(L, message):
-    with pytest.raises(ValueError, match=message):
-        LowRankLoss.from_matrix(L)
-
-
-@pytest.mark.parametrize("rank", [0, -1, 1.5, True, "2"])
-def test_bad_ranks(rank):
-    with pytest.raises(ValueError, match="rank must be a whole number >= 1, or None"):
-        LowRankLoss.from_matrix(1 - np.eye(4)[:3], rank=rank)
-
-
 def test_targets_may_be_free():
     """Any matrix has factors. A target that never costs anything is always decoded."""
     free = LowRankLoss.from_matrix([[0, 1, 0, 0], [1, 0, 0, 2]])
@@ -717,27 +677,46 @@ def test_targets_may_be_free():
 
 
 @pytest.mark.parametrize(
-    "parts, message",
+    "call, arguments, message",
     [
-        (([[1.0]], [[1.0, 2.0]]), r"same number of columns; got \(1, 1\) and \(1, 2\)"),
-        (([1.0], [[1.0]]), "Expected 2D array"),
-        (([[1.0]], np.zeros((0, 1))), r"0 sample"),
-        (([[np.nan]], [[1.0]]), "alpha contains NaN"),
-        (([[1.0]], [[np.inf]]), "beta contains infinity"),
-        (([[1.0]], [[1.0]], [1.0, 2.0]), "c must be a finite number, or 1 of them; got"),
+        (LowRankLoss.from_matrix, [[[0, np.nan], [1, 0]]], "loss_matrix contains NaN"),
+        (
+            LowRankLoss.from_matrix,
+            [[[0, 1, np.inf], [1, 0, np.inf]]],
+            "loss_matrix contains infinity",
+        ),
+        (LowRankLoss.from_matrix, [[0.0, 1.0]], "Expected 2D array"),
+        (LowRankLoss.from_matrix, [np.zeros((0, 2))], "0 sample"),
+        (LowRankLoss.from_matrix, [np.zeros((2, 0))], "0 feature"),
+        *(
+            (
+                LowRankLoss.from_matrix,
+                [1 - np.eye(4)[:3], rank],
+                "rank must be a whole number >= 1, or None",
+            )
+            for rank in (0, -1, 1.5, True, "2")
+        ),
+        (
+            LowRankLoss,
+            ([[1.0]], [[1.0, 2.0]]),
+            r"same number of columns; got \(1, 1\) and \(1, 2\)",
+        ),
+        (LowRankLoss, ([1.0], [[1.0]]), "Expected 2D array"),
+        (LowRankLoss, ([[1.0]], np.zeros((0, 1))), r"0 sample"),
+        (LowRankLoss, ([[np.nan]], [[1.0]]), "alpha contains NaN"),
+        (LowRankLoss, ([[1.0]], [[np.inf]]), "beta contains infinity"),
+        (
+            LowRankLoss,
+            ([[1.0]], [[1.0]], [1.0, 2.0]),
+            "c must be a finite number, or 1 of them; got",
+        ),
+        (LowRankLoss.decode, [zero_one(3), np.zeros((2, 2))], "3 is different from 2"),
+        (LowRankLoss.decode, [zero_one(3), np.full((1, 3), np.nan)], "u contains NaN"),
     ],
 )
-def test_bad_parts(parts, message):
+def test_bad_losses_and_predictions(call, arguments, message):
     with pytest.raises(ValueError, match=message):
-        LowRankLoss(*parts)
-
-
-def test_bad_predictions():
-    loss = zero_one(3)
-    with pytest.raises(ValueError, match="3 is different from 2"):
-        loss.decode(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="u contains NaN"):
-        loss.decode(np.full((1, 3), np.nan))
+        call(*arguments)
 
 
 def test_a_ranker_refuses_it():

@@ -28,7 +28,7 @@ from sklearn_rankcal.datasets import load_letor, make_ranking
 from sklearn_rankcal.decoders import decode_scores
 from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.losses import MAP
-from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score, to_qrels, to_run
+from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score
 from sklearn_rankcal.models import BilinearPairs, PairModel, PairwiseRidge
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -180,17 +180,6 @@ def test_scores_in_a_pyterrier_pipeline(pt, search_results):
         pt.ltr.apply_learned_model(new).fit(results[~TEST], qrels)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_tables_for_the_evaluation_of_pyterrier(pt):
-    ranker = CalibratedRanker(Ridge(), loss="ndcg@5").fit(X, Y, groups=GROUPS)
-    ranks = ranker.predict(X[TEST], groups=GROUPS[TEST])
-    names = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
-    run = to_run(ranks=ranks, groups=IDS[TEST]).rename(columns=names)
-    qrels = to_qrels(Y[TEST], groups=IDS[TEST]).rename(columns=names)
-    found = pt.Evaluate(run, qrels, metrics=["ndcg_cut_5"])
-    assert found["ndcg_cut_5"] == pytest.approx(own_ndcg(ranker), abs=1e-12)
-
-
 # -------------------------------------------------------------------- ONNX
 
 
@@ -224,22 +213,6 @@ def test_onnx_files_have_the_same_scores_and_order(regressor, dtype, context):
     np.testing.assert_allclose(scores, wanted, atol=1e-6 if dtype == np.float32 else 1e-13)
     ranks = ranker.predict(table, groups=GROUPS)
     np.testing.assert_array_equal(decode_scores(scores, GROUPS).ranks, ranks)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_onnx_files_of_lightgbm():
-    onnxmltools = pytest.importorskip("onnxmltools")
-    from onnxmltools.convert.common.data_types import FloatTensorType
-
-    table = X.astype(np.float32)
-    ranker = CalibratedRanker(regressor_of(*BOOSTED[0]), loss="ndcg@5", context=None)
-    ranker.fit(table, Y, groups=GROUPS)
-    model = onnxmltools.convert_lightgbm(
-        ranker.model_.regressor_, initial_types=[("X", FloatTensorType([None, table.shape[1]]))]
-    )
-    np.testing.assert_allclose(
-        onnx_scores(model, table), ranker.decision_function(table), atol=1e-6
-    )
 
 
 # -------------------------------------------------------------------- MLflow
@@ -372,21 +345,6 @@ def test_optuna_search(way):
         own = cv_score(search.best_params_["regressor__alpha"])
     assert search.best_score_ == pytest.approx(own, abs=1e-12)
     assert len({trial.value for trial in search.trials_}) > 1
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("routing", ["off", "on"], indirect=True)
-def test_optuna_search_passes_no_groups(routing):
-    optuna = quiet_optuna()
-    search_class = pytest.importorskip("optuna_integration").OptunaSearchCV
-    space = {"regressor__alpha": optuna.distributions.FloatDistribution(1e-3, 1e5, log=True)}
-    search = search_class(
-        CalibratedRanker(Ridge()), space, cv=GroupKFold(3), n_trials=2, scoring=SCORER
-    )
-    # all trials fail, of which it writes only to its log; then it fits without groups
-    with pytest.warns(MissingGroupsWarning):
-        search.fit(X, Y, groups=GROUPS)
-    assert not any(trial.values for trial in search.trials_)
 
 
 # -------------------------------------------------------------------- LETOR files

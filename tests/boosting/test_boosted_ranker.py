@@ -190,18 +190,6 @@ def test_queries_are_held_out(library):
     assert not hasattr(one, "n_iter_")
 
 
-def test_the_measure_of_the_loss_is_recorded():
-    named = {}
-    for loss in ("ndcg@1", "dcg"):
-        one = ranker("lightgbm", n=30, loss=loss)
-        one.fit(X, Y, groups=G, X_val=X_VAL, y_val=Y_VAL, groups_val=G_VAL)
-        kept = one.validation_scores_[one.n_iter_ - 1]
-        named[loss] = one.score(X_VAL, Y_VAL, groups=G_VAL), kept
-    for score, best in named.values():
-        assert score == pytest.approx(best)
-    assert named["dcg"][0] > 1 > named["ndcg@1"][0]
-
-
 @pytest.mark.parametrize("surrogate", ["pointwise_logistic", "pairwise_logistic", "cosine"])
 def test_validation_queries_may_have_larger_utilities(surrogate):
     """The utilities of a pointwise surrogate are bounded by those of the training queries."""

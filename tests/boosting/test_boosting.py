@@ -294,31 +294,6 @@ def test_lightgbm_takes_float_labels_and_labels_above_31(scale):
     assert found[-1] == pytest.approx(wanted) and found[-1] > found[0]
 
 
-def test_lightgbm_stops_early_on_the_metric():
-    lightgbm = pytest.importorskip("lightgbm")
-    ranker, _ = rankers(n=200)
-    out = DATA.groups >= 25
-    ranker.set_params(objective=lightgbm_objective())
-    ranker.fit(
-        DATA.X[~out], DATA.y[~out], group=SIZES[:25],
-        eval_X=DATA.X[out], eval_y=DATA.y[out], eval_group=[SIZES[25:]],
-        eval_metric=lightgbm_metric("ndcg@5"),
-        callbacks=[lightgbm.early_stopping(5, verbose=False)],
-    )  # fmt: skip
-    values = ranker.evals_result_["valid_0"]["ndcg@5"]
-    assert ranker.best_iteration_ == np.argmax(values) + 1 < 200
-
-
-def test_clones_and_pickles_of_a_ranker_with_an_objective():
-    ranker, _ = rankers(n=5)
-    objectives = [lightgbm_objective("softmax"), lightgbm_objective("ranknet")]
-    for objective in objectives:
-        again = clone(ranker.set_params(objective=objective))
-        assert repr(again.get_params()["objective"]) == repr(objective)
-        again.fit(DATA.X, DATA.y, group=SIZES)
-        pickle.loads(pickle.dumps(again)).predict(DATA.X)
-
-
 @pytest.mark.parametrize("name", ["softmax", "pointwise_logistic"])
 def test_xgboost_regressor_train_and_boosted_ranker_agree(name):
     xgboost = pytest.importorskip("xgboost")

@@ -76,14 +76,6 @@ def test_oracles_agree(family):
         assert abs(oracles.least_average_precision_loss_by_sets(u) - least) <= rounding(u)
 
 
-def test_the_loss_of_mean_outcomes_is_the_mean_loss():
-    labels = [(0, 0, 1, 0), (1, 1, 0, 1)]
-    for order in oracles.all_orders(4):
-        mean = 0.3 * oracles.average_precision(labels[0], order)
-        mean += 0.7 * oracles.average_precision(labels[1], order)
-        assert oracles.average_precision_loss(OPPOSED, order) == pytest.approx(1 - mean)
-
-
 @pytest.mark.parametrize("family", SYMMETRIC_FAMILIES)
 def test_against_all_orders(family):
     check_small(many(family, range(1, 8), 40))

@@ -192,17 +192,6 @@ def test_the_interpreter_waits_for_a_program_that_is_left_alone():
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.slow
-def test_exit_after_a_time_limit():
-    """The program of 60 documents is about to end when the time is up."""
-    code = "from sklearn_rankcal.decoders import decode_preferences as decode\n"
-    code += "import numpy as np, warnings; warnings.simplefilter('ignore')\n"
-    code += "u = np.random.default_rng(0).random((60, 60))\n"
-    for limit in (0.2, 0.5, 1.0, 1.5):
-        run = run_python(f"{code}decode(u, 'exact', time_limit={limit})", timeout=120)
-        assert run.returncode == 0, run.stderr
-
-
 def test_errors_of_the_solver_come_through(monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("from the solver")

@@ -90,22 +90,6 @@ def test_sampled_rows_give_nearly_the_same_coordinates(monkeypatch):
     assert 0.3 < found[0] < 0.999 and found[-1] < 3
 
 
-def test_correlated_columns_do_not_slow_the_solvers_down(monkeypatch):
-    random = np.random.RandomState(0)
-    mixture = np.linalg.qr(random.normal(size=(6, 6)))[0] * np.logspace(0, -2, 6)
-    mixture = mixture @ np.linalg.qr(random.normal(size=(6, 6)))[0] * UNITS
-    for options, error in (({"tol": 1e-6}, 1e-3), ({"solver": "sgd", "random_state": 0}, 0.03)):
-        fits = [
-            LinearRanker("softmax", alpha=1e-28, **options).fit(table, Y, groups=G)
-            for table in (X, X @ mixture)
-        ]
-        np.testing.assert_allclose(mixture @ fits[1].coef_, fits[0].coef_, atol=error)
-        assert fits[1].n_iter_ <= fits[0].n_iter_ + 3
-    monkeypatch.setattr(_linear_objective, "_MAX_CORRELATED", 5)
-    slow = LinearRanker("softmax", alpha=1e-28, tol=1e-6).fit(X @ mixture, Y, groups=G)
-    assert slow.n_iter_ > 20
-
-
 def test_lbfgs_returns_from_where_a_function_is_infinite():
     """A barrier: -log(1 - x) - log(1 + x) - 3 x + a steep exponential, from near its edge."""
     calls = []

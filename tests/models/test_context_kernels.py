@@ -1,6 +1,5 @@
 """The z-scores and differences of `describe`, compiled and in NumPy."""
 
-import os
 import threading
 import time
 import tracemalloc
@@ -18,7 +17,6 @@ from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 
 from ..covering import covering
-from ..python_process import run_python
 
 if KERNELS == "compiled":
     from sklearn_rankcal._kernels._compiled import describe as compiled
@@ -283,17 +281,3 @@ def test_both_kernels_find_the_same_bins(n_bounds):
     np.testing.assert_array_equal(found, wanted)
     assert found.dtype == wanted.dtype
     assert len(compiled_bins(bounds, values[:0])) == 0
-
-
-@pytest.mark.slow
-def test_a_build_without_this_kernel():
-    """Without the compiled module, NumPy's kernel runs, unless compiled kernels were asked for."""
-    code = (
-        "import sys; sys.modules['sklearn_rankcal._kernels._compiled'] = None\n"
-        "from sklearn_rankcal._kernels import kernels; print(kernels.describe.__module__)"
-    )
-    variables = {k: v for k, v in os.environ.items() if k != "SKLEARN_RANKCAL_KERNELS"}
-    run = run_python(code, variables)
-    assert run.stdout.strip().endswith("_numpy"), run.stderr
-    run = run_python(code, {**variables, "SKLEARN_RANKCAL_KERNELS": "compiled"})
-    assert run.returncode != 0 and "the kernels were not built" in run.stderr

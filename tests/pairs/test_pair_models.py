@@ -86,34 +86,6 @@ def test_pair_model_is_antisymmetric(data):
         assert there.shape == (1,) and there[0] == -back[0]
 
 
-def test_pair_model_draws_all_pairs_with_equal_probability():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(30), rng.integers(2, 30, size=30))
-    queries = Queries.from_groups(groups)
-    seen = []
-
-    class Watch(LinearRegression):
-        def fit(self, X, y, sample_weight=None):
-            seen.append(X)
-            return super().fit(X, y)
-
-    y = rng.integers(0, 3, size=len(groups)).astype(float)
-    targets = RelevanceDifferences(y, queries, "binary", np.ones(30))
-    X = np.c_[np.arange(len(y)), groups].astype(float)
-    n_pairs = len(targets.flat())
-    model = PairModel(Watch(), max_pairs=n_pairs // 4, random_state=1).fit(
-        Training(X, targets, queries)
-    )
-    assert abs(model.n_pairs_ - n_pairs / 4) < 5 * np.sqrt(n_pairs / 4)
-    shown = seen[0]
-    assert (shown[:, 1] == shown[:, 3]).all() and (shown[:, 0] != shown[:, 2]).all()
-    turned = (shown[:, 0] > shown[:, 2]).mean()
-    assert 0.4 < turned < 0.6
-    per_query = np.bincount(shown[:, 1].astype(int), minlength=30)
-    expected = queries.sizes * (queries.sizes - 1) / 8
-    assert (np.abs(per_query - expected) < 5 * np.sqrt(expected + 1)).all()
-
-
 class Remember(LinearRegression):
     """A regressor that keeps the data on which it was fitted."""
 
@@ -121,6 +93,27 @@ class Remember(LinearRegression):
         self.shown_ = np.column_stack([X, y, np.ones(len(y)) if sample_weight is None
                                        else sample_weight])  # fmt: skip
         return super().fit(X, y, sample_weight)
+
+
+def test_pair_model_draws_all_pairs_with_equal_probability():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), rng.integers(2, 30, size=30))
+    queries = Queries.from_groups(groups)
+    y = rng.integers(0, 3, size=len(groups)).astype(float)
+    targets = RelevanceDifferences(y, queries, "binary", np.ones(30))
+    X = np.c_[np.arange(len(y)), groups].astype(float)
+    n_pairs = len(targets.flat())
+    model = PairModel(Remember(), max_pairs=n_pairs // 4, random_state=1).fit(
+        Training(X, targets, queries)
+    )
+    assert abs(model.n_pairs_ - n_pairs / 4) < 5 * np.sqrt(n_pairs / 4)
+    shown = model.regressor_.shown_
+    assert (shown[:, 1] == shown[:, 3]).all() and (shown[:, 0] != shown[:, 2]).all()
+    turned = (shown[:, 0] > shown[:, 2]).mean()
+    assert 0.4 < turned < 0.6
+    per_query = np.bincount(shown[:, 1].astype(int), minlength=30)
+    expected = queries.sizes * (queries.sizes - 1) / 8
+    assert (np.abs(per_query - expected) < 5 * np.sqrt(expected + 1)).all()
 
 
 @pytest.mark.parametrize("normalize", [False, True])

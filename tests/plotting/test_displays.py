@@ -260,23 +260,6 @@ def test_a_legend_raises_the_upper_limit_where_it_must():
     assert ax.get_ylim() == (0, 10) and covered(ax) == 0
 
 
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    import builtins
-
-    found = builtins.__import__
-
-    def missing(name, *args, **options):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return found(name, *args, **options)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
-        MetricAtKDisplay.from_predictions(Y, GOOD, groups=G)
-    with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
-        QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G)
-
-
 def test_labels_that_are_all_0_are_no_matter_of_two_values():
     with pytest.raises(ValueError, match="NDCG, for example, is undefined if all labels") as error:
         MetricAtKDisplay.from_predictions([0, 0], [1.0, 2.0], groups=[0, 0])

@@ -9,6 +9,8 @@ import pytest
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.plotting import (
+    MetricAtKDisplay,
+    QueryDifferencesDisplay,
     plot_aggregate,
     plot_matrix,
     plot_preference_graph,
@@ -170,13 +172,26 @@ def test_the_graph_refuses_wrong_names_and_numbers():
 
 
 @pytest.mark.parametrize("plot", [plot_matrix, plot_preference_graph])
-def test_bad_input(plot, monkeypatch):
+def test_bad_input(plot):
     with pytest.raises(ValueError, match="square matrix"):
         plot(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"NaN|finite|nan"):
         plot([[0, np.nan], [0, 0]])
     with pytest.raises(ValueError, match="must be a permutation of 1"):
         plot(BEATS, ranks=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "plot",
+    [
+        lambda: plot_matrix(BEATS),
+        lambda: plot_preference_graph(BEATS),
+        lambda: MetricAtKDisplay.from_predictions([1, 0], [2, 1], groups=[0, 0]),
+        lambda: QueryDifferencesDisplay.from_predictions([1, 0], [2, 1], [1, 2], groups=[0, 0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The interval is based on 1 query:UserWarning")
+def test_without_matplotlib_the_error_names_the_extra(plot, monkeypatch):
     found = builtins.__import__
 
     def missing(name, *args, **options):
@@ -186,7 +201,7 @@ def test_bad_input(plot, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"sklearn_rankcal\[plot\]"):
-        plot(BEATS)
+        plot()
 
 
 def leaderboard(n_items=4, **options):

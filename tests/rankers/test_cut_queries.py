@@ -25,7 +25,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 
 from sklearn_rankcal import (
-    BoostedRanker,
     CalibratedRanker,
     CutQueriesWarning,
     LinearRanker,
@@ -180,16 +179,6 @@ def test_batches_of_partial_fit_are_queries_of_their_own():
     )
     assert cuts(lambda: ranker.partial_fit(X[TEST], Y[TEST], groups=G[TEST]))[0] == []
     assert cuts(lambda: ranker.score(X[TEST], Y[TEST], groups=G[TEST]))[0] == []
-
-
-def test_boosted_rankers_warn():
-    pytest.importorskip("lightgbm")
-    ranker = BoostedRanker(n_iter_no_change=5)
-    try:
-        ranker.fit(X[TRAIN], Y[TRAIN], groups=G[TRAIN])
-    except ImportError:
-        pytest.skip("no library of trees")
-    assert len(cuts(lambda: ranker.score(X[TEST], Y[TEST], groups=G[TEST]))[0]) == 1
 
 
 # ------------------------------------------------------------------ tools of scikit-learn

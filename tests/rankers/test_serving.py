@@ -54,14 +54,6 @@ def assert_same_order(student, scores):
 # -------------------------------------------------------------------- readers of the formats
 
 
-def read_lightgbm(node, row):
-    while "leaf_value" not in node:
-        assert node["decision_type"] == "<="
-        goes_left = row[node["split_feature"]] <= node["threshold"]
-        node = node["left_child" if goes_left else "right_child"]
-    return node["leaf_value"]
-
-
 def read_xgboost(node, row):
     """Row is a dictionary; the split names a column, and values are compared with 32 bits."""
     while "leaf" not in node:
@@ -102,31 +94,12 @@ def code_of_page(first):
 # -------------------------------------------------------------------- recipes
 
 
-def test_vespa_reads_the_json_of_lightgbm(lightgbm_student):
-    file = json.loads(json.dumps(lightgbm_student.model_.regressor_.booster_.dump_model()))
-    # LightGBM replaces characters that JSON keeps for itself, such as brackets
-    assert len(file["feature_names"]) == len(COLUMNS)
-    scores = [
-        sum(read_lightgbm(tree["tree_structure"], row) for tree in file["tree_info"])
-        for row in FRAME.to_numpy(np.float64)
-    ]
-    assert_same_order(lightgbm_student, np.array(scores))
-
-
 def test_vespa_and_opensearch_read_the_dump_of_xgboost(xgboost_student):
     trees = xgboost_student.model_.regressor_.get_booster().get_dump(dump_format="json")
     definition = json.loads("[" + ",".join(trees) + "]")
     rows = FRAME.to_dict("records")
     scores = [sum(read_xgboost(tree, row) for tree in definition) for row in rows]
     assert_same_order(xgboost_student, np.array(scores))
-
-
-def test_vespa_reads_the_binary_file_of_xgboost(xgboost_student, tmp_path):
-    xgboost = pytest.importorskip("xgboost")
-    xgboost_student.model_.regressor_.get_booster().save_model(tmp_path / "ranker.ubj")
-    again = xgboost.Booster(model_file=tmp_path / "ranker.ubj")
-    assert again.feature_names == served_columns(xgboost_student) == COLUMNS
-    assert_same_order(xgboost_student, again.predict(xgboost.DMatrix(FRAME)))
 
 
 def test_solr_reads_the_trees_that_the_page_writes(lightgbm_student):

@@ -15,6 +15,8 @@ from sklearn_rankcal import BoostedRanker, CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models import Model
 
+from ..boosting_tools import regressor as gradient_boosting
+
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 DATA = make_ranking(n_queries=40, n_documents=8, n_features=6, random_state=0)
@@ -174,11 +176,11 @@ def test_the_input_is_checked():
 
 
 @pytest.mark.filterwarnings("ignore")  # SHAP's own warnings at import
-@pytest.mark.parametrize("regressor", ["boosting", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("regressor", [None, "boosting", "lightgbm", "xgboost"])
 def test_shap_values_add_up_to_scores(regressor):
     shap = pytest.importorskip("shap")
-    if regressor == "boosting":
-        ranker = CalibratedRanker("boosting", loss="ndcg", context="zscore")
+    if regressor in (None, "boosting"):
+        ranker = CalibratedRanker(regressor, loss="ndcg", context="zscore" if regressor else "auto")
     else:
         pytest.importorskip(regressor)
         ranker = BoostedRanker(regressor=regressor, context="zscore")
@@ -189,3 +191,18 @@ def test_shap_values_add_up_to_scores(regressor):
     assert values.shape == (len(X), len(ranker.get_feature_names_out()))
     total = values.values.sum(axis=1) + values.base_values + getattr(ranker.model_, "start_", 0.0)
     np.testing.assert_allclose(total, ranker.decision_function(X, groups=GROUPS), atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_shap_reads_categories_of_boosting_libraries(library):
+    shap = pytest.importorskip("shap")
+    pytest.importorskip(library)
+    options = {"enable_categorical": True} if library == "xgboost" else {}
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    frame["brand"] = pd.Categorical(np.where(X[:, 0] > 0, "a", "b"))
+    ranker = CalibratedRanker(gradient_boosting(library, 20, **options)).fit(frame, Y, GROUPS)
+    table = ranker.transform_table(frame, groups=GROUPS)
+    values = shap.TreeExplainer(ranker.model_.regressor_)(table)
+    total = values.values.sum(axis=1) + values.base_values
+    np.testing.assert_allclose(total, ranker.decision_function(frame, groups=GROUPS), atol=1e-5)

@@ -32,7 +32,6 @@ from sklearn_rankcal.labels._labels import read_relevance
 from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import PD, Positional
 from sklearn_rankcal.metrics import compare_rankings
-from sklearn_rankcal.models import PairModel
 from sklearn_rankcal.plotting import plot_matrix
 from sklearn_rankcal.utils._features import hash_rows
 from sklearn_rankcal.utils._numbers import check_range, read_array, read_numbers, read_whole
@@ -307,13 +306,6 @@ def test_return_values_of_functions_of_a_user_are_checked():
             m.ndcg_score([[2, 1, 0]], [[3, 2, 1]], gain=gain)
         with pytest.raises(ValueError, match="the return value of pair_weight"):
             ranking_risk([1, 2, 3], distribution, PD(pair_weight=gain))
-
-
-@pytest.mark.parametrize("max_pairs", [2.5, True, 0, "3", np.nan])
-def test_a_number_of_pairs_is_whole(max_pairs):
-    ranker = CalibratedRanker(PairModel(Ridge(), max_pairs=max_pairs), loss="pd")
-    with pytest.raises(ValueError, match=r"max_pairs must be a whole number >= 1, or None; got"):
-        ranker.fit(np.eye(3), [2, 1, 0], [0, 0, 0])
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

@@ -198,10 +198,3 @@ def test_pairs_of_a_large_query_are_refused_before_work_starts():
     except ValueError as error:  # on a machine with less memory than 75 GiB
         assert "All pairs of a query with 50,000 documents would take 75 GiB" in str(error)
         assert "pd_by_scores" in str(error) and time.perf_counter() - started < 5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("surrogate", ["ranknet", "pairwise_logistic", "ranksvm"])
-def test_linear_rankers_of_a_large_query(surrogate):
-    X, y, groups = with_a_catalogue()
-    assert LinearRanker(surrogate).fit(X, y, groups=groups).score(X, y, groups=groups) > 0.8
