@@ -198,22 +198,6 @@ def test_large_forests_have_larger_leaves(monkeypatch):
     assert size <= _blend.FOREST_BYTES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "r", "seconds"), [(20_000, 50, 120), (2000, 200, 60)])
-def test_time_and_memory_of_many_labels(n, r, seconds):
-    """The limits are about eight times the processor time that was measured."""
-    import time
-
-    X, Y = many(n + 1000, r)
-    start = time.process_time()
-    ranker = CalibratedLabelRanker(random_state=0).fit(X[:n], Y[:n])
-    fitted = time.process_time()
-    assert ranker.score(X[n:], Y[n:]) > 0.4
-    assert fitted - start < seconds and time.process_time() - fitted < 1.0
-    trees = sum(tree.tree_.value.nbytes for tree in ranker.regressor_.forest_.estimators_)
-    assert trees < 1.2 * _blend.FOREST_BYTES
-
-
 class HeldOutRidge(RegressorMixin, BaseEstimator):
     """Ridge regression with held-out predictions by cross-validation."""
 

@@ -178,18 +178,6 @@ def test_models_of_pairs_find_rankings_that_scores_cannot(regressor):
     assert expected(pairs) == pytest.approx(0.7472, abs=1e-4)
 
 
-def test_independent_documents_are_ranked_as_by_scores():
-    """Inside P_reinforce sorting is optimal; the default model of pairs ranks as its scores do."""
-    data = make_ranking(300, 12, 6, n_levels=2, random_state=0)
-    train, test = data.groups < 150, data.groups >= 150
-    scores = []
-    for loss in ("map_by_scores", "map"):
-        ranker = CalibratedRanker(loss=loss)
-        ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
-        scores.append(ranker.score(data.X[test], data.y[test], groups=data.groups[test]))
-    assert scores[1] == pytest.approx(scores[0], abs=0.01)
-
-
 def test_predictions_report_and_score_agree_with_the_ranking(data, monkeypatch):
     X, y, groups, _ = data
     monkeypatch.setattr("sklearn_rankcal.rankers._predict._PAIRS_AT_A_TIME", 50)

@@ -1,7 +1,5 @@
 """A shop's frame goes in as it is: ids among the features, and tables that teach nothing."""
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,6 @@ from sklearn_rankcal import CalibratedRanker, LinearRanker
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.metrics import evaluate_rankings
-from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._advice import warn_of_ids
 
@@ -186,15 +183,3 @@ def test_metrics_of_a_large_query_among_small_ones(name):
         rows = groups == q
         alone = evaluate_rankings(y[rows], scores[rows], groups=groups[rows], **options)[metric]
         np.testing.assert_allclose(together[q], alone[0], rtol=1e-9)
-
-
-def test_pairs_of_a_large_query_are_refused_before_work_starts():
-    X, y, groups = with_a_catalogue()
-    works = CalibratedRanker(PairwiseRidge(), loss="pd").fit(X, y, groups=groups)
-    assert works.score(X, y, groups=groups) > 0.8
-    started = time.perf_counter()
-    try:
-        CalibratedRanker("boosting", loss="pd").fit(X, y, groups=groups)
-    except ValueError as error:  # on a machine with less memory than 75 GiB
-        assert "All pairs of a query with 50,000 documents would take 75 GiB" in str(error)
-        assert "pd_by_scores" in str(error) and time.perf_counter() - started < 5

@@ -65,14 +65,6 @@ def test_which_differences_are_more_than_chance(folder):
     assert table["low"][0] < table["difference"][0] < table["high"][0]
 
 
-def test_topics_one_by_one(folder):
-    evaluation = evaluate_run(folder / "qrels.txt", folder / "bm25.run.gz", metrics=["map", "mrr"])
-    topics = pd.DataFrame(evaluation.per_query).set_index("query")
-    assert topics["map"].mean() == pytest.approx(evaluation["map"])
-    worst = topics.nsmallest(5, "map")
-    assert set(worst.index) <= {str(topic) for topic in range(301, 361)}
-
-
 def test_a_fused_run_is_written_and_read_again(folder):
     runs = {name: folder / f"{name}.run.gz" for name in ("bm25", "dense")}
     table = runs_table(runs, folder / "qrels.txt")
