@@ -58,7 +58,7 @@ DOORS = {
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 51_700, "lines of tests": 48_000, "lines in reach": 16_700}
+SIZES = {"files": 140, "lines": 51_500, "lines of tests": 48_000, "lines in reach": 16_700}
 
 
 @cache

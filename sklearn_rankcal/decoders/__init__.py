@@ -2,11 +2,12 @@
 
 The functions `decode_scores`, `decode_preferences` and `decode_average_precision` work on arrays.
 The classes do the same inside a ranker. `DECODERS` maps (space, name) to a function that creates a
-decoder.
+decoder. `KERNELS` is ``"compiled"`` or ``"numpy"``: the implementation of the inner loops.
 """
 
 from typing import TYPE_CHECKING
 
+from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._batches import DecodeResult
 from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
 from sklearn_rankcal.decoders._decode_preferences import decode_preferences
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DECODERS",
+    "KERNELS",
     "AveragePrecisionDecoder",
     "DecodeResult",
     "ExposurePolicy",

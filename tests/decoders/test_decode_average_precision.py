@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_rankcal._kernels import KERNELS
-from sklearn_rankcal.decoders import decode_average_precision
+from sklearn_rankcal.decoders import KERNELS, decode_average_precision
 
 from .. import matrices, oracles
 from ..matrices import OPPOSED, SYMMETRIC_FAMILIES, average_precision_losses

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders import (
+    KERNELS,
     _batches,
     _decode_average_precision,
     _decode_preferences,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders import (
+    KERNELS,
     _decode_preferences,
     decode_average_precision,
     decode_preferences,

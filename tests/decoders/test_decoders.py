@@ -5,9 +5,9 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_rankcal import CalibratedRanker, show_versions
-from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders import (
     DECODERS,
+    KERNELS,
     PreferenceDecoder,
     Quota,
     Rules,

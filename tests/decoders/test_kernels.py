@@ -10,8 +10,8 @@ import os
 import numpy as np
 import pytest
 
-from sklearn_rankcal._kernels import KERNELS, _numpy
-from sklearn_rankcal.decoders import decode_preferences
+from sklearn_rankcal._kernels import _numpy
+from sklearn_rankcal.decoders import KERNELS, decode_preferences
 
 from .. import matrices
 from ..python_process import run_python
