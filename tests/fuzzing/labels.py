@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 import sklearn_rankcal as public
-from sklearn_rankcal.labels._labels import read_relevance
+from sklearn_rankcal.labels._labels import read_preferences, read_relevance
+from sklearn_rankcal.labels._rankings import rankings_to_preferences
 
 from .values import (
     GROUP_WORDS,
@@ -21,8 +22,6 @@ from .values import (
     spoiled_groups,
     spoiled_numbers,
 )
-
-_L = public.labels
 
 
 def relevance(case):
@@ -113,7 +112,7 @@ def preferences(case):
     case.expect(labels["query"].tolist() == codes, "merges or splits queries")
     order = case.rng.permutation(len(codes))
     new = np.argsort(order)
-    read = case.call(_L.read_preferences, labels[order])
+    read = case.call(read_preferences, labels[order])
     wanted = defaultdict(Fraction)
     for (i, j), w in zip(pairs, exact, strict=True):
         wanted[new[i], new[j]] += w
@@ -165,7 +164,7 @@ def bad_rankings(case):
     ))  # fmt: skip  # missing is not judged
     if case.chance(0.3):
         bad = case.choose([[0, 1, 2], [-1, 2, 3], digits(3), [[1, 2], [3, 0]]])
-    function = case.choose([_L.ranking_labels, _L.rankings_to_preferences])
+    function = case.choose([public.labels.ranking_labels, rankings_to_preferences])
     case.refuses(function, bad, [0, 0, 0], words=("rank", "n_labels", "shape"))
 
 
