@@ -50,15 +50,15 @@ WINGS = {
 COMMON = ("_kernels", "exceptions", "_version")
 #: The most functions and files of the package that one call enters.
 DOORS = {
-    "fit": (119, 23),
-    "predict": (36, 11),
+    "fit": (118, 21),
+    "predict": (33, 11),
     "ndcg_score": (38, 9),
-    "aggregate": (80, 13),
-    "aggregate, robust": (119, 19),
+    "aggregate": (77, 13),
+    "aggregate, robust": (117, 18),
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 51_500, "lines of tests": 48_000, "lines in reach": 16_700}
+SIZES = {"files": 140, "lines": 51_420, "lines of tests": 43_200, "lines in reach": 16_540}
 
 
 @cache

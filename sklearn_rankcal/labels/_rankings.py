@@ -244,7 +244,7 @@ def check_pair_weight(pair_weight: PairWeight) -> Callable[[Floats], ArrayLike]:
     """Return `pair_weight` as a function of positive differences."""
     if callable(pair_weight):
         return pair_weight
-    if pair_weight not in PAIR_WEIGHTS:
+    if not isinstance(pair_weight, str) or pair_weight not in PAIR_WEIGHTS:
         raise ValueError(
             f"Unknown pair_weight {pair_weight!r}. Known: "
             f"{', '.join(map(repr, PAIR_WEIGHTS))}, or a function of positive differences."

@@ -54,6 +54,7 @@ def test_relevance_of_queries_of_many_sizes(monkeypatch):
     ("h", "message"),
     [
         ("cubic", "Unknown pair_weight 'cubic'. Known: 'binary', 'graded'"),
+        (np.array([1, 2]), r"Unknown pair_weight array\(\[1, 2\]\)"),
         (lambda d: -d, "finite weights >= 0; got -1.0 for a difference of 1.0"),
         (lambda d: d * np.nan, "finite weights >= 0; got nan"),
         (lambda d: 1.0, r"shape \(\) for differences of shape \(1,\)"),
