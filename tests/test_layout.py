@@ -50,7 +50,7 @@ WINGS = {
 COMMON = ("_kernels", "exceptions", "_version")
 #: The most functions and files of the package that one call enters.
 DOORS = {
-    "fit": (118, 21),
+    "fit": (120, 21),
     "predict": (33, 11),
     "ndcg_score": (38, 9),
     "aggregate": (77, 13),
@@ -58,7 +58,7 @@ DOORS = {
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 51_420, "lines of tests": 43_200, "lines in reach": 16_540}
+SIZES = {"files": 140, "lines": 51_450, "lines of tests": 43_240, "lines in reach": 16_570}
 
 
 @cache

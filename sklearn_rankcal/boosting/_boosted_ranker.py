@@ -23,7 +23,7 @@ from sklearn_rankcal.models._context import ContextTableModel, check_context
 from sklearn_rankcal.models._held_out import check_stopping
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._choose_model import chosen_context
-from sklearn_rankcal.rankers._fit import Held, fit
+from sklearn_rankcal.rankers._fit import ValidationArguments, fit
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -354,7 +354,7 @@ class BoostedRanker(QueryRanker):
         ImportError
             If `regressor` is None or a name, and the library is not installed.
         """
-        validation = Held(X_val, y_val, groups_val, sample_weight_val)
+        validation = ValidationArguments(X_val, y_val, groups_val, sample_weight_val)
         fit(self, X, y, groups, sample_weight, validation)
         self.surrogate_ = self.model_.surrogate_
         self.calibrated_over_ = (

@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.linear._linear_model import SOLVERS, STEP_SIZES, LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.queries import Queries, check_weight
+from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts
-from sklearn_rankcal.rankers._fit import fit
-from sklearn_rankcal.rankers._input import Needs, Schema, read_labelled, warn_of_one_query
+from sklearn_rankcal.rankers._fit import fit, read_rows
+from sklearn_rankcal.rankers._input import Needs, read_labelled
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -303,38 +302,36 @@ class LinearRanker(QueryRanker):
         (2, 120)
         """
         model: Any = getattr(self, "model_", None)
-        self._fitted_queries = None  # equal ids in different calls are different queries
         if getattr(model, "_state", None) is None:
-            loss = get_loss(self.loss)
+            loss, first = get_loss(self.loss), True
             decoder = get_decoder(self.decoder, loss.space)
-            schema, X, given = Schema.of(self, X, groups, self._needs(loss))
-            labels, of_labels = loss.read(y, X.shape[0])
-            known = agreed_queries(given, of_labels)
-            queries = known or Queries.single(X.shape[0])
-            if known is None:
-                warn_of_one_query(queries.n_rows)
-            loss = loss.resolve(labels)
-            if isinstance(labels, np.ndarray) and labels.max() > LARGEST_GRADE:
+            schema, rows, _, grouped = read_rows(self, loss, X, y, groups, sample_weight)
+            loss = loss.resolve(rows.labels)
+            if isinstance(rows.labels, np.ndarray) and rows.labels.max() > LARGEST_GRADE:
                 warn_of_amounts(loss)
-            self._schema, self.decoder_, self.grouped_ = schema, decoder, known is not None
             model, n_queries, n_dropped = self._make_model(), 0, 0
         else:
-            X, labels, queries = read_labelled(self, X, y, groups)
+            self._fitted_queries, first = None, False  # equal ids of two calls are two queries
+            table, labels, queries = read_labelled(self, X, y, groups)
+            weight = check_weight(sample_weight, queries.n_rows)
+            rows = Training(table, None, queries, weight, labels)
             loss = self.loss_
             if getattr(loss, "exact_under_rules", False):  # check it on the labels seen so far
                 loss.exact_under_rules = loss.resolve(labels).exact_under_rules
             loss.check(labels)
             # Work on a copy: a call that fails must leave the state unchanged.
             model, n_queries, n_dropped = deepcopy(model), self.n_queries_, self.n_queries_dropped_
-        weight = check_weight(sample_weight, queries.n_rows)
-        data = Training(X, None, queries, weight, labels)
-        data = data.without_zero_weights().without_undefined_queries(loss)
-        n_dropped += queries.n_queries - data.queries.n_queries
+        data = rows.without_zero_weights().without_undefined_queries(loss)
+        n_queries += rows.queries.n_queries
+        n_dropped += rows.queries.n_queries - data.queries.n_queries
         if (factor := loss.row_weight(data.labels, data.queries)) is not None:
             data = data.weighted_by(factor).without_zero_weights()
         model.partial_fit(replace(data, targets=self._make_targets(loss, data)))
+        if first:
+            schema.keep(self)
+            self.decoder_, self.grouped_, self._fitted_queries = decoder, grouped, None
         self.model_, self.loss_ = model, loss
-        self.n_queries_, self.n_queries_dropped_ = n_queries + queries.n_queries, n_dropped
+        self.n_queries_, self.n_queries_dropped_ = n_queries, n_dropped
         return self._keep_fit()
 
     def _make_model(self) -> LinearModel:

@@ -1,7 +1,6 @@
-"""Advice at the end of `fit`: what a user may have mistaken in the data.
+"""Advice: what a user may have mistaken in the data of `fit`.
 
-`fit` calls `advise` once, after the model is fitted. Each question is asked in line, and the
-functions below are called only if the answer may be yes. None of them changes the ranker.
+`fit` makes a cheap check before it calls each of these functions. None of them changes the ranker.
 `FittedQueries` serves the same question of `score`: were these queries fitted with other rows?
 """
 
@@ -29,10 +28,9 @@ from sklearn_rankcal.utils._features import (
     is_dataframe,
     numeric_columns,
     take_rows,
-    warn_of_other_order,
 )
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import ROUNDING, is_largest
+from sklearn_rankcal.utils._numbers import LARGEST_WHOLE, ROUNDING, is_largest
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
 
 #: Larger labels are probably amounts. The largest grade of LightGBM is 30, of XGBoost 31.
@@ -47,27 +45,18 @@ _NAME_OF_IDS = re.compile(r"(^|[^A-Za-z])[Ii][Dd]$|[a-z]I[Dd]$|[QqUu]id$")
 _COLUMNS = 2  # number of columns of X to hash; all would take as long as the fit of Ridge
 
 
-def advise(ranker: Any, call: dict[str, Any], rows: Training, data: Training) -> None:
-    """Warn about mistakes in the data of `fit`.
-
-    `call` has the arguments as passed, `rows` the data as read, and `data` what was fitted.
-    """
+def advise(ranker: Any, rows: Training) -> None:
+    """Warn about mistakes in the data of `fit`, before an error that these may cause."""
     X, labels, queries = rows.X, rows.labels, rows.queries
-    if hasattr(call["X"], "iloc"):
-        warn_of_other_order(**call)
     if queries.n_queries >= _FEWEST_QUERIES and not sparse.issparse(X):
         warn_of_ids(X, queries, ranker.group_column)
-    graded = isinstance(labels, np.ndarray)
-    if graded and labels.ndim == 1 and is_dataframe(X) and len(labels) >= _FEWEST_LABELS:
+    graded = isinstance(labels, np.ndarray) and labels.ndim == 1
+    if graded and is_dataframe(X) and len(labels) >= _FEWEST_LABELS:
         warn_of_label(X, labels)
     regressor: Any = getattr(ranker, "regressor", None)
     if queries.n_queries > 1 and hasattr(regressor, "get_params"):
         if [name for name in regressor.get_params() if name.endswith("validation_fraction")]:
             warn_of_cut_queries(regressor, queries.n_rows)
-    if graded and data.labels.max() > LARGEST_GRADE:
-        warn_of_amounts(ranker.loss_)
-    if data.queries.n_rows > data.queries.n_queries:
-        warn_if_nothing_was_learned(ranker, data)
 
 
 def warn_of_single_rows(n_queries: int) -> None:
@@ -240,13 +229,19 @@ def warn_of_label(X: Any, labels: Any) -> None:
 
 
 def _numbers(X: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the places of the columns of numbers of a data frame, and their values."""
+    """Return the places of the columns of numbers of a data frame, and their values.
+
+    Columns with numbers that float64 may have rounded are left out.
+    """
     names = list(X.columns)
     if len(set(names)) < len(names):  # two columns of the same name: the error of the regressor
         return np.zeros(0, dtype=np.int64), np.zeros((X.shape[0], 0))
     numbers = numeric_columns(X)
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places[name] for name in numbers], dtype=np.int64), column_values(X, numbers)
+    place = {name: k for k, name in enumerate(names)}
+    places = np.array([place[name] for name in numbers], dtype=np.int64)
+    values = column_values(X, numbers)
+    exact = ~(np.abs(values) >= LARGEST_WHOLE).any(axis=0)  # floats that may have been integers
+    return places[exact], values[:, exact]
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:

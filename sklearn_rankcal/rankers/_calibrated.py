@@ -21,7 +21,7 @@ from sklearn_rankcal.rankers._choose_model import (
     is_large,
     make_model,
 )
-from sklearn_rankcal.rankers._fit import Held, fit
+from sklearn_rankcal.rankers._fit import ValidationArguments, fit
 from sklearn_rankcal.rankers._input import Needs
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -222,7 +222,7 @@ class CalibratedRanker(QueryRanker):
         ValueError, TypeError
             If the data are invalid, or if the regressor is a ranker or cannot stop early.
         """
-        validation = Held(X_val, y_val, groups_val, sample_weight_val)
+        validation = ValidationArguments(X_val, y_val, groups_val, sample_weight_val)
         fit(self, X, y, groups, sample_weight, validation)
         return self
 

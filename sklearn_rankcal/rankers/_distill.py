@@ -146,9 +146,11 @@ def distill(
         random_state=random_state,
         verbose=verbose,
     )
-    schema, table, queries = Schema.of(student, X, groups)
+    needs = student._needs(get_loss(student.loss))
+    schema, table, queries = Schema.of(X, groups, name, needs)
     _check_categories(teacher, table)
-    student._schema, student.grouped_ = schema, queries is not None
+    schema.keep(student)
+    student.grouped_ = queries is not None
     if queries is None:
         queries = Queries.single(table.shape[0])
 

@@ -1,7 +1,8 @@
-"""`fit`, the one way through the `fit` of every ranker, and its validation queries."""
+"""`fit`, shared by CalibratedRanker, LinearRanker and BoostedRanker, and its validation queries."""
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,14 @@ from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._held_out import check_stops_early, query_folds
 from sklearn_rankcal.models._model import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._advice import FittedQueries, advise, warn_of_single_rows
+from sklearn_rankcal.rankers._advice import (
+    LARGEST_GRADE,
+    FittedQueries,
+    advise,
+    warn_if_nothing_was_learned,
+    warn_of_amounts,
+    warn_of_single_rows,
+)
 from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
@@ -32,7 +40,7 @@ _HELD_OUT_OF = 7  # the default model holds out one query in seven
 _OF_VALIDATION = ("n_iter_", "validation_scores_", "validation_queries_")  # attributes
 
 
-class Held(NamedTuple):
+class ValidationArguments(NamedTuple):
     """The arguments of `fit` with validation queries."""
 
     X_val: Any
@@ -47,9 +55,9 @@ def fit(
     y: Any,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    validation: Held | None = None,
+    validation: ValidationArguments | None = None,
 ) -> Any:
-    """Fit a ranker: check, read, hold out, choose a model, fit it, store, advise.
+    """Fit a ranker: check, read, advise, hold out, choose a model, fit it, store.
 
     `validation` is None for rankers that take no validation queries. `ranker._needs` says what
     the model needs of a table, and `ranker._prepare` returns the model, and the data with its
@@ -59,28 +67,22 @@ def fit(
     loss = get_loss(ranker.loss)
     decoder = get_decoder(ranker.decoder, loss.space)
     # read
-    schema, table, given = Schema.of(ranker, X, groups, ranker._needs(loss))
-    labels, of_labels = loss.read(y, table.shape[0])
-    known = given if of_labels is None else agreed_queries(given, of_labels)
-    queries = known or Queries.single(table.shape[0])
-    if known is None:
-        warn_of_one_query(queries.n_rows)
-    elif queries.n_queries == queries.n_rows > 1:
-        warn_of_single_rows(queries.n_rows)
-    weight = None if sample_weight is None else check_weight(sample_weight, queries.n_rows)
-    rows = Training(table, None, queries, weight, labels)
-    held_out = None
+    schema, rows, given, grouped = read_rows(ranker, loss, X, y, groups, sample_weight)
+    queries, held_out = rows.queries, None
     if validation is not None:
         if isinstance(ranker.n_iter_no_change, bool):  # a number for scikit-learn's constraints
             check_count(ranker.n_iter_no_change, "n_iter_no_change")
         if [one for one in validation if one is not None]:
-            held_out = read_validation(ranker, loss, schema, known, given, validation)
-    # hold out
-    data = rows if weight is None else rows.without_zero_weights()
+            held_out = read_validation(ranker, loss, schema, grouped, given, validation)
+    # advise
+    advise(ranker, rows)
+    data = rows if rows.weight is None else rows.without_zero_weights()
     loss = loss.resolve(data.labels)
+    if isinstance(data.labels, np.ndarray) and data.labels.max() > LARGEST_GRADE:
+        warn_of_amounts(loss)
+    # hold out
     data = data.without_undefined_queries(loss)
     n_dropped = queries.n_queries - data.queries.n_queries
-    grouped = known is not None
     if held_out is None:
         if ranker.validation_queries is not None:
             data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
@@ -102,26 +104,46 @@ def fit(
     started = time.perf_counter()
     model = model.fit(replace(data, validation=stopping))
     # store
-    ranker.model_, ranker.loss_, ranker.decoder_, ranker._schema = model, loss, decoder, schema
-    ranker.grouped_, ranker.n_queries_, ranker.n_queries_dropped_ = (
-        grouped,
-        queries.n_queries,
-        n_dropped,
-    )
+    schema.keep(ranker)
+    ranker.model_, ranker.loss_, ranker.decoder_, ranker.grouped_ = model, loss, decoder, grouped
+    ranker.n_queries_, ranker.n_queries_dropped_ = queries.n_queries, n_dropped
     for name in _OF_VALIDATION:
         vars(ranker).pop(name, None)  # of an earlier fit
     if stopping is not None:
         ranker.n_iter_, ranker.validation_scores_ = stopping.n_iter, np.array(stopping.scores)
         ranker.validation_queries_ = stopping.held_out.queries.ids
     # structured labels have query numbers instead of ids
-    named = given if given is not None or of_labels is not None else queries
-    ranker._fitted_queries = None if named is None else FittedQueries(named, table, labels)
+    with_ids = given if grouped else queries
+    ranker._fitted_queries = None
+    if with_ids is not None:
+        ranker._fitted_queries = FittedQueries(with_ids, rows.X, rows.labels)
     if ranker.verbose:
         report_end(ranker, stopping, started)
-    # advise
-    call = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
-    advise(ranker, call, rows, data)
+    if data.queries.n_rows > data.queries.n_queries:
+        warn_if_nothing_was_learned(ranker, data)
     return ranker
+
+
+def read_rows(
+    ranker: Any, loss: Loss, X: Any, y: Any, groups: ArrayLike | None, sample_weight: Any
+) -> tuple[Schema, Training, Queries | None, bool]:
+    """Read the arguments of a first call of `fit` or `partial_fit`.
+
+    Return the schema, the rows, the queries of `groups` or of the column of ids, and whether there
+    are query ids at all: labels can have them, too.
+    """
+    if hasattr(X, "iloc") or hasattr(y, "iloc"):
+        warn_of_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    schema, table, given = Schema.of(X, groups, ranker.group_column, ranker._needs(loss))
+    labels, of_labels = loss.read(y, table.shape[0])
+    known = given if of_labels is None else agreed_queries(given, of_labels)
+    queries = known or Queries.single(table.shape[0])
+    if known is None:
+        warn_of_one_query(queries.n_rows)
+    elif queries.n_queries == queries.n_rows > 1:
+        warn_of_single_rows(queries.n_rows)
+    weight = None if sample_weight is None else check_weight(sample_weight, queries.n_rows)
+    return schema, Training(table, None, queries, weight, labels), given, known is not None
 
 
 def report_start(
@@ -161,19 +183,19 @@ def read_validation(
     ranker: Any,
     loss: Loss,
     schema: Schema,
-    training: Queries | None,
+    grouped: bool,
     given: Queries | None,
-    validation: Held,
+    validation: ValidationArguments,
 ) -> Training:
     """Read the arguments of `fit` with validation queries.
 
-    `training` are the queries of the training rows, or None without ids, and `given` those that
-    the user passed as ids. Structured labels only number the queries of each call from 0.
+    `grouped` is whether the training rows have query ids, and `given` are their queries if the user
+    passed ids. Structured labels only number the queries of each call from 0.
     """
     X, y, groups, sample_weight = validation
     if X is None:
-        lonely = next(n for n, value in validation._asdict().items() if value is not None)
-        raise ValueError(f"{lonely} was passed without X_val.")
+        without_table = next(n for n, value in validation._asdict().items() if value is not None)
+        raise ValueError(f"{without_table} was passed without X_val.")
     if y is None:
         raise ValueError("X_val was passed without y_val, the labels of its rows.")
     if ranker.validation_queries is not None:
@@ -183,11 +205,13 @@ def read_validation(
         )
     warn_of_other_order(X_val=X, y_val=y, groups_val=groups, sample_weight_val=sample_weight)
     with _naming_validation_data():
-        X, of_ids = schema.read(ranker, X, groups)
+        named = copy.copy(ranker)
+        schema.keep(named)  # the ranker keeps the names of an earlier fit until this one succeeds
+        X, of_ids = schema.read(named, X, groups)
         labels, of_labels = loss.read(y, X.shape[0])
         queries = agreed_queries(of_ids, of_labels)
         weight = check_weight(sample_weight, X.shape[0])
-    if queries is None and training is not None:
+    if queries is None and grouped:
         raise ValueError(
             "The training rows have query ids, but the validation rows have none. Pass "
             "groups_val=<query id of each row of X_val>, or y_val=relevance_labels(y, groups)."
@@ -245,16 +269,17 @@ def make_validation(
 
     # `evaluate` uses the weights of the user, and the targets also those of the loss
     factor = loss.row_weight(labels, queries)
-    known = (held_out if factor is None else held_out.weighted_by(factor)).learning(loss)
+    weighted = held_out if factor is None else held_out.weighted_by(factor)
+    targets = weighted.learning(loss)
     show = partial(print_progress, ranker)
-    if known.by_targets:
-        return Validation(known, squared_error(known), ranker.n_iter_no_change, show)
+    if targets.by_targets:
+        return Validation(targets, squared_error(targets), ranker.n_iter_no_change, show)
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(queries.n_rows))  # raises an error if no query has a weight
         if not loss.space.is_pairwise:  # models of pairs set it themselves
-            steady = ranker._steady_value(loss, data, known)
-    return Validation(known, evaluate, ranker.n_iter_no_change, show, steady)
+            steady = ranker._steady_value(loss, data, targets)
+    return Validation(targets, evaluate, ranker.n_iter_no_change, show, steady)
 
 
 def _useful_queries(loss: Loss, data: Training) -> Training:

@@ -30,7 +30,7 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._messages import plain_name, warn
 from sklearn_rankcal.utils._numbers import is_missing
-from sklearn_rankcal.utils._sklearn_compat import _check_feature_names, _check_n_features
+from sklearn_rankcal.utils._sklearn_compat import _get_feature_names
 
 _SEVERAL = 5  # unknown categories; a single query may have a few new ones
 
@@ -58,21 +58,22 @@ class Schema:
 
     @classmethod
     def of(
-        cls, ranker: Any, X: Any, groups: ArrayLike | None, needs: Needs | None = None
+        cls, X: Any, groups: ArrayLike | None, name: str | None, needs: Needs | None = None
     ) -> tuple[Self, Any, Queries | None]:
-        """Return the schema of the table of `fit`, this table for the model, and the queries."""
+        """Return the schema of the table of `fit`, this table for the model, and the queries.
+
+        `name` is the name of the column with the query ids, if there is one.
+        """
         table = check_features(X)
-        _check_feature_names(ranker, table, reset=True)
-        _check_n_features(ranker, table, reset=True)
-        name = ranker.group_column
         if type(table) is np.ndarray and name is None:
             schema = cls(table.shape[1], needs=needs)
         else:
+            names = _get_feature_names(table)
             features = table if name is None else split_column(table, name)[0]
             used = used_categories(features)
             schema = cls(
                 table.shape[1],
-                list(getattr(ranker, "feature_names_in_", ())) or None,
+                None if names is None else list(names),
                 container_of(table),
                 {column: table[column].dtype for column in used},
                 used,
@@ -81,6 +82,13 @@ class Schema:
                 needs,
             )
         return schema, *schema._split(table, groups)
+
+    def keep(self, ranker: Any) -> None:
+        """Store the schema in a fitted ranker, with the attributes of scikit-learn."""
+        ranker._schema, ranker.n_features_in_ = self, self.n_columns
+        vars(ranker).pop("feature_names_in_", None)  # of an earlier fit
+        if self.names is not None:
+            ranker.feature_names_in_ = np.array(self.names, dtype=object)
 
     def read(self, ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
         """Return a later table in the form of `fit`, without `group_column`, and its queries."""

@@ -82,7 +82,7 @@ class RankerMixin(SiteLink):
     """
 
     _estimator_type = "ranker"
-    # see utils/_wrapped.py
+    # see utils/_estimators.py
     _predicts_positions = True
     _takes_ranking_labels = True
     # whether `fit` weights a query by the mean weight of its rows
@@ -143,6 +143,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         """Set parameters of the ranker or of a nested object (``regressor__<parameter>``)."""
         check_nested(self, params, regressor=self._one_regressor)
         return super().set_params(**params)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
@@ -387,7 +390,7 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         model = self._model_of_table("get_feature_names_out")
         default = [f"x{column}" for column in range(self.n_features_in_)]
         names = list(getattr(self, "feature_names_in_", default))
-        if self.group_column is not None:
+        if self._schema.group_column is not None:
             del names[self._schema.group_place]
         return np.array(model.table_names(names), dtype=object)
 
@@ -426,6 +429,6 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
 
     def _with_group_column(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Insert a 0 for `group_column` into values per column of the model's table."""
-        if self.group_column is None:
+        if self._schema.group_column is None:
             return values
         return np.insert(values, self._schema.group_place, 0.0, axis=-1)

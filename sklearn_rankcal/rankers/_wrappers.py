@@ -207,7 +207,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
     (1, 5)
     """
 
-    # see utils/_wrapped.py
+    # see utils/_estimators.py
     _predicts_scores = True
     _takes_ranking_labels = True
     # with metadata routing enabled, scikit-learn passes groups to these methods, as for a ranker
@@ -431,7 +431,7 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
     (4,)
     """
 
-    _takes_ranking_labels = True  # see utils/_wrapped.py
+    _takes_ranking_labels = True  # see utils/_estimators.py
     # requests groups like a ranker, so that an ensemble can have both
     __metadata_request__fit = {"groups": True}
 

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if as _untyped_available_if
-from sklearn.utils.validation import _check_feature_names, _check_n_features
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.utils._features import column_values, is_dataframe
@@ -33,6 +33,7 @@ __all__ = [
     "_check_feature_names",
     "_check_n_features",
     "_fit_context",
+    "_get_feature_names",
     "_safe_indexing",
     "available_if",
     "bins_once",

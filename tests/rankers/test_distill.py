@@ -347,3 +347,14 @@ def test_unknown_categories_are_refused(kind, few_trees):
     assert student.model_.unexplained_ < 0.6
     with pytest.raises(ValueError, match=r"categories that the teacher was not fitted to.*'d'"):
         distill(teacher, frame(np.where(names == "c", "d", names)), DATA.groups)
+
+
+def test_the_student_reads_tables_as_every_ranker_with_its_regressor():
+    teacher = fitted(Ridge(), context=None)
+    table = sparse.csr_matrix(DATA.X)
+    student = distill(teacher, table, DATA.groups, context=None)
+    expected = distill(teacher, DATA.X, DATA.groups, context=None).predict(DATA.X, DATA.groups)
+    np.testing.assert_array_equal(student.predict(table, groups=DATA.groups), expected)
+    frame = pd.DataFrame(DATA.X).rename(columns=str).assign(title="red")
+    with pytest.raises(ValueError, match="Column 'title' of X contains text"):
+        distill(teacher, frame, DATA.groups)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal import CalibratedRanker, relevance_labels
+from sklearn_rankcal import CalibratedRanker, LinearRanker, relevance_labels
 from sklearn_rankcal.losses import MAP, Positional
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge
 from sklearn_rankcal.utils import _column_advice, _features
@@ -589,3 +589,48 @@ def test_missing_entries_of_pandas_among_objects_are_numbers(values):
         for each in (wanted, mixed)
     )
     np.testing.assert_array_equal(one, other)
+
+
+# -------------------------------------------------------------------- after an error, or before it
+
+
+def test_a_fit_that_fails_leaves_the_ranker_as_it_was():
+    ranker = CalibratedRanker(Ridge())
+    with pytest.raises(ValueError, match="NaN"):
+        ranker.fit(X[:, :3], Y * np.nan, groups=G)
+    with pytest.raises(NotFittedError):
+        ranker.predict(X, groups=G)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    expected = ranker.fit(frame, Y, groups=G).predict(frame, groups=G)
+    with pytest.raises(ValueError, match="NaN"):
+        ranker.fit(X[:, :3], Y * np.nan, groups=G)
+    assert ranker.n_features_in_ == 6 and list(ranker.feature_names_in_) == list("abcdef")
+    np.testing.assert_array_equal(ranker.predict(frame, groups=G), expected)
+
+
+def test_the_column_of_ids_is_that_of_fit():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    ranker = CalibratedRanker(Ridge(), context=None).fit(
+        frame.assign(qid=np.arange(len(Y)) % 7), Y, groups=G
+    )
+    ranker.set_params(group_column="qid")
+    assert len(ranker.coef_) == len(ranker.get_feature_names_out()) == 7
+
+
+def test_advice_comes_before_the_error_that_it_explains():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    ranker = CalibratedRanker(Ridge(), context=None)
+    with pytest.warns(UserWarning, match="Pass group_column='qid'"), pytest.raises(ValueError):
+        ranker.fit(frame.assign(qid=[f"q{g}" for g in G]), Y, groups=G)
+    codes = 2**60 + G.astype(np.int64)  # float64 would round them
+    with pytest.warns(UserWarning, match="'code' of X has the query id of each row"):
+        ranker.fit(frame.assign(code=codes), Y, groups=codes)
+    amounts = np.where(G == G[0], 50.0 * Y, Y)
+    early = HistGradientBoostingRegressor(max_iter=2)
+    for seed in range(3):  # whichever queries are held out
+        ranker = CalibratedRanker(early, validation_queries=0.5, random_state=seed)
+        with pytest.warns(UserWarning, match="Are the labels amounts"):
+            ranker.fit(X, amounts, groups=G)
+    shuffled = pd.Series(Y, index=np.random.default_rng(0).permutation(len(Y)))
+    with pytest.warns(UserWarning, match="indexes of X and y"):
+        LinearRanker(solver="sgd").partial_fit(frame, shuffled, groups=G)
