@@ -1,26 +1,14 @@
-"""Estimators of any library: pickles, links, seeds, copies, and what is inside a wrapper.
-
-Special treatment of CatBoost regressors: copies, and tables that they can read.
-
-- scikit-learn's `clone` rejects a regressor with a list or a dict among its parameters, such as
-  ``cat_features=[0]``, because CatBoost copies them.
-- CatBoost must be told which columns of a data frame are categories. It accepts no missing
-  categories, and no array of floats with categories.
-
-Find rankers inside pipelines, searches and other wrappers, and call them with groups.
+"""Estimators of any library: pickles, links, seeds, copies, and the rankers inside wrappers.
 
 This module does not import the rankers, because scorers and splitters use it without them. It
-recognises the estimators of this package by three class attributes:
+recognises the estimators of this package by three attributes of their classes:
 
-- ``_predicts_positions`` is true for a ranker: its `predict` takes `groups` and returns positions,
-  1 = top.
-- ``_predicts_scores`` is true for a regressor made from a ranker (`ScoreRegressor`): its `predict`
-  takes `groups` and returns scores, larger is better.
-- ``_takes_ranking_labels`` is true for every estimator with a `fit` that takes the structured array
-  of `relevance_labels`.
+- ``_predicts_positions``: `predict` takes `groups` and returns positions, 1 = top, as rankers do.
+- ``_predicts_scores``: `predict` takes `groups` and returns scores, as `ScoreRegressor` does.
+- ``_takes_ranking_labels``: `fit` takes the structured array of `relevance_labels`.
 
-The attributes are read from the class and not from the object, because a wrapper such as
-`FrozenEstimator` forwards the attributes of the object that it holds.
+They are read from the class, because a wrapper such as `FrozenEstimator` forwards the attributes of
+the object that it holds.
 """
 
 from __future__ import annotations
@@ -139,6 +127,12 @@ def set_verbose(estimator: Any, verbose: int) -> None:
         if value == 0 and verbose > len(around):
             estimator.set_params(**{f"{prefix}verbose": verbose - len(around)})
 
+
+# -------------------------------------------------------------------- CatBoost
+
+# scikit-learn's `clone` rejects a regressor with a list or a dict among its parameters, such as
+# cat_features=[0], because CatBoost copies them. CatBoost must be told which columns of a data frame
+# are categories. It accepts no missing categories, and no array of floats with categories.
 
 _MISSING = "missing value"  # the category that replaces missing values
 
