@@ -131,8 +131,8 @@ def set_verbose(estimator: Any, verbose: int) -> None:
 # -------------------------------------------------------------------- CatBoost
 
 # scikit-learn's `clone` rejects a regressor with a list or a dict among its parameters, such as
-# cat_features=[0], because CatBoost copies them. CatBoost must be told which columns of a data frame
-# are categories. It accepts no missing categories, and no array of floats with categories.
+# cat_features=[0], because CatBoost copies them. CatBoost must be told which columns of a frame are
+# categories. It accepts no missing categories, and no array of floats with categories.
 
 _MISSING = "missing value"  # the category that replaces missing values
 
