@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import make_pipeline
@@ -27,8 +27,8 @@ from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._estimators import (
-    ClonesCatBoost,
     SiteLink,
+    clone_with_catboost,
     readable_table,
     reduce_with_versions,
 )
@@ -188,7 +188,7 @@ class LowRankLoss:
 Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
 
 
-class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
+class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     A matrix of costs of each target (column) for each class (row) is factored into a `LowRankLoss`.
@@ -244,6 +244,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, ClonesCatBoost):
     """
 
     __reduce__ = reduce_with_versions
+    __sklearn_clone__ = clone_with_catboost
 
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],

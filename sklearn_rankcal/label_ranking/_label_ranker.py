@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -48,8 +49,8 @@ from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._column_advice import check_columns, note_columns
 from sklearn_rankcal.utils._estimators import (
-    ClonesCatBoost,
     SiteLink,
+    clone_with_catboost,
     readable_table,
     reduce_with_versions,
     tags_of,
@@ -70,7 +71,7 @@ from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_c
 _MOST_PAIRS = 50_000
 
 
-class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
+class CalibratedLabelRanker(SiteLink, BaseEstimator):
     """Rank a fixed set of r labels for each row of X, consistently for a chosen loss.
 
     A multi-output regressor predicts the targets of the loss, and a decoder converts the
@@ -186,6 +187,7 @@ class CalibratedLabelRanker(SiteLink, ClonesCatBoost):
     """
 
     __reduce__ = reduce_with_versions
+    __sklearn_clone__ = clone_with_catboost
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]

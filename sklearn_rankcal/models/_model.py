@@ -8,12 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES, Space
-from sklearn_rankcal.utils._estimators import ClonesCatBoost, reduce_with_versions
+from sklearn_rankcal.utils._estimators import clone_with_catboost, reduce_with_versions
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import all_of
 from sklearn_rankcal.utils._numbers import Floats, exceeds
@@ -189,7 +190,7 @@ def squared_error(held_out: Training) -> Callable[[Floats], float]:
     return evaluate
 
 
-class Model(ClonesCatBoost):
+class Model(BaseEstimator):
     """Base class of models, which `CalibratedRanker` accepts as `regressor`.
 
     A subclass defines `fit` and `predict`, and overrides the attributes below that differ. As for
@@ -240,6 +241,7 @@ class Model(ClonesCatBoost):
     has_table: bool = False
 
     __reduce__ = reduce_with_versions
+    __sklearn_clone__ = clone_with_catboost
 
     def fit(self, training: Training) -> Self:
         """Fit the model.

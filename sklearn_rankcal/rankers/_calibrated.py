@@ -37,22 +37,19 @@ from sklearn_rankcal.utils._sklearn_compat import (
 class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG with
-    boosted trees, and chooses their number and size on held-out queries.
+    ``CalibratedRanker().fit(X, y, groups=query_ids)`` ranks for NDCG with boosted trees.
 
     `fit` computes targets from the labels and fits the regressor to them. `predict` converts the
     predictions to a ranking. With enough data, this ranking is the best possible one for the loss,
-    if the regressor can represent the expected targets [1]_ [2]_. Read more in
-    :doc:`/guide/models`.
+    if the regressor can represent the expected targets (theorem 3 of Ramaswamy et al., 2013, and
+    theorem 3.2 of Calauzènes et al., 2013, in :doc:`/theory`). Read more in :doc:`/guide/models`.
 
     Parameters
     ----------
     regressor : estimator, model, "boosting", "stacked" or None, default=None
-        - None: histogram gradient boosting. Boosters for the targets of the loss, for net Borda
-          scores and for the labels are combined. Three folds of the queries choose the number and
-          size of the trees (:ref:`defaults`).
-        - ``"boosting"``: the same, but only for the targets of the loss. It takes about half the
-          time.
+        - None: several histogram gradient boosters, whose number and size of trees are chosen on
+          three folds of the queries (:ref:`defaults`).
+        - ``"boosting"``: a single booster, in about half the time.
         - ``"stacked"``: five folds, and a forest in addition (:ref:`stacking`). `fit` takes about
           twice as long, and `predict` ten times as long.
         - An object: a regressor, a classifier of the relevance grades, or one of `models`.
@@ -68,57 +65,40 @@ class CalibratedRanker(QueryRanker):
         Extra columns that compare a document with the rest of its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, ``"share"`` (of the rows of the query with the
         same category), or a list of these. ``"auto"`` adds z-scores for numeric columns and shares
-        for categories where they help (:ref:`defaults`). It adds differences if z-scores would
-        break a monotone constraint (:ref:`column-parameters`).
+        for categories where they help (:ref:`defaults`).
     center : bool, default=True
         Whether to subtract from each target the mean of its query. This changes no ranking.
     group_column : str, default=None
-        Name of the column of a data frame X with the query ids. The regressor does not see this
-        column. This is the only way to pass queries to `cross_val_predict` and
-        ``search.predict(frame)``.
+        Name of the column of a data frame X with the query ids, which is not a feature. No other
+        way passes queries to `cross_val_predict` and ``search.predict(frame)``.
     validation_queries : float, default=None
         Share of the queries that `fit` holds out to choose the number of boosting iterations.
     n_iter_no_change : int, default=50
-        With validation queries, stop after this number of iterations without an improvement of the
-        mean measure or of the squared error of the targets (:ref:`validation_queries`). The
-        iterations before these are kept. Does not apply to queries that the default model itself
-        holds out.
+        With validation queries, stop after this number of iterations without an improvement, and
+        drop these (:ref:`validation_queries`). Not for queries that the default model holds out.
     random_state : int, RandomState instance or None, default=None
-        Seed for the choice of validation queries and for the regressor. With None, the regressor
-        keeps its own seed.
+        Seed for validation queries and the regressor. With None, the regressor keeps its own seed.
     n_jobs : int, default=None
         Number of jobs to fit folds and, for losses on pairs, to decode queries.
     verbose : int, default=0
-        With 1, print each step and its time. Values above 1 are passed to the regressor as
-        ``verbose - 1``.
+        With 1, print each step and its time. The regressor gets ``verbose - 1`` if that is above 0.
 
     Attributes
     ----------
-    model_ : model
-        The fitted model. ``model_.regressor_`` is the fitted regressor, if there is one.
-    loss_, decoder_
-        The loss, with its data-dependent parameters set, and the decoder.
+    model_, loss_, decoder_
+        The fitted model, the loss, with its data-dependent parameters set, and the decoder.
+        ``model_.regressor_`` is the fitted regressor, if there is one.
     calibrated_over_ : str
         The label distributions over which the fitted ranker is calibrated for the loss, or what
-        prevents calibration, such as a decoder that is not exact or a regressor of medians.
-        Regressors of unknown libraries are assumed to estimate means.
-    grouped_ : bool
-        Whether `fit` received query ids.
-    n_queries_, n_queries_dropped_ : int
-        Number of queries in X, and number dropped (zero weight or undefined loss).
+        prevents calibration. Regressors of unknown libraries are assumed to estimate means.
+    grouped_, n_queries_, n_queries_dropped_
+        Whether `fit` received query ids, the number of queries in X, and the number of queries that
+        were dropped because of zero weight or an undefined loss.
     n_iter_, validation_scores_, validation_queries_
-        Number of iterations that were kept (the sum over the members of a combination), measure on
-        the validation queries after each iteration (one final value for a stack), and their ids.
-        Defined only with validation queries, including those that the default model holds out.
+        Number of iterations that were kept, measure on the validation queries after each iteration
+        (one final value for a stack), and their ids. Only with validation queries.
     n_features_in_, feature_names_in_
         Number of columns of X, and their names if they are strings, with `group_column`.
-
-    References
-    ----------
-    .. [1] Ramaswamy, Agarwal and Tewari (2013). Convex calibrated surrogates for low-rank loss
-       matrices with applications to subset ranking losses. NIPS. Theorem 3.
-    .. [2] Calauzènes, Usunier and Gallinari (2013). Calibration and regret bounds for
-       order-preserving surrogate losses in learning to rank. Machine Learning. Theorem 3.2.
 
     Examples
     --------
@@ -202,15 +182,14 @@ class CalibratedRanker(QueryRanker):
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair. Regressors of this package convert sparse X to dense.
         y : array-like of shape (n_documents,)
-            Relevance grades, larger is better, or the labels that `relevance_labels` or
-            `preference_labels` returns.
+            Relevance grades, larger is better, or what `relevance_labels` or `preference_labels`
+            returns.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row, in any order. With None, all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row in the regression.
         X_val, y_val, groups_val, sample_weight_val : default=None
-            Validation queries in the same form (:ref:`validation_queries`). None of them may be in
-            X.
+            Other queries, in the same form, for validation (:ref:`validation_queries`).
 
         Returns
         -------

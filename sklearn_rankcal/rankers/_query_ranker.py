@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.losses import Loss, get_loss
@@ -24,7 +25,7 @@ from sklearn_rankcal.rankers._input import (
     read_ruled,
 )
 from sklearn_rankcal.rankers._predict import QueryOrder
-from sklearn_rankcal.utils._estimators import ClonesCatBoost, SiteLink, reduce_with_versions
+from sklearn_rankcal.utils._estimators import SiteLink, clone_with_catboost, reduce_with_versions
 from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import check_count, check_nested, checks_keywords
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
@@ -105,7 +106,7 @@ class RankerMixin(SiteLink):
         return tags
 
 
-class QueryRanker(RankerMixin, ClonesCatBoost):
+class QueryRanker(RankerMixin, BaseEstimator):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
@@ -113,16 +114,11 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     """
 
     loss_: Loss
-    n_queries_: int
-    n_queries_dropped_: int
     model_: Model
     decoder_: Any
     grouped_: bool
-    n_iter_: int
-    validation_scores_: NDArray[np.float64]
-    validation_queries_: NDArray[Any]
     n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    _schema: Schema
     # parameters, or class attributes of subclasses without the parameter
     decoder: Any
     n_jobs: int | None
@@ -134,10 +130,10 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     # code that creates the regressor that None or a name stands for
     _one_regressor = "sklearn_rankcal.models.default_regressor(len(X))"
     # of the last fit; never pickled
-    _fitted_queries: Any = None
-    _schema: Schema
+    _fitted_queries = None
 
     __reduce__ = reduce_with_versions
+    __sklearn_clone__ = clone_with_catboost
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the ranker or of a nested object (``regressor__<parameter>``)."""
@@ -193,21 +189,13 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     def predict(
         self, X: Any, groups: ArrayLike | None = None, rules: Rules | None = None
     ) -> NDArray[np.int64]:
-        """Return the position of each document in its query.
+        """Return the position of each document in its query, an array of shape (n_documents,).
 
-        Parameters
-        ----------
-        X, groups
-            As in `fit`. `groups` is required if `fit` received query ids, unless X has the
-            `group_column`. Otherwise None means one query.
-        rules : Rules, default=None
-            Rules that the rankings keep, such as pinned places and quotas (:ref:`rules`).
-
-        Returns
-        -------
-        ranks : ndarray of shape (n_documents,)
-            Positions, 1 = top of the query. Ties are broken by a hash of the features, and by the
-            order of the rows if the features are equal.
+        1 is the top of the query. Ties are broken by a hash of the features, and by the order of
+        the rows if the features are equal. `X` and `groups` are as in `fit`, and `groups` is
+        required if `fit` received query ids, unless X has the `group_column`. Otherwise, None means
+        one query. `rules` is a `Rules` object that the rankings keep, with pinned places and
+        quotas, for example (:ref:`rules`).
         """
         if rules is None:
             X, queries = read_queries(self, X, groups)
@@ -225,17 +213,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     ) -> QueryOrder:
         """Return the rows of each query, best first.
 
-        Parameters
-        ----------
-        X, groups, rules
-            As in `predict`.
-        k : int, default=None
-            Number of rows to return per query. None returns all.
-
-        Returns
-        -------
-        order : QueryOrder
-            The row indices of each query, without rows that `rules` block.
+        `X`, `groups` and `rules` are as in `predict`. `k` is the number of rows to return per
+        query, and None returns all. Return a `QueryOrder` with the row indices of each query,
+        without rows that `rules` block.
         """
         check_count(k, "k", or_none=True)
         if rules is None:
@@ -256,20 +236,12 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     @available_if(_predict.predicts_scores)
     @checks_keywords
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return the predicted score of each document.
+        """Return the predicted score of each document, an array of shape (n_documents,).
 
-        Parameters
-        ----------
-        X, groups
-            As in `predict`. `groups` is required only if scores depend on the query, as with
-            context columns.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,)
-            Larger is better. Compare scores only within a query: they estimate the expected
-            targets up to a constant per query, or minimise the expected surrogate. Scores that
-            differ by at most 1e-9 of the largest score of their query are made equal.
+        Larger is better. Compare scores only within a query: they estimate the expected targets up
+        to a constant per query, or minimise the expected surrogate. Differences of at most 1e-9 of
+        the largest score of a query are removed. `X` and `groups` are as in `predict`, but `groups`
+        is required only if scores depend on the query, as with context columns.
         """
         X, queries = read_queries(self, X, groups, required=self._needs_queries())
         return tie_rounded(self.model_.predict(X, queries), queries)
@@ -282,20 +254,11 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the mean of the loss's measure over queries.
+        """Return the mean of the loss's measure over queries, where larger is better.
 
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights. A query is weighted by the mean weight of its rows. For pairwise disagreement,
-            it is also weighted by its preferences.
-
-        Returns
-        -------
-        score : float
-            Larger is better. NaN if the measure is undefined for all queries.
+        `X`, `y`, `groups` and `sample_weight` are as in `fit`. A query is weighted by the mean
+        weight of its rows and, for pairwise disagreement, by its preferences. The score is NaN if
+        the measure is undefined for all queries.
         """
         check_is_fitted(self)
         warn_of_other_order(X=X, sample_weight=sample_weight)
@@ -328,9 +291,9 @@ class QueryRanker(RankerMixin, ClonesCatBoost):
     ) -> list[NDArray[np.float64]]:
         """Return a matrix of predictions for all pairs of each query. Only for losses on pairs.
 
-        For ``"pd"``, entry [i, j] estimates E[y_ij - y_ji], where y_ij is the weight of the
-        preference for i over j. For ``"map"``, it estimates E[y_i y_j / sum(y)], up to a constant
-        on the diagonal. `X` and `groups` are as in `predict`.
+        `X` and `groups` are as in `predict`. For ``"pd"``, entry [i, j] estimates E[y_ij - y_ji],
+        where y_ij is the weight of the preference for i over j. For ``"map"``, it estimates
+        E[y_i y_j / sum(y)], up to a constant on the diagonal.
         """
         X, queries = read_queries(self, X, groups)
         return _predict.predict_preferences(self, X, queries)

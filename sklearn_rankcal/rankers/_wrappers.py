@@ -20,10 +20,10 @@ from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._labels import is_structured, read_relevance
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.utils._estimators import (
-    ClonesCatBoost,
     SiteLink,
     call_with_groups,
     clone,
+    clone_with_catboost,
     innermost_estimator,
     predicts_positions,
     predicts_scores,
@@ -396,7 +396,7 @@ def _carry(y: Any, groups: ArrayLike | None) -> Any:
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
-class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCatBoost):
+class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regressor that accepts the labels of rankers.
 
     Regressors of scikit-learn do not support the structured array of `relevance_labels`. This
@@ -431,6 +431,7 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, ClonesCat
     (4,)
     """
 
+    __sklearn_clone__ = clone_with_catboost
     _takes_ranking_labels = True  # see utils/_estimators.py
     # requests groups like a ranker, so that an ensemble can have both
     __metadata_request__fit = {"groups": True}

@@ -164,19 +164,17 @@ def clone(estimator: Any) -> Any:
     return _clone(estimator)
 
 
-class ClonesCatBoost(BaseEstimator):
-    """Base class of estimators with a parameter that can be a CatBoost regressor."""
-
-    def __sklearn_clone__(self) -> Any:
-        parameters = self.get_params(deep=False)
-        held = {name: value for name, value in parameters.items() if is_catboost(value)}
-        plain = copy.copy(self) if held else self
-        for name in held:
-            setattr(plain, name, None)
-        cloned = super(ClonesCatBoost, plain).__sklearn_clone__()
-        for name, value in held.items():
-            setattr(cloned, name, clone(value))
-        return cloned
+def clone_with_catboost(self: Any) -> Any:
+    """Clone an estimator with a parameter that can be a CatBoost regressor."""
+    parameters = self.get_params(deep=False)
+    held = {name: value for name, value in parameters.items() if is_catboost(value)}
+    plain = copy.copy(self) if held else self
+    for name in held:
+        setattr(plain, name, None)
+    cloned = BaseEstimator.__sklearn_clone__(plain)
+    for name, value in held.items():
+        setattr(cloned, name, clone(value))
+    return cloned
 
 
 def readable_table(regressor: Any, X: Any) -> Any:
