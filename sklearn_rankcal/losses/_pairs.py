@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -445,19 +445,24 @@ SCORES: dict[str, Callable[[Differences, float], Floats]] = {
 
 # ---------------------------------------------------------------- discordant pairs
 
+#: Up to this number of distinct labels, one pass per label is faster than a radix partition.
+FEW_LEVELS = 32
 
 def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False) -> Floats:
     """Return the total weight of the discordant pairs of every query; a tied pair counts half.
 
     A pair of rows of a query with y_i > y_j is discordant if row i is not above row j. Its weight
-    is 1, or y_i - y_j if `graded`. Pairs are counted in integers and never formed, by a radix
-    partition in O(n log(number of labels)).
+    is 1, or y_i - y_j if `graded`. Pairs are counted in integers and never formed: label by label
+    if there are few labels, otherwise by a radix partition in O(n log(number of labels)).
 
     If `graded`, each gap between neighbouring labels of a query is multiplied by the number of
     discordant pairs across it, and the products are added in ascending order. The result is
     therefore bitwise independent of other queries, and never exceeds `preference_weight`.
     """
-    levels, codes = np.unique(relevance, return_inverse=True)
+    levels = np.unique(relevance)
+    if len(levels) <= FEW_LEVELS:
+        return _discordant_by_level(ranking, relevance, levels, graded)
+    codes = np.searchsorted(levels, relevance)
     # 32 bits halve the time
     codes = codes.astype(np.int32 if len(codes) < 2**31 else np.int64)
     if ranking.start is None:
@@ -468,6 +473,43 @@ def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False)
         _, more = _discordant_counts(ranking.break_ties(codes), codes, len(levels), graded)
         count = (count + more) / 2
     return _sum_of_gaps(ranking.queries, levels[code], count) if graded else count.astype(float)
+
+
+def _by_level(queries: Queries, values: Floats, levels: Floats, graded: bool) -> Iterator[Any]:
+    """Yield, for each label but the lowest, sets of low and high places, and the weight of a pair.
+
+    The low places have a lower label, and the high places have this label. If `graded`, they also
+    have the higher labels, and the weight is the gap below this label: 0 in queries without it.
+    """
+    below = queries.reduce(np.minimum, values)
+    for level in levels[1:]:
+        low, same = values < level, values == level
+        if not graded:
+            yield low, same, 1.0
+            continue
+        present = queries.reduce(np.logical_or, same)
+        yield low, ~low, np.where(present, level - below, 0.0)
+        below[present] = level
+
+
+def _discordant_by_level(
+    ranking: Ranking, relevance: Floats, levels: Floats, graded: bool
+) -> Floats:
+    """Compute `discordant_weight` in one pass per label."""
+    queries, total = ranking.queries, np.zeros(ranking.queries.n_queries)
+    first = queries.offsets[:-1]
+    if ranking.start is not None and ranking.stop is not None:
+        start, stop = (place + queries.repeat(first) for place in (ranking.start, ranking.stop))
+    before = np.zeros(queries.n_rows + 1, dtype=np.int64)  # number of low places before each place
+    for low, high, weight in _by_level(queries, relevance[ranking.order], levels, graded):
+        np.cumsum(low, out=before[1:])
+        if ranking.start is None:
+            above = before[:-1] * high
+        else:  # half of the low places in a row's own block of ties count as above it
+            above = (before[start] + before[stop]) * (high / 2)
+        count = ranking.sum(above) - before[first] * ranking.sum(high.astype(np.int64))
+        total += count * weight
+    return total
 
 
 def _sum_of_gaps(queries: Queries, ascending: Floats, across: NDArray[Any]) -> Floats:
@@ -540,6 +582,13 @@ def _discordant_counts(
 
 def preference_weight(queries: Queries, relevance: Floats, graded: bool = False) -> Floats:
     """Return the total weight of all pairs with y_i > y_j of each query."""
+    levels = np.unique(relevance)
+    if len(levels) <= FEW_LEVELS:
+        total = np.zeros(queries.n_queries)
+        for low, high, weight in _by_level(queries, queries.gather(relevance), levels, graded):
+            n_low, n_high = (queries.reduce(np.add, at.astype(np.int64)) for at in (low, high))
+            total += n_low * n_high * weight
+        return total
     if graded:
         # the pairs across the gap after the i-th label: i lower rows times r - i higher rows
         ascending = -queries.sort_values(-relevance)
