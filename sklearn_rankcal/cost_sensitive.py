@@ -115,18 +115,14 @@ class LowRankLoss:
         Returns
         -------
         loss : LowRankLoss
-            The factored loss. Its ``intercept`` b holds the column means. The columns of ``beta``
-            are orthonormal: the squared error of a prediction of alpha equals that of the costs of
-            all targets. Its ``error`` is the largest error of a cost, only rounding without `rank`.
+            Its `intercept` has the column means, and its `error` is the largest error of a cost.
         """
         matrix = _read_matrix(L, "loss_matrix")
         check_range(matrix, "loss_matrix")
         check_count(rank, "rank", or_none=True)
-        # Let H = I - 11'/n, which subtracts the means of columns. For all intercepts b and all M,
-        # H (L - 1 b' - M) = H L - H M. H never increases a norm or a rank. Therefore no b leaves a
-        # smaller rank than rank(H L), or a smaller squared error for M of the same rank. The column
-        # means attain this: they leave H L. Row means would save at most one output, but without
-        # their costs.
+        # Let H = I - 11'/n subtract the column means. H (L - 1 b' - M) = H L - H M for all b and M,
+        # and H never increases a norm or a rank. Therefore no intercept b leaves a smaller rank, or
+        # a smaller squared error at that rank, than the column means, which leave H L.
         b = matrix.mean(axis=0)
         left, values, right = np.linalg.svd(matrix - b, full_matrices=False)
         left, right = svd_flip(left, right)
@@ -148,7 +144,7 @@ class LowRankLoss:
         Returns
         -------
         targets : ndarray of shape (n_samples,)
-            Targets, numbered from 0. If several targets tie up to rounding, the first of them.
+            The first of the smallest targets that tie up to rounding, numbered from 0.
         """
         u = _read_matrix(u, "u")
         best = np.empty(len(u), dtype=np.int64)
@@ -167,18 +163,12 @@ class LowRankLoss:
         """Return the expected cost of each target, without the part c."""
         return u @ self.beta.T + self.intercept
 
-    def _cost(self, labels: Ints, targets: Ints) -> Floats:
-        """Return the costs of targets for known labels."""
-        product = np.einsum("...d,...d->...", self.alpha[labels], self.beta[targets])
-        return np.asarray(product + self.c[labels] + self.intercept[targets])
-
     def regret_constant(self) -> float:
         """Return the largest distance between two rows of beta, in O(n_targets^2 rank) time.
 
         Returns
         -------
         constant : float
-            The constant of the regret bound.
         """
         batches = gen_batches(len(self.beta), rows_per_block(8 * len(self.beta)))
         return max(float(cdist(self.beta[rows], self.beta).max()) for rows in batches)
@@ -191,10 +181,8 @@ Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
 class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
-    A matrix of costs of each target (column) for each class (row) is factored into a `LowRankLoss`.
-    A regressor predicts u, the expectation of alpha_y given the features. The expected costs are
-    linear in u, and `predict` returns the target with the smallest one. Targets need not be
-    classes: one can stand for abstaining.
+    The costs are factored into a `LowRankLoss`, a regressor predicts its u = E[alpha_y], and
+    `predict` decodes u. Targets need not be classes: one can be to abstain. See :ref:`low_rank`.
 
     Parameters
     ----------
@@ -211,10 +199,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         Names of the rows of `loss_matrix`. None means the sorted classes of y. Pass the names if y
         may lack some classes, for example in a cross-validation fold.
     n_folds : int or None, default=5
-        Number of folds, at least 2, of an optional recalibration (:ref:`low_rank`). A logistic
-        regression estimates class probabilities q from held-out predictions u. The mean
-        sum_y q_y alpha_y replaces u if it has a smaller held-out squared error. None disables this.
-        It is also disabled for the 0-1 loss and for more than 100 classes.
+        Number of folds, at least 2, for the correction of few rows (:ref:`low_rank`). None disables
+        it, and so do the 0-1 loss and more than 100 classes.
     random_state : int, RandomState instance or None, default=None
         Seed of every ``random_state`` in the clones of the regressor.
 
@@ -227,7 +213,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     regressor_ : estimator
         The fitted regressor of alpha_y.
     recalibrator_ : estimator or None
-        The logistic regression on u, or None if u itself is used.
+        The logistic regression of the class y on u, or None. Its mean of alpha_y replaces u.
 
     Examples
     --------
@@ -284,7 +270,6 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : LowRankClassifier
-            The fitted classifier.
         """
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(f"{type(self.regressor).__name__} is a classifier, not a regressor.")
@@ -316,21 +301,18 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     def _recalibrate(self, X: Any, labels: Ints, alpha: Floats, weight: Floats, folds: int) -> Any:
         """Fit a logistic regression on u, or return None if u itself has a smaller error."""
         u, means = np.empty((2, len(labels), alpha.shape[1]))
-        # Stratify the folds: deal the rows of each class to the folds in turn.
+        # Deal the rows of each class to the folds in turn.
         fold = np.argsort(np.argsort(labels, kind="stable")) % folds
         splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
-        # Step 1: predict u in each fold by a regressor fitted to the remaining folds.
         for train, test in splits:
             fitted = self._fit_one(take_rows(X, train), alpha[labels[train]], weight[train])
             u[test] = fitted.predict(take_rows(X, test)).reshape(len(test), -1)
-        # Step 2: replace u in each fold by sum_y q_y alpha_y. The probabilities q come from a
-        # logistic regression fitted to the held-out u of the remaining folds.
+        # The probabilities q come from a logistic regression on the held-out u of the other folds.
         for train, test in splits:
             if len(np.unique(labels[train])) < 2:
                 return None
             q = _fit_logistic(u[train], labels[train], weight[train])
             means[test] = q.predict_proba(u[test]) @ alpha[q.classes_]
-        # Step 3: compare the held-out squared errors of u and of its replacement.
         errors = [weight @ ((v - alpha[labels]) ** 2).sum(axis=1) for v in (u, means)]
         return _fit_logistic(u, labels, weight) if errors[1] < errors[0] else None
 
@@ -357,8 +339,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features.
+        X
+            As in `fit`.
 
         Returns
         -------
@@ -371,21 +353,18 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     def predict_cost(self, X: Any) -> Floats:
         """Estimate the expected cost of every target for each row of X.
 
-        Without a `recalibrator_`, they can lie outside the range of the given costs. The part `c`
-        of a `LowRankLoss` is left out.
-
         Parameters
         ----------
         X
-            As in `predict`.
+            As in `fit`.
 
         Returns
         -------
         cost : ndarray of shape (n_samples, n_targets)
-            The expected costs.
+            The expected costs, without the part `c` of a `LowRankLoss`. They can lie outside the
+            range of the given costs if there is no `recalibrator_`.
         """
-        u = _read_matrix(self._predict_alpha(X), "u")
-        return self.loss_._expected_cost(u)
+        return self.loss_._expected_cost(_read_matrix(self._predict_alpha(X), "u"))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return 1 minus the mean cost of the predictions, the accuracy for the 0-1 loss.
@@ -398,7 +377,6 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         Returns
         -------
         score : float
-            The score, larger is better.
         """
         if self.loss_matrix is None and self.targets is None:
             return float(super().score(X, y, sample_weight))
@@ -454,7 +432,11 @@ def mean_cost_loss(
     check_consistent_length(y_true, y_pred)
     rows = _places(y_true, class_names, "y_true", "the classes")
     columns = _places(y_pred, target_names, "y_pred", "the targets")
-    values = costs._cost(rows, columns) if isinstance(costs, LowRankLoss) else costs[rows, columns]
+    if isinstance(costs, LowRankLoss):
+        product = np.einsum("...d,...d->...", costs.alpha[rows], costs.beta[columns])
+        values = product + costs.c[rows] + costs.intercept[columns]
+    else:
+        values = costs[rows, columns]
     return float(np.average(values, weights=check_weight(sample_weight, len(rows))))
 
 

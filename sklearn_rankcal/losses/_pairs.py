@@ -448,6 +448,7 @@ SCORES: dict[str, Callable[[Differences, float], Floats]] = {
 #: Up to this number of distinct labels, one pass per label is faster than a radix partition.
 FEW_LEVELS = 32
 
+
 def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False) -> Floats:
     """Return the total weight of the discordant pairs of every query; a tied pair counts half.
 
