@@ -87,12 +87,6 @@ def permutation_importance(
           query, and was therefore shuffled between queries.
         - ``baseline``, a float: the metric without shuffling.
 
-    Raises
-    ------
-    ValueError
-        If there are no query ids; if the metric is unknown; if it needs relevance but `y` contains
-        preferences; if `n_repeats` is below 1; or if `predict` or the metric raises it.
-
     Notes
     -----
     The function calls `predict` ``n_features * n_repeats`` times, each time with a copy of X.

@@ -105,12 +105,6 @@ class QueryKFold(BaseCrossValidator):
             Row indices of the training queries, in ascending order.
         test : ndarray
             Row indices of the test queries, in ascending order.
-
-        Raises
-        ------
-        ValueError
-            If neither `groups` nor structured labels are passed, if there are fewer queries than
-            folds, or if `n_splits` is not a whole number >= 2.
         """
         n_rows = _num_samples(X)
         n_splits = self.n_splits

@@ -70,11 +70,6 @@ def decode_tiers(
         documents, the result is optimal. With more, a local search moves single documents and
         divides the best order again, and `lower_bound` decides each pair by itself.
 
-    Raises
-    ------
-    ValueError
-        If `margin` is negative or not finite, or for the reasons of `decode_preferences`.
-
     See Also
     --------
     Tiers : The same as a decoder for rankers.

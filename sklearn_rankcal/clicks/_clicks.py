@@ -355,12 +355,6 @@ def read_clicks(y: Any, n_rows: int | None = None) -> Clicks:
         The sessions of these queries. Row numbers refer to `y`. Sessions are sorted by query, in
         the original order within a query.
 
-    Raises
-    ------
-    ValueError
-        If `y` is not from `click_labels` or has the wrong length, if a part of a query is missing,
-        if rows are repeated, or if arrays of several calls were concatenated.
-
     Examples
     --------
     >>> from sklearn_rankcal.clicks import click_labels, read_clicks

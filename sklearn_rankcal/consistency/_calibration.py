@@ -139,11 +139,6 @@ def suboptimality(
         for a positive epsilon, some scores minimise the surrogate although their ranking has that
         regret.
 
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or if there are more than 5 documents.
-
     Examples
     --------
     RankSVM is not consistent, even if preferences reinforce each other, as in the proof of theorem

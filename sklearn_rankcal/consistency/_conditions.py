@@ -338,11 +338,6 @@ def regret_bound(
     bound : float or ndarray of shape (n_queries,)
         Upper bound on `ranking_regret`, for every order of tied documents.
 
-    Raises
-    ------
-    ValueError
-        If there is no bound for the loss or surrogate, or if an argument is invalid.
-
     Examples
     --------
     >>> from sklearn_rankcal.consistency import regret_bound
@@ -414,11 +409,6 @@ def bregman_regret_bound(
     -------
     bound : float or ndarray of shape (n_queries,)
         Upper bound on `ranking_regret`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid.
 
     Examples
     --------

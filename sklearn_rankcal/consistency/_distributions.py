@@ -313,11 +313,6 @@ def bayes_ranking(
         The position of each document, 1 = top. If several rankings of up to 8 documents are
         optimal, return the one with the lexicographically first list of documents, best first.
 
-    Raises
-    ------
-    ValueError
-        If there are too many documents, or if the loss is undefined for every label.
-
     Examples
     --------
     For average precision, the optimal ranking puts the third document last, although it has the

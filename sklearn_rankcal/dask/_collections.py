@@ -374,7 +374,7 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     Parameters
     ----------
     frame : dask data frame
-        One row per query-document pair, in any partitions.
+        One row per query-document pair, in any partitions, with known categories.
     group_column : str
         Name of the column of query ids, which can be numbers, times or text.
     npartitions : int, default=None
@@ -385,14 +385,6 @@ def group_queries(frame: Any, group_column: str, npartitions: int | None = None)
     grouped : dask data frame
         The rows of `frame` with their columns and index. Each query is in a single partition, with
         its rows in the original order. The divisions are unknown.
-
-    Raises
-    ------
-    TypeError
-        If `frame` is not a dask data frame.
-    ValueError
-            If `group_column` is not a column, if a query id is missing, or if the categories of a
-            column are unknown or differ between partitions.
 
     Notes
     -----
@@ -535,11 +527,6 @@ def refuse_lost_workers(regressor: Any) -> Iterator[None]:
     LightGBM and XGBoost train in tasks tied to a worker and its part of the data. If that worker is
     lost, no other worker can run its task. Therefore the futures of the block are cancelled as soon
     as a worker is missing.
-
-    Raises
-    ------
-    RuntimeError
-        If a worker was lost.
     """
     client = _client()
     if client is None:

@@ -98,12 +98,6 @@ def evaluate_rankings(
         The mean over queries for each metric name, or a `metrics.MeanInterval` if
         `confidence_level` is given.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As in `metrics.evaluate_rankings`; also if an argument is not a dask series or array, if
-        partitions do not match, or if a query is in several partitions.
-
     Notes
     -----
     This process gathers one value per query and metric, and a few more columns: 80 MB per metric
@@ -218,11 +212,6 @@ def compare_rankings(
     comparison : metrics.Comparison or dict
         For two rankings and one metric, a `metrics.Comparison`. For a dict of rankings or several
         metrics, a table, as in `metrics.compare_rankings`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `evaluate_rankings`; also if a metric is undefined on all queries.
 
     Examples
     --------

@@ -203,16 +203,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         -------
         self : DaskCalibratedRanker
             The fitted ranker.
-
-        Raises
-        ------
-        TypeError
-            If X is not a dask collection, or if the regressor cannot be fitted to partitions.
-        ValueError
-            If partitions, labels, ids, weights or categories are invalid or do not match, if a
-            query is in several partitions, or if the loss is undefined on all queries.
-        RuntimeError
-            If a worker is lost during the fit of a regressor of another library.
         """
         loss = get_loss(self.loss)
         self._check_parameters(loss)

@@ -85,11 +85,6 @@ def make_preferences(
         - ``bayes_pd``: the expected share of preferences that the Bayes ranking contradicts,
           averaged over queries. No ranker achieves less in expectation.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range, if the kind is unknown, or if no pair was sampled.
-
     Notes
     -----
     The Bayes ranking of ``"cyclic"`` has a closed form. It goes clockwise around the circle, and
@@ -238,11 +233,6 @@ def make_comparisons(
           mean of (r_i - r_j) / noise over all other documents j of the query. The only document of
           a query has the score 0.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range, if lengths differ, or if no query has two documents.
-
     References
     ----------
     J. C. Duchi, L. Mackey and M. I. Jordan: The asymptotics of ranking algorithms. Annals of
@@ -381,11 +371,6 @@ def make_arena(
         - ``trends``, of shape (n_models,): the change of each strength in 90 days, with sum 0.
         - ``probabilities``, of shape (n_votes, 3): the probabilities of the outcomes
           ``"model_a"``, ``"model_b"`` and ``"tie"``.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     References
     ----------

@@ -91,11 +91,6 @@ def make_ranking(
         - ``bayes_score``: the mean `metric` of the Bayes ranking on the generated grades. No ranker
           achieves more in expectation.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range or `metric` is unknown.
-
     Examples
     --------
     >>> from sklearn_rankcal.datasets import make_ranking
@@ -212,12 +207,6 @@ def make_clicks(
         - ``y``, of shape (n_documents,): the labels of `click_labels`.
         - ``probabilities``, of shape (n_documents,): gamma of each row.
         - ``propensities``, of shape (n_shown,): theta, or None for ``model="cascade"``.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, if relevance is negative, if there are fewer propensities than
-        positions, or if the model is unknown.
 
     Examples
     --------
@@ -386,11 +375,6 @@ def make_label_ranking(
         - ``bayes_pd``: the expected share of pairs that the Bayes ranking contradicts, averaged
           over samples. The best expected Kendall's tau is 1 - 2 bayes_pd.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range or the kind is unknown.
-
     Examples
     --------
     >>> from sklearn_rankcal.datasets import make_label_ranking
@@ -460,11 +444,6 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike) -> Ints:
     -------
     Y : ndarray of shape (n_samples, n_classes)
         Rank of each class (int64, 1 = most probable), in the order of ``numpy.unique(y)``.
-
-    Raises
-    ------
-    ValueError
-        If there is only one class.
 
     References
     ----------

@@ -42,7 +42,8 @@ def load_letor(
     ----------
     path : path, open file, or sequence of paths or open files
         The files to read, plain, ``.gz`` or ``.bz2``. An open file must have a method ``read`` that
-        returns the uncompressed contents. The rows of several files are stacked.
+        returns the uncompressed contents. The rows of several files are stacked; each query must
+        be in one file.
     n_features : int, default=None
         Number of features. If None, the largest index in the files.
     zero_based : bool or "auto", default="auto"
@@ -65,16 +66,6 @@ def load_letor(
         - ``document_ids``, of shape (n_documents,): the document ids as text, for `to_run` and
           `to_qrels`. It is None unless the comment of every line contains an id in UTF-8, as
           ``# docid = GX008-86-4444840``, or as ``# GX008-86-4444840`` (RankLib).
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist.
-    ValueError
-        If a line has a wrong format or no ``qid:``; if its features do not ascend or exceed
-        `n_features`; if a number is out of range; if a compressed file is damaged; if a qid occurs
-        in several files; if a dense ``X`` does not fit in memory; or if a dense ``X`` would be
-        nearly empty and `n_features` is None.
 
     Examples
     --------

@@ -82,12 +82,6 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     loss : Loss
         The loss object.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the name, a parameter or the cutoff is unknown, not valid or missing, or if parameters
-        are passed with a loss object.
-
     Examples
     --------
     >>> from sklearn_rankcal.losses import get_loss
@@ -250,11 +244,6 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     -------
     measure : Measure
         The measure object.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the name, a cutoff or a parameter is unknown, not valid or missing.
 
     Examples
     --------

@@ -108,12 +108,6 @@ def compare_rankings(
         ``"n_queries"``. The p-values are adjusted by Holm's method, the intervals are not. Queries
         on which the metric is undefined are left out.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the rankings, the baseline, a metric, its cutoff or a parameter are not valid, or if a
-        metric is undefined on all queries. For runs in the cases of `evaluate_run`.
-
     Warns
     -----
     UserWarning

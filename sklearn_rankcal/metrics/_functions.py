@@ -518,7 +518,7 @@ def evaluate_rankings(
     confidence_level : float, default=None
         If given, return an interval for each mean with this confidence level, for example 0.95.
         The intervals are computed as in `compare_rankings`. They do not include the randomness of
-        training.
+        training. Not together with `return_per_query`.
     n_resamples : int, default=10000
         Number of bootstrap samples.
     random_state : int, RandomState instance or None, default=0
@@ -534,13 +534,6 @@ def evaluate_rankings(
         `MeanInterval`. With `return_per_query`, each entry is an array with one value per query,
         and the entry ``"query"`` holds the query ids. Larger is better, except for
         ``"pairwise_disagreement"``.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the input, a metric, a cutoff or a parameter is not valid; if both `return_per_query` and
-        `confidence_level` are given; or if an interval is requested for a metric that is undefined
-        on all queries.
 
     Examples
     --------

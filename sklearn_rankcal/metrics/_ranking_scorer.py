@@ -83,12 +83,6 @@ class RankingScorer:
         -------
         score : float
             Mean over queries, larger is better.
-
-        Raises
-        ------
-        ValueError
-            If a wrapper hides a ranker, if the queries are unknown, if the labels do not fit the
-            metric, or if the result of `predict` has a wrong shape.
         """
         measure = get_measure(self.name.removeprefix("neg_"), **self.parameters)
         labels, ranking, rows = predicted_ranking(
@@ -231,11 +225,6 @@ def get_ranking_scorer(
     -------
     scorer : callable
         A scorer with the protocol of scikit-learn.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the name, its cutoff or a parameter is unknown or not valid.
 
     Notes
     -----

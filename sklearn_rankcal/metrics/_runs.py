@@ -290,7 +290,7 @@ def to_run(
     y_score : array-like of shape (n_documents,), default=None
         Scores, larger is better. Pass either `y_score` or `ranks`.
     groups : array-like of shape (n_documents,)
-        Query id of each row.
+        Query id of each row. Ids must differ as texts, and must not contain white space.
     document_ids : array-like of shape (n_documents,), default=None
         Document id of each row, such as the ``document_ids`` of `load_letor`. A document can occur
         once in each query. If None, the row numbers, from 0.
@@ -305,15 +305,6 @@ def to_run(
         are text, ``score`` is float64 and ``rank`` is the position, 1 = top. Positions in a query
         of r documents become the scores r + 1 - position, because tools sort by scores alone. Equal
         scores are sorted by descending ``doc_id``, as in trec_eval.
-
-    Raises
-    ------
-    ValueError
-        If both or neither of `y_score` and `ranks` are given; if lengths, scores or positions are
-        not valid; if an id is missing, empty or contains white space; if two different ids have
-        the same text; or if a document occurs twice in a query.
-    ImportError
-        If pandas is not installed.
 
     Examples
     --------
@@ -373,14 +364,6 @@ def to_qrels(
         One row for each document, in the order of the rows of each query. The columns ``query_id``
         and ``doc_id`` are text, and the column ``relevance`` is int64.
 
-    Raises
-    ------
-    ValueError
-        If a relevance is not a whole number, if neither `groups` nor `y` contains the queries, if
-        lengths differ, or if ids are not valid, as in `to_run`.
-    ImportError
-        If pandas is not installed.
-
     Notes
     -----
     Most tools count documents of a run that are not in the qrels as irrelevant. The NDCG of
@@ -438,14 +421,6 @@ def runs_table(runs: Mapping[str, Any], qrels: Any = None) -> Any:
         (1 = top) are NaN if the run does not contain the document; equal scores share their mean
         rank. With `qrels`, the column ``relevance`` is 0 for unjudged documents, and queries that
         are not in the qrels are left out.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a run or the qrels are not valid, as in `evaluate_run`, or if no query of the runs is in
-        the qrels.
-    ImportError
-        If pandas is not installed.
 
     Notes
     -----

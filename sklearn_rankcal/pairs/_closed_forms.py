@@ -175,11 +175,6 @@ class PairwiseRidge(PairwiseModel):
         -------
         self : PairwiseRidge
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If `alpha` is not a finite number >= 0, or if X is not numeric and finite.
         """
         return self.solve(self.sums(training))
 
@@ -297,11 +292,6 @@ class BilinearPairs(PairwiseModel):
         -------
         self : BilinearPairs
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or X is invalid, or if the sums do not fit in memory.
         """
         self.set_features(self.spread(training))
         n_folds = self.n_folds(training.queries.n_queries)

@@ -114,12 +114,6 @@ class PairModel(PairwiseModel):
         -------
         self : PairModel
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If no query has two documents, if a parameter is invalid, if the regressor is a
-            classifier, or if the features of the pairs do not fit in memory.
         """
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
@@ -344,11 +338,6 @@ class _ResidualModel(PairwiseModel):
         -------
         self : model
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If `pairs` has the wrong symmetry, or if `scores` does not predict scores.
         """
         X, targets, queries = training.X, training.targets, training.queries
         queries.check_pairs_fit()  # before the long fit of the scores

@@ -146,14 +146,6 @@ class MetricAtKDisplay:
         -------
         display : MetricAtKDisplay
             The display, after plotting.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the metric, one of its parameters or a cutoff is not valid; if labels and queries do
-            not match; or if the metric is undefined on all queries.
-        ImportError
-            If matplotlib is not installed.
         """
         cutoffs, measures = _measures(metric, k, parameters)
         labels, ranking, rows = predicted_ranking(
@@ -201,11 +193,6 @@ class MetricAtKDisplay:
         -------
         display : MetricAtKDisplay
             The display, after plotting.
-
-        Raises
-        ------
-        ValueError, TypeError, ImportError
-            As in `from_estimator`.
         """
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
@@ -427,14 +414,6 @@ class QueryDifferencesDisplay:
         -------
         display : QueryDifferencesDisplay
             The display, after plotting.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the metric or one of its parameters is not valid; if labels and queries do not match;
-            or if the metric is undefined on all queries.
-        ImportError
-            If matplotlib is not installed.
         """
         if isinstance(names, str) or len(names) != 2:
             raise ValueError(f"names must be the names of the two rankings; got {names!r}.")

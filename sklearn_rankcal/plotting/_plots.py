@@ -36,13 +36,6 @@ def plot_aggregate(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     ax : matplotlib axes
         The axes of the plot.
 
-    Raises
-    ------
-    ValueError
-        If there is no such query, or if there are several queries and `group` is None.
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> from sklearn_rankcal import Judgements, aggregate
@@ -167,14 +160,6 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     ax : matplotlib axes
         The axes of the plot.
 
-    Raises
-    ------
-    ValueError
-        If there are no resamples, if there is no such query, or if there are several queries and
-        `group` is None.
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> from sklearn_rankcal import Judgements, aggregate
@@ -227,13 +212,6 @@ def plot_alternatives(audit: Any, *, ax: Any = None) -> Any:
     -------
     ax : matplotlib axes
         The axes of the plot.
-
-    Raises
-    ------
-    ValueError
-        If the audit covers several queries.
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -306,14 +284,6 @@ def plot_matrix(u: ArrayLike, ranks: ArrayLike | None = None, *, ax: Any = None)
     ax : matplotlib axes
         The axes of the plot.
 
-    Raises
-    ------
-    ValueError
-        If u is not a square matrix of finite numbers, or if `ranks` is not a ranking of r
-        documents.
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> from sklearn_rankcal.plotting import plot_matrix
@@ -383,14 +353,6 @@ def plot_preference_graph(
     -------
     ax : matplotlib axes
         The axes of the plot.
-
-    Raises
-    ------
-    ValueError
-        If `preferences` is not a square matrix of finite numbers, or if `ranks`, `names` or
-        `max_edges` do not match it.
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

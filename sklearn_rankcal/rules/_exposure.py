@@ -86,11 +86,6 @@ class ExposurePolicy:
         -------
         ranks : ndarray of shape (n_documents,)
             Position of each row in its query, 1 = top.
-
-        Raises
-        ------
-        ValueError
-            If both `key` and `random_state` are passed.
         """
         if key is not None and random_state is not None:
             raise ValueError("Pass key or random_state, not both.")
@@ -120,11 +115,6 @@ class ExposurePolicy:
         -------
         matrix : ndarray of shape (n_documents_of_query, n_documents_of_query)
             Rows are documents, and columns are places 1, 2, ... All rows and columns sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If `query` is not one of the query ids, or None with several queries.
         """
         found = np.arange(len(self.ids)) if query is None else np.flatnonzero(self.ids == query)
         if len(found) != 1:

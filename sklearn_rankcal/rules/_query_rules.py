@@ -37,11 +37,6 @@ class Quota:
         A query without documents of a group breaks `at_least` only if the dictionary names the
         group or if `of` is boolean.
 
-    Raises
-    ------
-    ValueError
-        If there is no bound, or if a number is negative or not a whole number.
-
     See Also
     --------
     Rules : Rules for the rankings of a ranker.

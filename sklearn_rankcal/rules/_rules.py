@@ -85,11 +85,6 @@ class Rules:
         than keeping it. A number larger than any possible loss, such as 10 for NDCG, breaks rules
         only where they contradict each other, and as little as possible.
 
-    Raises
-    ------
-    ValueError
-        If `before` or `quotas` is invalid, or if `soft` is not positive.
-
     See Also
     --------
     sklearn_rankcal.decoders.Quota.fair : Quotas of FA*IR.

@@ -122,11 +122,6 @@ def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
     surrogate : Surrogate
         The surrogate.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the name or a parameter is unknown, or if parameters are passed with an object.
-
     Examples
     --------
     >>> from sklearn_rankcal.surrogates import get_surrogate

@@ -141,11 +141,6 @@ class Surrogate(BaseEstimator):
         -------
         targets : ndarray of shape (n_documents,) or Preferences
             The utilities. Preferences are returned unchanged if `takes_preferences`.
-
-        Raises
-        ------
-        ValueError
-            If the surrogate cannot be used with this loss or these labels.
         """
         if self.takes_preferences and isinstance(labels, Preferences):
             return labels
@@ -190,11 +185,6 @@ class Surrogate(BaseEstimator):
         -------
         surrogate : Surrogate
             The copy.
-
-        Raises
-        ------
-        ValueError
-            As in `check`.
         """
         self.check(targets)
         return clone(self._with_defaults(targets))
@@ -254,11 +244,6 @@ class Surrogate(BaseEstimator):
         evaluation : Evaluation
             The value and the derivatives that were requested. An exponential of a margin continues
             as a straight line above e^400; other exponentials can be infinite. No entry is NaN.
-
-        Raises
-        ------
-        ValueError
-            If a shape is wrong, if a score is NaN or infinite, or if a target is out of range.
 
         Examples
         --------
