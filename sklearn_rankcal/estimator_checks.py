@@ -30,7 +30,7 @@ from sklearn_rankcal.consistency._distributions import (
     values_of_rankings,
 )
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage

@@ -39,23 +39,17 @@ class Space(str):
     ----------
     name : str
         Name of the space.
-    default_decoder : str
-        Name of the decoder that ``decoder="auto"`` selects.
     is_pairwise : bool, default=True
         Whether there is an entry u_ij for each pair of documents.
     symmetric : bool, default=False
         Whether u_ij = u_ji. Otherwise u_ij = -u_ji.
     """
 
-    default_decoder: str
     is_pairwise: bool
     symmetric: bool
 
-    def __new__(
-        cls, name: str, default_decoder: str, *, is_pairwise: bool = True, symmetric: bool = False
-    ) -> Self:
+    def __new__(cls, name: str, *, is_pairwise: bool = True, symmetric: bool = False) -> Self:
         space = super().__new__(cls, name)
-        space.default_decoder = default_decoder
         space.is_pairwise, space.symmetric = is_pairwise, symmetric
         return space
 
@@ -129,15 +123,15 @@ def _center(entries: Floats, kind: Ints) -> Floats:
 
 
 #: The space of one number per document.
-SCORES = Space("scores", "sort", is_pairwise=False)
+SCORES = Space("scores", is_pairwise=False)
 
 
 #: The space of one difference u_ij = -u_ji per pair of documents of a query.
-PAIRS = Space("pairs", "auto")
+PAIRS = Space("pairs")
 
 
 #: The space of one number u_ij = u_ji per pair of documents of a query, and u_ii per document.
-SYMMETRIC_PAIRS = Space("symmetric_pairs", "auto", symmetric=True)
+SYMMETRIC_PAIRS = Space("symmetric_pairs", symmetric=True)
 
 
 #: All spaces by name.

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.decoders import _decode_preferences
 from sklearn_rankcal.decoders._batches import (
     Decoded,
     DecodeResult,
+    MatrixDecoder,
     MatrixInput,
     SearchOptions,
     check_options,
     decode_batches,
 )
-from sklearn_rankcal.decoders._decoders import MatrixDecoder
+from sklearn_rankcal.decoders._decode_preferences import decode_differences
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._messages import check_number
 from sklearn_rankcal.utils._numbers import ROUNDING, Floats, Ints, exceeds, is_largest
@@ -156,7 +156,7 @@ def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
     bound = np.maximum(np.abs(d[:, pairs[0], pairs[1]]) - margin, 0.0).sum(axis=1)
     exact = r <= _EXACT_SIZE
     if not exact:
-        free = _decode_preferences.decode_differences(
+        free = decode_differences(
             d, np.zeros(m), "auto", "ranked_pairs", options._replace(n_perturbations=400)
         ).order
     order, first = np.empty((m, r), dtype=np.int64), np.empty((m, r), dtype=np.int64)

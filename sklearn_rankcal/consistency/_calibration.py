@@ -31,7 +31,7 @@ from sklearn_rankcal.consistency._minima import (
     minimizers,
     resolved_targets,
 )
-from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Surrogate, get_surrogate

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._decode_average_precision import DP_LARGEST
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._base import without_shrinkage

@@ -45,7 +45,7 @@ from sklearn_rankcal.dask._training import (
     takes_collections,
     unfitted_on_one_machine,
 )
-from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.decoders._batches import DecodeResult
-from sklearn_rankcal.decoders._decode_average_precision import decode_average_precision
-from sklearn_rankcal.decoders._decode_preferences import decode_preferences
-from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
-from sklearn_rankcal.decoders._decoders import (
-    DECODERS,
+from sklearn_rankcal.decoders._decode_average_precision import (
     AveragePrecisionDecoder,
-    PreferenceDecoder,
-    get_decoder,
+    decode_average_precision,
 )
+from sklearn_rankcal.decoders._decode_preferences import PreferenceDecoder, decode_preferences
+from sklearn_rankcal.decoders._decode_scores import Sort, decode_scores
+from sklearn_rankcal.decoders._registry import DECODERS
 from sklearn_rankcal.utils import load_on_use
 
 if TYPE_CHECKING:
@@ -40,7 +38,6 @@ __all__ = [
     "decode_scores",
     "decode_tiers",
     "exposure_policy",
-    "get_decoder",
 ]
 
 # imported on first use, because these modules import the decoders

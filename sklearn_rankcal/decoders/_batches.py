@@ -1,7 +1,7 @@
 """What the decoders share: results, options of the search, and batches of matrices.
 
-A `MatrixInput` converts a user's matrices to batches of equal size, which are decoded one by one.
-`MatrixInput.result` converts the results back.
+A `MatrixInput` converts a user's matrices, and a `MatrixDecoder` the predictions of a ranker, to
+batches of equal size, which are decoded one by one. Both convert the results back.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -16,12 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal._kernels import KERNELS, WANTED
+from sklearn_rankcal._kernels import KERNELS, WANTED, kernels
 from sklearn_rankcal.exceptions import UncompiledKernelsWarning
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.targets import PAIRS, Space
 from sklearn_rankcal.utils._memory import CACHE_BYTES, rows_per_block
 from sklearn_rankcal.utils._messages import check_choice, check_count, warn
 from sklearn_rankcal.utils._numbers import LARGEST, Floats, Ints, read_numbers, read_whole
@@ -381,3 +384,118 @@ def decode_batches(
         delayed(decode)(make_batch(which, r)) for r, which in pieces
     )
     return [(which, part) for (_, which), part in zip(pieces, parts, strict=True)]
+
+
+class MatrixDecoder(BaseEstimator):
+    """Base class of decoders whose predictions are one matrix per query.
+
+    A subclass defines `space`, `_decode`, and `_methods` or `_options`.
+    """
+
+    space: Space
+    method: str
+    n_perturbations: int
+    time_limit: float | None
+    random_state: int | np.random.RandomState | None
+    _methods: Iterable[str]
+    #: Whether `decode` supports rules, and minimises the objective of its space under them.
+    takes_rules = False
+
+    def decode(
+        self,
+        u: Floats,
+        queries: Queries,
+        tie_breakers: Callable[[Ints], NDArray[Any]] | None = None,
+        n_jobs: int | None = None,
+        rules: Any = None,
+    ) -> DecodeResult:
+        """Compute rankings from surrogate predictions.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n_entries,)
+            Predictions, query by query: for `targets.PAIRS` the r (r - 1) / 2 differences ``u_ij -
+            u_ji`` for i < j, and for `targets.SYMMETRIC_PAIRS` the r (r + 1) / 2 entries ``u_ij``
+            for i <= j, in the order of ``numpy.triu_indices``.
+        queries : Queries
+            The rows of each query.
+        tie_breakers : callable, default=None
+            ``tie_breakers(rows)`` returns a secondary sort key for each row. It decides between
+            equally good rankings. None means the order of the rows.
+        n_jobs : int, default=None
+            Number of batches of queries to decode in parallel.
+        rules : Rules, default=None
+            Rules that the rankings keep (:ref:`rules`).
+
+        Returns
+        -------
+        result : DecodeResult
+            ``ranks`` has shape (n_documents,), in the order of the rows. Other attributes have one
+            entry per query. For `targets.PAIRS`, the objective is the weight of the differences
+            that the ranking contradicts.
+        """
+        options = self._options()
+        sizes, offsets = queries.sizes, queries.offsets
+        n_entries = self.space.n_entries(sizes)
+        starts = np.cumsum(n_entries) - n_entries
+        values = read_numbers(u, "u", keep_float32=True)
+        if values.shape != (n_entries.sum(),):
+            shown = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
+            raise ValueError(
+                f"u must have shape ({n_entries.sum()},), one entry per pair of documents, "
+                f"for queries of {shown} documents; it has shape {values.shape}."
+            )
+        if not np.abs(values).max(initial=0.0) <= LARGEST:  # true for NaN as well
+            raise ValueError(
+                f"u contains NaN, infinity or an entry beyond {LARGEST:g}. If it is too large, "
+                "divide u by a common factor."
+            )
+        rows = np.arange(queries.n_rows) if queries.order is None else queries.order
+        # With tie breakers, number[offset + k] is the row within the query of the document with the
+        # k-th smallest key. The matrices have the documents in this order.
+        owner, number = np.repeat(np.arange(queries.n_queries), sizes), None
+        if tie_breakers is not None:
+            number = np.lexsort((tie_breakers(rows), owner)) - offsets[owner]
+
+        def make_batch(which: Ints, r: int) -> Floats:
+            width = self.space.n_entries(r)
+            flat = values[starts[which][:, None] + np.arange(width)]
+            flat = np.ascontiguousarray(flat, dtype=np.float64)
+            if self.space == PAIRS:  # the kernel is 15 times as fast
+                matrices = kernels.from_upper_triangle(flat, r)
+            else:
+                matrices = self.space.matrices(flat, r)
+            if number is None:
+                return matrices
+            by_key = number[offsets[which][:, None] + np.arange(r)]
+            return matrices[
+                np.arange(len(which))[:, None, None], by_key[:, :, None], by_key[:, None, :]
+            ]
+
+        decoded = decode_batches(partial(self._decode, options=options), make_batch, sizes, n_jobs)
+        if rules is not None:
+            if not self.takes_rules:
+                raise TypeError(f"{type(self).__name__} does not support rules.")
+            space, method = self.space, self.method
+            rules.keep(decoded, make_batch, space, queries, method, options, number)
+        result = collect_results(decoded, sizes)
+        if number is not None:
+            rows = rows[offsets[owner] + number]
+        by_row = np.empty_like(result.ranks)
+        by_row[rows] = result.ranks
+        result.ranks = by_row
+        return result
+
+    def _options(self) -> SearchOptions:
+        """Check the parameters, and return the options of the search."""
+        return check_options(
+            self.method,
+            self._methods,
+            self.n_perturbations,
+            self.time_limit,
+            self.random_state,
+        )
+
+    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+        """Decode a batch of matrices."""
+        raise NotImplementedError

@@ -1,4 +1,7 @@
-"""Decode average precision: find the order with the largest expected average precision."""
+"""Decode average precision: find the order with the largest expected average precision.
+
+`decode_average_precision` is for matrices of a user, and `AveragePrecisionDecoder` for rankers.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from sklearn_rankcal.decoders._batches import (
     MAX_SWEEPS,
     Decoded,
     DecodeResult,
+    MatrixDecoder,
     MatrixInput,
     SearchOptions,
     check_options,
@@ -332,3 +336,54 @@ METHODS: dict[str, Callable[[Floats, SearchOptions], tuple[Ints, Ints]]] = {
     "local_search": _local_search,
     "diagonal": _diagonal,
 }
+
+
+class AveragePrecisionDecoder(MatrixDecoder):
+    """Decoder for ``loss="map"``: the ranking with the largest expected average precision.
+
+    It is `decode_average_precision` for rankers. Not all methods are exact; see there.
+
+    Parameters
+    ----------
+    method : str, default="auto"
+        A method of `decode_average_precision`, such as ``"exact"`` or ``"diagonal"``.
+    n_perturbations : int, default=60
+        Number of random perturbations of the local search.
+    time_limit : float, default=None
+        Seconds per query, for ``"local_search"``. None means no limit.
+    random_state : int, RandomState instance or None, default=0
+        Seed for the perturbations.
+
+    See Also
+    --------
+    decode_average_precision : The same for matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.decoders import AveragePrecisionDecoder
+    >>> u = np.array([0.2, 0.1, 0.0, 0.5, 0.2, 0.3])  # u_00, u_01, u_02, u_11, u_12, u_22
+    >>> AveragePrecisionDecoder("exact").decode(u, Queries.single(3)).ranks.tolist()
+    [3, 1, 2]
+    """
+
+    space = SYMMETRIC_PAIRS
+    takes_rules = True
+    _methods = METHODS
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        n_perturbations: int = N_PERTURBATIONS,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.method = method
+        self.n_perturbations = n_perturbations
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+        return decode_symmetric(matrices, self.method, options)

@@ -1,4 +1,7 @@
-"""Decode preferences: find the order of documents that contradicts the least weight."""
+"""Decode preferences: find the order of documents that contradicts the least weight.
+
+`decode_preferences` is for matrices of a user, and `PreferenceDecoder` for rankers.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from sklearn_rankcal.decoders._batches import (
     MAX_SWEEPS,
     Decoded,
     DecodeResult,
+    MatrixDecoder,
     MatrixInput,
     SearchOptions,
     check_options,
@@ -371,3 +375,63 @@ METHODS: dict[str, Callable[[Floats, str, SearchOptions], _Found]] = {
     "copeland": _copeland,
     "sort": _sort,
 }
+
+
+class PreferenceDecoder(MatrixDecoder):
+    """Decoder for ``loss="pd"``: the ranking that contradicts the least weight of preferences.
+
+    It is `decode_preferences` for rankers. Most methods are not exact; see there.
+
+    Parameters
+    ----------
+    method : str, default="auto"
+        A method of `decode_preferences`, such as ``"exact"`` or ``"greedy_dag"``.
+    order : {"ranked_pairs", "topological"}, default="ranked_pairs"
+        Topological order that ``"greedy_dag"`` returns.
+    n_perturbations : int, default=400
+        Number of random steps of the local search.
+    time_limit : float, default=None
+        Seconds per query, for ``"exact"`` and ``"local_search"``. None means no limit.
+    random_state : int, RandomState instance or None, default=0
+        Seed for the random steps.
+
+    See Also
+    --------
+    decode_preferences : The same for matrices of preferences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.queries import Queries
+    >>> from sklearn_rankcal.decoders import PreferenceDecoder
+    >>> d = np.array([1.0, -1.0, 2.0])  # d_01, d_02 and d_12: the cycle 0 -> 1 -> 2 -> 0
+    >>> PreferenceDecoder("greedy_dag").decode(d, Queries.single(3)).ranks.tolist()
+    [3, 1, 2]
+    """
+
+    space = PAIRS
+    takes_rules = True
+    _methods = METHODS
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        order: str = "ranked_pairs",
+        n_perturbations: int = N_PERTURBATIONS,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.method = method
+        self.order = order
+        self.n_perturbations = n_perturbations
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def _options(self) -> SearchOptions:
+        check_choice(self.order, "order", ORDERS)
+        return super()._options()
+
+    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+        unavoidable = np.zeros(len(matrices))  # unknown, because u has only differences
+        return decode_differences(matrices, unavoidable, self.method, self.order, options)

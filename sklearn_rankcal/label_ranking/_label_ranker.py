@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.decoders import Sort, get_decoder
+from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.decoders._batches import not_a_result
-from sklearn_rankcal.decoders._decoders import sorts_scores
+from sklearn_rankcal.decoders._registry import get_decoder, sorts_scores
 from sklearn_rankcal.label_ranking._blend import BlendedRegressor
 from sklearn_rankcal.label_ranking._outputs import (
     confirmed_share,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.linear._linear_model import SOLVERS, STEP_SIZES, LinearModel
 from sklearn_rankcal.losses import Loss, get_loss

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rankcal.decoders import get_decoder
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.models._held_out import LARGEST, hash_queries, query_folds

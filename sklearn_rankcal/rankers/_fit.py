@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.decoders._batches import not_a_result
+from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.decoders import DecodeResult, Sort
 from sklearn_rankcal.decoders._batches import not_a_result
-from sklearn_rankcal.decoders._decoders import sorts_scores
+from sklearn_rankcal.decoders._registry import sorts_scores
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import equal_neighbours, tie_rounded

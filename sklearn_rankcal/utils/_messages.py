@@ -280,7 +280,7 @@ def check_nested(estimator: Any, parameters: dict[str, Any], regressor: str) -> 
         "regressor": regressor,
         "loss": "sklearn_rankcal.losses.get_loss({!r})",
         "surrogate": "sklearn_rankcal.surrogates.get_surrogate({!r})",
-        "decoder": "sklearn_rankcal.decoders.get_decoder({!r}, get_loss(loss).space)",
+        "decoder": "sklearn_rankcal.decoders.DECODERS[get_loss(loss).space, {!r}]()",
     }
     given = estimator.get_params(deep=False) | parameters
     for path in parameters:

@@ -41,7 +41,6 @@ from sklearn_rankcal.decoders import (
     AveragePrecisionDecoder,
     PreferenceDecoder,
     decode_preferences,
-    get_decoder,
 )
 from sklearn_rankcal.losses import AUC, ERR, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.losses._base import BinaryMeasure, without_shrinkage
@@ -208,7 +207,7 @@ def decoded(loss, decoder, pool, chance, rng):
     u = chance @ all_targets(loss, pool)
     # The noise breaks ties at random, as estimates do.
     u = u + 1e-12 * np.abs(u).max() * rng.normal(size=u.shape)
-    result = get_decoder(decoder, loss.space).decode(u.ravel(), Queries.uniform(n, r))
+    result = DECODERS[loss.space, decoder]().decode(u.ravel(), Queries.uniform(n, r))
     chosen = ranking_numbers(result.ranks.reshape(n, r))
     expected = chance @ value
     regret = expected.max(axis=1) - expected[np.arange(n), chosen]
@@ -258,7 +257,8 @@ def test_a_decoder_fails_outside_its_condition(name, decoder):
     assert found.regret > 0.01
     regret = ranking_regret([found.ranks, found.best], found.distribution, found.loss)
     np.testing.assert_allclose(regret, [found.regret, 0], atol=1e-12)
-    again = get_decoder(method, loss.space).decode(found.u, Queries.single(r))
+    made = DECODERS[loss.space, method]() if isinstance(method, str) else method
+    again = made.decode(found.u, Queries.single(r))
     np.testing.assert_array_equal(again.ranks, found.ranks)
     if decoder == "local_search":
         assert not again.optimal and again.gap >= found.regret - 1e-9
@@ -348,7 +348,7 @@ def test_the_search_repeats_itself_and_takes_objects():
         (lambda: find_counterexample("dcg", n_documents=1), "got 1"),
         (lambda: find_counterexample("dcg", n_documents=3.0), "got 3.0"),
         (lambda: find_counterexample("dcg", "greedy_dag"), "Unknown decoder 'greedy_dag'"),
-        (lambda: find_counterexample("pd", get_decoder("sort", "scores")), "decodes scores"),
+        (lambda: find_counterexample("pd", DECODERS["scores", "sort"]()), "decodes scores"),
         (lambda: find_counterexample("dcg", labels=[[1, 0]]), "labels have 2 documents"),
         (lambda: find_counterexample("map", labels=[[0, 0, 0]]), "undefined for every label"),
         (lambda: find_counterexample("dcg", lambda y: y[:, :1]), r"\(64, 3\) finite scores"),
@@ -385,7 +385,7 @@ def limit_regret(loss, labels, counts):
     y, queries = as_queries(np.repeat(np.array(labels, float), np.array(counts) * copies, axis=0))
     targets = flat_targets(loss.training_targets(y, queries))
     mean = targets.reshape(queries.n_queries, -1).mean(axis=0)
-    decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
+    decoder = DECODERS[loss.space, "sort" if loss.space == "scores" else "exact"]()
     ranks = decoder.decode(mean, Queries.single(len(labels[0]))).ranks
     return ranking_regret(ranks, (labels, np.array(counts) / sum(counts)), loss)
 

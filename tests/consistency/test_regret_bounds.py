@@ -11,7 +11,7 @@ from sklearn_rankcal.consistency._distributions import (
     calibrated_values,
     ranking_numbers,
 )
-from sklearn_rankcal.decoders import decode_preferences, get_decoder
+from sklearn_rankcal.decoders import DECODERS, decode_preferences
 from sklearn_rankcal.losses import ERR, LOSSES, MAP, NDCG, PD
 from sklearn_rankcal.queries import Queries
 
@@ -32,7 +32,7 @@ class Problem:
         self.loss, self.r = loss.resolve(as_queries(self.pool)[0]), r
         self.value = calibrated_values(self.loss, self.pool, all_ranks(r))
         self.targets = all_targets(self.loss, self.pool)
-        self.decoder = get_decoder("sort" if loss.space == "scores" else "exact", loss.space)
+        self.decoder = DECODERS[loss.space, "sort" if loss.space == "scores" else "exact"]()
 
     def regret(self, chance, u):
         """Return the regrets of the rankings decoded from predictions u (n, d), by enumeration."""

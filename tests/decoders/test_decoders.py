@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, show_versions
 from sklearn_rankcal.decoders import (
@@ -16,7 +17,6 @@ from sklearn_rankcal.decoders import (
     decode_preferences,
     decode_scores,
     decode_tiers,
-    get_decoder,
 )
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.labels._labels import read_preferences
@@ -79,8 +79,6 @@ def test_keys_are_asked_of_tied_rows_only():
         (lambda: decode_scores(["a"]), ValueError, "must be real numbers, not text"),
         (lambda: decode_scores([1, 2], [0]), ValueError, "groups has 1 entry"),
         (lambda: decode_scores([1, 2], tie_breakers=[1]), ValueError, "tie_breakers has shape"),
-        (lambda: get_decoder("nope", "scores"), ValueError, "Known: auto, sort"),
-        (lambda: get_decoder(3, "scores"), TypeError, "have a decode method"),
     ],
 )
 def test_bad_input_of_scores_and_objects(call, error, message):
@@ -90,9 +88,6 @@ def test_bad_input_of_scores_and_objects(call, error, message):
 
 def test_registry():
     assert DECODERS["scores", "sort"] is Sort
-    assert isinstance(get_decoder("auto", "scores"), Sort)
-    given = Sort()
-    assert get_decoder(given, "scores") is given
 
 
 def test_show_versions(capsys):
@@ -107,18 +102,24 @@ def test_a_bad_parameter_of_a_decoder_is_an_error_of_fit():
     X, y, groups = [[0.0], [1.0], [2.0]], [0, 1, 2], [0, 0, 0]
     for decoder, message in (
         (PreferenceDecoder("greedy"), "Unknown method 'greedy'"),
+        ("greedy", r"Unknown decoder 'greedy'.* Did you mean 'greedy_dag'\? Known: auto"),
+        (Sort(), "Sort decodes scores, but the loss predicts pairs"),
         (PreferenceDecoder(n_perturbations=-1), "n_perturbations must be a whole number >= 0"),
     ):
         with pytest.raises(ValueError, match=message):
             CalibratedRanker(loss="pd", decoder=decoder).fit(X, y, groups)
+    with pytest.raises(ValueError, match="decodes pairs, but the loss predicts scores"):
+        CalibratedRanker(decoder=PreferenceDecoder()).fit(X, y, groups)
 
 
 def test_the_check_of_a_decoder_draws_no_seed():
     drawn, untouched = np.random.RandomState(0), np.random.RandomState(0)
-    get_decoder(PreferenceDecoder("local_search", random_state=drawn), "pairs")
-    assert drawn.randint(1 << 30) == untouched.randint(1 << 30)
     state = np.random.get_state()[1:3]
-    get_decoder(PreferenceDecoder("local_search", random_state=None), "pairs")
+    for seed in (drawn, None):
+        decoder = PreferenceDecoder("local_search", random_state=seed)
+        ranker = CalibratedRanker(Ridge(alpha=0.1), loss="pd", decoder=decoder)
+        ranker.fit([[0.0], [1.0], [3.0]], [0, 1, 2], groups=[0, 0, 0])
+    assert drawn.randint(1 << 30) == untouched.randint(1 << 30)
     np.testing.assert_equal(np.random.get_state()[1:3], state)
 
 
@@ -339,13 +340,8 @@ def test_registered_names():
         names = {name for kind, name in DECODERS if kind == space}
         assert names | {"auto"} == set(known)
         for name in names:
-            decoder = get_decoder(name, space)
-            assert repr(decoder) == repr(DECODERS[space, name]()) and decoder.space == space
-            assert decoder.method == name
-        with pytest.raises(ValueError, match="Unknown decoder"):
-            get_decoder("nope", space)
-        with pytest.raises(ValueError, match="scores"):
-            get_decoder(decoder, "scores")
+            decoder = DECODERS[space, name]()
+            assert decoder.method == name and decoder.space == space
 
 
 @pytest.mark.parametrize(("space", "name"), MATRIX_DECODERS)

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
-from sklearn_rankcal.decoders import get_decoder
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import (
@@ -278,11 +277,6 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
         ),
         (lambda: get_loss("spearman", k=1), TypeError, "no parameter 'k'. It has no parameters"),
         (lambda: get_loss("ndcg@10", k=5), TypeError, "contains a cutoff, but k=5 was passed"),
-        (
-            lambda: get_decoder("greedy", "pairs"),
-            ValueError,
-            r"Did you mean 'greedy_dag'\? Known: auto",
-        ),
         (lambda: get_loss("ndcg@0"), ValueError, "cutoff in 'ndcg@0'"),
         (lambda: get_loss("ndcg@ten"), ValueError, "cutoff in 'ndcg@ten'"),
         (lambda: get_loss("auc@3"), ValueError, "has no cutoff"),

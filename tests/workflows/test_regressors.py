@@ -62,7 +62,7 @@ def test_a_grid_over_the_cutoff_of_a_loss_by_name():
         (BoostedRanker(), "regressor__num_leaves", "regressor=lightgbm.LGBMRegressor"),
         (BoostedRanker(), "surrogate__eta", "surrogates.get_surrogate"),
         (CalibratedRanker(), "regressor__max_iter", "default_regressor"),
-        (CalibratedRanker(loss="pd"), "decoder__time_limit", "get_decoder"),
+        (CalibratedRanker(loss="pd"), "decoder__time_limit", "DECODERS"),
         (CalibratedLabelRanker(), "loss__equal_queries", "get_loss"),
         (CalibratedLabelRanker(), "regressor__alpha", "BlendedRegressor"),
     ],
