@@ -10,8 +10,6 @@ from sklearn_rankcal.consistency._calibration import (
     Counterexample,
     find_counterexample,
     is_calibrated_numerically,
-    suboptimality,
-    surrogate_regret,
 )
 from sklearn_rankcal.consistency._conditions import (
     Condition,
@@ -29,6 +27,7 @@ from sklearn_rankcal.consistency._distributions import (
     ranking_regret,
     ranking_risk,
 )
+from sklearn_rankcal.consistency._regrets import suboptimality, surrogate_regret
 
 __all__ = [
     "CalibrationCheck",

@@ -19,7 +19,7 @@ from sklearn_rankcal.consistency import (
     suboptimality,
     surrogate_regret,
 )
-from sklearn_rankcal.consistency._minima import ExpectedSurrogates, minimizers
+from sklearn_rankcal.consistency._regrets import ExpectedSurrogates, minimizers
 from sklearn_rankcal.losses import DCG, get_loss
 from sklearn_rankcal.surrogates import (
     SURROGATES,

@@ -1,15 +1,23 @@
-"""Expected surrogates of one query for many distributions of labels, and their minimisers."""
+"""Surrogate regrets: expected surrogates of distributions of labels, minus their minima."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import isotonic_regression, linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.consistency._distributions import LabelDistribution, as_queries
+from sklearn_rankcal.consistency._distributions import (
+    Distribution,
+    LabelDistribution,
+    all_ranks,
+    as_queries,
+    ranking_regret,
+    resolve,
+)
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._base import without_shrinkage
 from sklearn_rankcal.queries import Queries
@@ -19,11 +27,16 @@ from sklearn_rankcal.surrogates import (
     PairwiseMargin,
     Surrogate,
     WeightedComparisons,
+    get_surrogate,
 )
 from sklearn_rankcal.surrogates._pair_sums import function_of
 from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, read_numbers
 
+#: Largest query to check. A surrogate is minimised over the scores of each of its 120 rankings.
+LARGEST = 5
+#: Expected values of surrogates that differ by at most this relative amount are equal.
+ROUNDING = 1e-12
 #: Scores that are infinite at the infimum are replaced by scores this far beyond the finite ones.
 #: Exponentials of such differences are lost in rounding.
 FAR = 40.0
@@ -35,6 +48,143 @@ TOLERANCE, ACCEPTED = 1e-11, 1e-6
 STEPS, HALVINGS, LONGEST = 100, 30, 5.0
 #: Number of linear programs to solve together.
 PROGRAMS = 256
+
+
+def surrogate_regret(
+    scores: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
+) -> Any:
+    """Compute the expected value of a surrogate for scores, minus its infimum over all scores.
+
+    The utilities are the targets of `expected_targets`, without shrinkage. If the labels are
+    preferences and the surrogate accepts them, it is evaluated for each label and not for the mean.
+    :doc:`/surrogate_theory` describes how the infimum is found.
+
+    Parameters
+    ----------
+    scores : array-like of shape (r,) or (n_scores, r)
+        The score of each document. Each row of a two-dimensional array is evaluated separately.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of r documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object. Its targets are the utilities.
+    surrogate : str or Surrogate
+        A name in `surrogates.SURROGATES`, or an object. If its parameter `eta` is None, eta is
+        computed from the labels of the distribution.
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n_scores,)
+        The regret, at least 0. Values within rounding (1e-12 of the expected value) are set to 0.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a derivative at the minimum is larger than 1e-6 of its size at scores of 0. For
+        non-convex surrogates, only derivatives are checked.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.consistency import surrogate_regret
+    >>> distribution = ([[1, 0], [0, 1]], [0.75, 0.25])
+    >>> surrogate_regret([[0.75, 0.25], [0.5, 0.5]], distribution, "dcg", "pointwise_squared")
+    array([0.   , 0.125])
+    """
+    problem, rows = _problem(scores, distribution, loss, surrogate)
+    values = problem.take(np.zeros(len(rows), dtype=np.int64)).value(rows)
+    regret = _regret(values, problem.value(minimizers(problem)))
+    return float(regret[0]) if np.ndim(scores) == 1 else regret
+
+
+def suboptimality(
+    epsilon: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
+) -> Any:
+    """Compute H(epsilon), the least surrogate regret of scores with a regret of at least epsilon.
+
+    This is equation (9) of Duchi et al. (2013). A surrogate is consistent if and only if H is
+    positive for all positive epsilon and all distributions (their proposition 2). The function
+    minimises the surrogate over the scores of every ranking with such a regret; see
+    :doc:`/surrogate_theory`.
+
+    Parameters
+    ----------
+    epsilon : float or array-like of shape (n,)
+        Non-negative regrets of the ranking.
+    distribution : LabelDistribution or tuple (labels, probabilities)
+        The distribution of the labels of one query of at most 5 documents.
+    loss : str or Loss
+        A name such as ``"ndcg@10"``, or a loss object. Its targets are the utilities.
+    surrogate : str or Surrogate
+        A name in `surrogates.SURROGATES`, or an object, as in `surrogate_regret`.
+
+    Returns
+    -------
+    regret : float or ndarray of shape (n,)
+        H(epsilon). It is infinite if no ranking has a regret of epsilon or more. If H(epsilon) is 0
+        for a positive epsilon, some scores minimise the surrogate although their ranking has that
+        regret.
+
+    Examples
+    --------
+    RankSVM is not consistent, even if preferences reinforce each other, as in the proof of theorem
+    3 of Duchi et al. (2013). Here a ranking that loses 0.01 of expected weight has no surrogate
+    regret:
+
+    >>> import numpy as np
+    >>> from sklearn_rankcal.consistency import suboptimality
+    >>> labels = np.zeros((4, 3, 3))  # single preferences 0 > 1, 1 > 2, 0 > 2 and 2 > 0
+    >>> labels[range(4), [0, 1, 0, 2], [1, 2, 2, 0]] = 1
+    >>> suboptimality([0.01, 0.02], (labels, [0.25, 0.01, 0.5, 0.24]), "pd", "ranksvm").round(9)
+    array([0.  , 0.24])
+    """
+    wanted = read_numbers(epsilon, "epsilon")
+    if not ((wanted >= 0) & np.isfinite(wanted)).all():
+        raise ValueError(f"epsilon must be finite and >= 0; got {epsilon!r}.")
+    surrogate = get_surrogate(surrogate)
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    if r > LARGEST:
+        raise ValueError(
+            f"suboptimality minimises over the scores of every ranking, for up to {LARGEST} "
+            f"documents; got {r}."
+        )
+    ranks = all_ranks(r)
+    regrets = ranking_regret(ranks, distribution, loss)
+    problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    wanted = wanted - ROUNDING * regrets.max()  # regrets that differ only by rounding are equal
+    counts = regrets >= wanted.min(initial=np.inf)
+    least = np.full(len(ranks), np.inf)
+    if counts.any():
+        orders = np.argsort(ranks[counts], axis=1)
+        cones = problem.take(np.zeros(len(orders), dtype=np.int64))
+        values = cones.value(minimizers(cones, orders))
+        least[counts] = _regret(values, problem.value(minimizers(problem)))
+    h = np.where(regrets >= wanted[..., None], least, np.inf).min(axis=-1)
+    return float(h) if h.ndim == 0 else h
+
+
+def _regret(values: Floats, least: Floats) -> Floats:
+    """Return values minus the least value, and 0 where they differ only by rounding."""
+    regret = values - least
+    return np.where(regret <= ROUNDING * (np.abs(values) + np.abs(least)), 0.0, regret)
+
+
+def _problem(
+    scores: ArrayLike, distribution: Distribution, loss: str | Loss, surrogate: str | Surrogate
+) -> tuple[ExpectedSurrogates, Floats]:
+    """Return the expected surrogate, and the scores as an array of shape (n_scores, r)."""
+    surrogate = get_surrogate(surrogate)
+    loss, distribution = resolve(distribution, loss)
+    r = distribution.n_documents
+    given = read_numbers(scores, "scores")
+    if given.ndim not in (1, 2) or given.shape[-1] != r:
+        raise ValueError(
+            f"scores must have shape ({r},) or (n_scores, {r}), with the score of each document; "
+            f"they have shape {given.shape}."
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("scores contains NaN or infinity.")
+    problem = ExpectedSurrogates.of_distribution(distribution, loss, surrogate)
+    return problem, given.reshape(-1, r)
 
 
 class ExpectedSurrogates:
