@@ -58,7 +58,6 @@ __all__ = [
     "Softmax",
     "Surrogate",
     "WeightedComparisons",
-    "get_surrogate",
 ]
 
 #: How to make a surrogate from its name. Parameters bound by position belong to the name;
@@ -108,28 +107,7 @@ _OTHER_NAMES = {
 
 
 def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
-    """Make a surrogate from a name, or return a surrogate object unchanged.
-
-    Parameters
-    ----------
-    surrogate : str or Surrogate
-        A key of `SURROGATES`, or an object.
-    **parameters
-        Parameters of the surrogate, such as ``eta``. Only allowed with a name.
-
-    Returns
-    -------
-    surrogate : Surrogate
-        The surrogate.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.surrogates import get_surrogate
-    >>> get_surrogate("pointwise_logistic", eta=1.0)
-    PointwiseMargin(eta=1.0)
-    >>> get_surrogate("ranksvm")
-    WeightedComparisons(margin='hinge', weight='binary')
-    """
+    """Make a surrogate from a name, or return a surrogate object unchanged."""
     if isinstance(surrogate, Surrogate):
         if parameters:
             raise TypeError(

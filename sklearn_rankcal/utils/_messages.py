@@ -279,7 +279,7 @@ def check_nested(estimator: Any, parameters: dict[str, Any], regressor: str) -> 
     instead = {
         "regressor": regressor,
         "loss": "sklearn_rankcal.losses.get_loss({!r})",
-        "surrogate": "sklearn_rankcal.surrogates.get_surrogate({!r})",
+        "surrogate": "sklearn_rankcal.surrogates.SURROGATES[{!r}]()",
         "decoder": "sklearn_rankcal.decoders.DECODERS[get_loss(loss).space, {!r}]()",
     }
     given = estimator.get_params(deep=False) | parameters

@@ -58,9 +58,9 @@ def test_a_grid_over_the_cutoff_of_a_loss_by_name():
     "ranker, name, words",
     [
         (LinearRanker(), "loss__k", "get_loss"),
-        (LinearRanker(), "surrogate__eta", "surrogates.get_surrogate"),
+        (LinearRanker(), "surrogate__eta", "surrogates.SURROGATES"),
         (BoostedRanker(), "regressor__num_leaves", "regressor=lightgbm.LGBMRegressor"),
-        (BoostedRanker(), "surrogate__eta", "surrogates.get_surrogate"),
+        (BoostedRanker(), "surrogate__eta", "surrogates.SURROGATES"),
         (CalibratedRanker(), "regressor__max_iter", "default_regressor"),
         (CalibratedRanker(loss="pd"), "decoder__time_limit", "DECODERS"),
         (CalibratedLabelRanker(), "loss__equal_queries", "get_loss"),
