@@ -729,7 +729,7 @@ def test_simulated_clicks_have_the_probabilities_of_their_model(model, ranking):
     scores = None if ranking is None else [0, 1, 2, 1, 0]
     data = make_clicks(
         relevance, groups, 100_000, model=model, n_shown=2, ranking=scores, noise=0.2,
-        temperature=1.0 if ranking == "varied" else 0, random_state=0,
+        temperature=0.5 if ranking == "varied" else 0, random_state=0,
     )  # fmt: skip
     gamma = np.array([1, 0.2, 0.2 + 0.8 / 3, 0.2 + 0.8 / 3, 0.2])
     np.testing.assert_allclose(data.probabilities, gamma, atol=1e-12)
@@ -737,8 +737,8 @@ def test_simulated_clicks_have_the_probabilities_of_their_model(model, ranking):
     clicked = data.clicked.reshape(-1, 2)
     np.testing.assert_array_equal(data.sessions, np.repeat(np.arange(100_000), 2))
     for rows, chances in (
-        ([0, 2, 3], {None: [1, 1, 1], "fixed": [0, 1, 0], "varied": np.exp([0, 2, 1])}),
-        ([1, 4], {None: [1, 1], "fixed": [1, 0], "varied": np.exp([1, 0])}),
+        ([0, 2, 3], {None: [1, 1, 1], "fixed": [0, 1, 0], "varied": np.exp([0, 4, 2])}),
+        ([1, 4], {None: [1, 1], "fixed": [1, 0], "varied": np.exp([2, 0])}),
     ):
         inside = np.isin(first, rows)
         assert abs(inside.mean() - 0.5) < 0.01

@@ -300,7 +300,7 @@ Q, R = {"q": {"a": 1}}, {"q": {"a": 1.0}}
         (lambda: evaluate_run(Q, {}), ValueError, "run has no rows"),
         (lambda: evaluate_run(Q, {"q": {}}), ValueError, "run has no rows"),
         (lambda: evaluate_run({}, R), ValueError, "qrels has no rows"),
-        (lambda: evaluate_run(Q, {"q": {"a": np.nan}}), ValueError, "NaN or infinite in row 0"),
+        (lambda: evaluate_run(Q, {"q": {"a": 1, "b": None}}), ValueError, "infinite in row 1"),
         (lambda: evaluate_run(Q, {"q": {"a": "x"}}), ValueError, "the score of run"),
         (
             lambda: evaluate_run(Q, pd.DataFrame({"qid": [1], "d": [2], "score": [3]})),
