@@ -25,12 +25,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.fixes import parse_version
 
-from sklearn_rankcal import (
-    CalibratedRanker,
-    CutQueriesWarning,
-    MissingGroupsWarning,
-    QueryKFold,
-)
+from sklearn_rankcal import CalibratedRanker, CutQueriesWarning, MissingGroupsWarning, QueryKFold
 
 from .covering import covering
 from .sklearn_tools import (

@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.aggregation._base import (
-    Structure,
-    shared_ranks,
-    tie_scores,
-)
+from sklearn_rankcal.aggregation._base import Structure, shared_ranks, tie_scores
 from sklearn_rankcal.aggregation._bootstrap import bootstrap
 from sklearn_rankcal.aggregation._clicks import (
     CascadeSatisfaction,

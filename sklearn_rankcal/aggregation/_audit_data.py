@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import tie_scores
-from sklearn_rankcal.aggregation._boards import (
-    Board,
-    fit_board,
-    fit_boards,
-    intervals_of,
-)
+from sklearn_rankcal.aggregation._boards import Board, fit_board, fit_boards, intervals_of
 from sklearn_rankcal.aggregation._contests import Contests
 from sklearn_rankcal.aggregation._errors import main_part
 from sklearn_rankcal.aggregation._graphs import number_parts

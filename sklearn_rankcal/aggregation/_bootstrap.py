@@ -27,12 +27,7 @@ from sklearn_rankcal.aggregation._base import (
     tie_scores,
 )
 from sklearn_rankcal.aggregation._contests import count_votes_of_items
-from sklearn_rankcal.aggregation._errors import (
-    FREE,
-    Intervals,
-    judge_degrees,
-    student_quantile,
-)
+from sklearn_rankcal.aggregation._errors import FREE, Intervals, judge_degrees, student_quantile
 from sklearn_rankcal.aggregation._graphs import number_components, open_ends
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.labels import Preferences

@@ -41,11 +41,7 @@ from sklearn_rankcal.aggregation._contests import (
     gauge,
     is_weighted,
 )
-from sklearn_rankcal.aggregation._errors import (
-    Intervals,
-    judge_degrees,
-    student_quantile,
-)
+from sklearn_rankcal.aggregation._errors import Intervals, judge_degrees, student_quantile
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry

@@ -28,12 +28,7 @@ from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import Floats, check_unit
-from sklearn_rankcal.utils._sklearn_compat import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _fit_context,
-)
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 
 #: The libraries in order of preference, with the class of the regressor of each.
 LIBRARIES = {"lightgbm": "LGBMRegressor", "xgboost": "XGBRegressor"}

@@ -32,13 +32,7 @@ from sklearn_rankcal.dask._collections import (
 )
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import LabelSums, Loss
-from sklearn_rankcal.models import (
-    BilinearPairs,
-    DocumentModel,
-    Model,
-    PairwiseRidge,
-    Training,
-)
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge, Training
 from sklearn_rankcal.models._context import (
     SAMPLE_ROWS,
     columns_that_differ,

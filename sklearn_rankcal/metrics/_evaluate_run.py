@@ -12,10 +12,7 @@ from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
-from sklearn_rankcal.metrics._bootstrap import (
-    MeanInterval,
-    interval_of_mean,
-)
+from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
     ZeroDivision,

@@ -25,10 +25,7 @@ from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._estimators import clone, tags_of
-from sklearn_rankcal.utils._features import (
-    numeric_table,
-    take_rows,
-)
+from sklearn_rankcal.utils._features import numeric_table, take_rows
 from sklearn_rankcal.utils._memory import (
     PREDICTION_BYTES,
     ROWS_FOR_THREADS,

@@ -15,23 +15,13 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss
 from sklearn_rankcal.models import DocumentModel, Model, Training
 from sklearn_rankcal.models._model import PairwiseModel
-from sklearn_rankcal.rankers._choose_model import (
-    NAMES,
-    calibrated_over,
-    is_large,
-    make_model,
-)
+from sklearn_rankcal.rankers._choose_model import NAMES, calibrated_over, is_large, make_model
 from sklearn_rankcal.rankers._fit import ValidationArguments, fit
 from sklearn_rankcal.rankers._input import Needs
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import check_unit, mean_one
-from sklearn_rankcal.utils._sklearn_compat import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _fit_context,
-)
+from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 
 
 class CalibratedRanker(QueryRanker):

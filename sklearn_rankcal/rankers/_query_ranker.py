@@ -17,13 +17,7 @@ from sklearn_rankcal.queries import check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _diagnosis, _predict
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
-from sklearn_rankcal.rankers._input import (
-    Needs,
-    Schema,
-    read_labelled,
-    read_queries,
-    read_ruled,
-)
+from sklearn_rankcal.rankers._input import Needs, Schema, read_labelled, read_queries, read_ruled
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.utils._estimators import SiteLink, clone_with_catboost, reduce_with_versions
 from sklearn_rankcal.utils._features import warn_of_other_order

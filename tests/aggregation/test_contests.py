@@ -12,13 +12,7 @@ from scipy.special import expit, log_expit
 from scipy.stats import t as student
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import (
-    Borda,
-    BradleyTerry,
-    _contest_model,
-    _contests,
-    _likelihoods,
-)
+from sklearn_rankcal.aggregation import Borda, BradleyTerry, _contest_model, _contests, _likelihoods
 from sklearn_rankcal.aggregation._boards import fit_boards
 
 from ..structure_oracles import judges_sandwich

@@ -9,11 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import (
-    BoostedRanker,
-    CalibratedRanker,
-    preference_labels,
-)
+from sklearn_rankcal import BoostedRanker, CalibratedRanker, preference_labels
 from sklearn_rankcal.boosting import _boosted_ranker as _boosted
 from sklearn_rankcal.boosting._boosted_ranker import boosted_regressor
 from sklearn_rankcal.datasets import make_ranking

@@ -19,13 +19,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import NDCG, PD, get_loss
 from sklearn_rankcal.metrics import map_score, ndcg_score, pairwise_disagreement_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import (
-    SURROGATES,
-    Bregman,
-    PointwiseMargin,
-    Softmax,
-    get_surrogate,
-)
+from sklearn_rankcal.surrogates import SURROGATES, Bregman, PointwiseMargin, Softmax, get_surrogate
 
 from ..boosting_tools import regressor
 from ..metric_data import per_query

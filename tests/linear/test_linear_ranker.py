@@ -12,11 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from sklearn_rankcal import (
-    CalibratedRanker,
-    LinearRanker,
-    preference_labels,
-)
+from sklearn_rankcal import CalibratedRanker, LinearRanker, preference_labels
 from sklearn_rankcal.linear import LinearModel, _linear_objective
 from sklearn_rankcal.losses import ERR
 from sklearn_rankcal.models import Training

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_rankcal import (
-    LinearRanker,
-)
+from sklearn_rankcal import LinearRanker
 from sklearn_rankcal.exceptions import MissingGroupsWarning
 from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.models import Training

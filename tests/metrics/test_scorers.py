@@ -30,11 +30,7 @@ from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.losses._registry import parameters_of
-from sklearn_rankcal.metrics import (
-    evaluate_rankings,
-    get_ranking_scorer,
-    ndcg_score,
-)
+from sklearn_rankcal.metrics import evaluate_rankings, get_ranking_scorer, ndcg_score
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 from .. import oracles

@@ -15,12 +15,7 @@ from sklearn_rankcal import CalibratedRanker, preference_labels
 from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import get_loss
-from sklearn_rankcal.models import (
-    BoostingCV,
-    DocumentModel,
-    ResidualPairModel,
-    Training,
-)
+from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, Training
 from sklearn_rankcal.models import _boosting_cv as module
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters

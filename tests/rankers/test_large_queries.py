@@ -9,12 +9,7 @@ from scipy.special import logsumexp
 
 from sklearn_rankcal import LinearRanker
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import (
-    SURROGATES,
-    PairwiseMargin,
-    _pair_sums,
-    get_surrogate,
-)
+from sklearn_rankcal.surrogates import SURROGATES, PairwiseMargin, _pair_sums, get_surrogate
 
 from ..surrogate_data import MARGINS, name_of
 

@@ -18,12 +18,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sklearn_rankcal import (
-    CalibratedRanker,
-    LinearRanker,
-    MissingGroupsWarning,
-    relevance_labels,
-)
+from sklearn_rankcal import CalibratedRanker, LinearRanker, MissingGroupsWarning, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score

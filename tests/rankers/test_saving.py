@@ -8,12 +8,7 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import (
-    CalibratedLabelRanker,
-    CalibratedRanker,
-    LinearRanker,
-    LowRankClassifier,
-)
+from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, LinearRanker, LowRankClassifier
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.linear import LinearModel

@@ -8,12 +8,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
-from sklearn_rankcal.models import (
-    BilinearPairs,
-    DocumentModel,
-    PairModel,
-    ResidualPairModel,
-)
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairModel, ResidualPairModel
 from sklearn_rankcal.utils._messages import check_number
 
 DATA = make_ranking(12, (2, 6), 6, random_state=0)
