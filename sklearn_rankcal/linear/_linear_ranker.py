@@ -19,7 +19,7 @@ from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts
 from sklearn_rankcal.rankers._fit import fit, read_rows
-from sklearn_rankcal.rankers._input import Needs, read_labelled
+from sklearn_rankcal.rankers._input import TableNeeds, read_labelled
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -341,8 +341,8 @@ class LinearRanker(QueryRanker):
             model.coef_, model.intercept_ = self.model_.coef_, self.model_.intercept_
         return model
 
-    def _needs(self, loss: Loss) -> Needs:
-        return Needs(type(self).__name__)
+    def _table_needs(self, loss: Loss) -> TableNeeds:
+        return TableNeeds(type(self).__name__)
 
     def _prepare(
         self, loss: Loss, data: Training, held_out: Training | None, grouped: bool

@@ -207,8 +207,8 @@ class DocumentModel(ContextTableModel):
         if early or library_of(regressor) in ("lightgbm", "xgboost"):
             check_stopping(regressor, early)
         self._choose_columns(training.X, training.queries)
-        alone = early or training.queries.n_rows < ROWS_FOR_THREADS
-        if not alone and self._fits_in_blocks(regressor, training.X):
+        large = training.queries.n_rows >= ROWS_FOR_THREADS
+        if large and not early and self._fits_in_blocks(regressor, training.X):
             try:
                 return self._fit_in_blocks(training)
             except ValueError:
@@ -335,8 +335,8 @@ class DocumentModel(ContextTableModel):
         """Predict the score of each document."""
         n_bytes = PREDICTION_BYTES
         if isinstance(self.regressor_, HISTOGRAMS):
-            alone = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1
-            n_bytes = _BOOSTING_BYTES if alone else _BOOSTING_BYTES_OF_THREADS
+            one_thread = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1
+            n_bytes = _BOOSTING_BYTES if one_thread else _BOOSTING_BYTES_OF_THREADS
         with threads_for(queries.n_rows):
             return self._predict_blocks(X, queries, self._predict, n_bytes)
 

@@ -18,7 +18,7 @@ from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._positional import LINEAR_GAIN
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores
+from sklearn_rankcal.rankers._predict import predicted_pairs, scores_to_sort_by
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import (
     column_at,
@@ -123,7 +123,7 @@ def _ties_all(ranker: Any, data: Training) -> bool:
             step = ROUNDING * np.maximum(np.abs(low), np.abs(high))
             if (high - low > queries.sizes * step).any():
                 return False
-        scores = sufficient_scores(ranker, data.X, queries)
+        scores = scores_to_sort_by(ranker, data.X, queries)
         if scores is not None:
             return queries.have_equal(scores)
         preferences = ranker.loss_.space == PAIRS

@@ -17,7 +17,7 @@ from sklearn_rankcal.models import DocumentModel, Model, Training
 from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.rankers._choose_model import NAMES, calibrated_over, is_large, make_model
 from sklearn_rankcal.rankers._fit import ValidationArguments, fit
-from sklearn_rankcal.rankers._input import Needs
+from sklearn_rankcal.rankers._input import TableNeeds
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import check_unit, mean_one
@@ -203,15 +203,15 @@ class CalibratedRanker(QueryRanker):
 
     # ---------------------------------------------------------------- what `fit` asks
 
-    def _needs(self, loss: Loss) -> Needs | None:
+    def _table_needs(self, loss: Loss) -> TableNeeds | None:
         regressor = self.regressor
         if regressor is None or isinstance(regressor, str):
             pairwise = loss.space.is_pairwise
-            return Needs("the default regressor", takes_categories=not pairwise, dense=True)
+            return TableNeeds("the default regressor", takes_categories=not pairwise, dense=True)
         model = isinstance(regressor, Model)
         if regressor.needs_dense if model else loss.space.is_pairwise:
             takes_categories = model and regressor.takes_categories
-            return Needs(type(regressor).__name__, takes_categories, dense=True)
+            return TableNeeds(type(regressor).__name__, takes_categories, dense=True)
         return None
 
     def _holds_out(self, data: Training, grouped: bool) -> bool:

@@ -146,7 +146,7 @@ def distill(
         random_state=random_state,
         verbose=verbose,
     )
-    needs = student._needs(get_loss(student.loss))
+    needs = student._table_needs(get_loss(student.loss))
     schema, table, queries = Schema.of(X, groups, name, needs)
     _check_categories(teacher, table)
     schema.keep(student)

@@ -59,21 +59,20 @@ def fit(
 ) -> Any:
     """Fit a ranker: check, read, advise, hold out, choose a model, fit it, store.
 
-    `validation` is None for rankers that take no validation queries. `ranker._needs` says what
-    the model needs of a table, and `ranker._prepare` returns the model, and the data with its
-    targets.
+    `validation` is None for rankers that take no validation queries. `ranker._table_needs` returns
+    what the model needs of X, and `ranker._prepare` the model, and the data with its targets.
     """
     # check
     loss = get_loss(ranker.loss)
     decoder = get_decoder(ranker.decoder, loss.space)
     # read
-    schema, rows, given, grouped = read_rows(ranker, loss, X, y, groups, sample_weight)
+    schema, rows, named, grouped = read_rows(ranker, loss, X, y, groups, sample_weight)
     queries, held_out = rows.queries, None
     if validation is not None:
         if isinstance(ranker.n_iter_no_change, bool):  # a number for scikit-learn's constraints
             check_count(ranker.n_iter_no_change, "n_iter_no_change")
         if [one for one in validation if one is not None]:
-            held_out = read_validation(ranker, loss, schema, grouped, given, validation)
+            held_out = read_validation(ranker, loss, schema, grouped, named, validation)
     # advise
     advise(ranker, rows)
     data = rows if rows.weight is None else rows.without_zero_weights()
@@ -112,11 +111,9 @@ def fit(
     if stopping is not None:
         ranker.n_iter_, ranker.validation_scores_ = stopping.n_iter, np.array(stopping.scores)
         ranker.validation_queries_ = stopping.held_out.queries.ids
-    # structured labels have query numbers instead of ids
-    with_ids = given if grouped else queries
     ranker._fitted_queries = None
-    if with_ids is not None:
-        ranker._fitted_queries = FittedQueries(with_ids, rows.X, rows.labels)
+    if named is not None:
+        ranker._fitted_queries = FittedQueries(named, rows.X, rows.labels)
     if ranker.verbose:
         report_end(ranker, stopping, started)
     if data.queries.n_rows > data.queries.n_queries:
@@ -129,21 +126,24 @@ def read_rows(
 ) -> tuple[Schema, Training, Queries | None, bool]:
     """Read the arguments of a first call of `fit` or `partial_fit`.
 
-    Return the schema, the rows, the queries of `groups` or of the column of ids, and whether there
-    are query ids at all: labels can have them, too.
+    Return the schema, the rows, their queries with names, and whether there are query ids. Without
+    ids, all rows are one query. Structured labels number the queries of each call from 0, so these
+    have no names (None).
     """
     if hasattr(X, "iloc") or hasattr(y, "iloc"):
         warn_of_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
-    schema, table, given = Schema.of(X, groups, ranker.group_column, ranker._needs(loss))
+    schema, table, of_ids = Schema.of(X, groups, ranker.group_column, ranker._table_needs(loss))
     labels, of_labels = loss.read(y, table.shape[0])
-    known = given if of_labels is None else agreed_queries(given, of_labels)
-    queries = known or Queries.single(table.shape[0])
-    if known is None:
+    queries = of_ids if of_labels is None else agreed_queries(of_ids, of_labels)
+    if grouped := queries is not None:
+        if queries.n_queries == queries.n_rows > 1:
+            warn_of_single_rows(queries.n_rows)
+    else:
+        queries = Queries.single(table.shape[0])
         warn_of_one_query(queries.n_rows)
-    elif queries.n_queries == queries.n_rows > 1:
-        warn_of_single_rows(queries.n_rows)
     weight = None if sample_weight is None else check_weight(sample_weight, queries.n_rows)
-    return schema, Training(table, None, queries, weight, labels), given, known is not None
+    named = of_ids if grouped else queries
+    return schema, Training(table, None, queries, weight, labels), named, grouped
 
 
 def report_start(
@@ -184,13 +184,12 @@ def read_validation(
     loss: Loss,
     schema: Schema,
     grouped: bool,
-    given: Queries | None,
+    named: Queries | None,
     validation: ValidationArguments,
 ) -> Training:
     """Read the arguments of `fit` with validation queries.
 
-    `grouped` is whether the training rows have query ids, and `given` are their queries if the user
-    passed ids. Structured labels only number the queries of each call from 0.
+    `named` and `grouped` are what `read_rows` returned for the training rows.
     """
     X, y, groups, sample_weight = validation
     if X is None:
@@ -205,9 +204,9 @@ def read_validation(
         )
     warn_of_other_order(X_val=X, y_val=y, groups_val=groups, sample_weight_val=sample_weight)
     with _naming_validation_data():
-        named = copy.copy(ranker)
-        schema.keep(named)  # the ranker keeps the names of an earlier fit until this one succeeds
-        X, of_ids = schema.read(named, X, groups)
+        fitted = copy.copy(ranker)
+        schema.keep(fitted)  # the ranker keeps the names of an earlier fit until this one succeeds
+        X, of_ids = schema.read(fitted, X, groups)
         labels, of_labels = loss.read(y, X.shape[0])
         queries = agreed_queries(of_ids, of_labels)
         weight = check_weight(sample_weight, X.shape[0])
@@ -216,8 +215,8 @@ def read_validation(
             "The training rows have query ids, but the validation rows have none. Pass "
             "groups_val=<query id of each row of X_val>, or y_val=relevance_labels(y, groups)."
         )
-    if of_ids is not None and given is not None:
-        _refuse_common_queries(given, of_ids)
+    if of_ids is not None and grouped and named is not None:
+        _refuse_common_queries(named, of_ids)
     return Training(X, None, queries or Queries.single(X.shape[0]), weight, labels)
 
 

@@ -35,10 +35,10 @@ from sklearn_rankcal.utils._sklearn_compat import _get_feature_names
 _SEVERAL = 5  # unknown categories; a single query may have a few new ones
 
 
-class Needs(NamedTuple):
-    """What a model needs of a table: numbers, perhaps also categories, and whether it is dense."""
+class TableNeeds(NamedTuple):
+    """A model, by its name for errors, that needs numbers instead of text and times in X."""
 
-    who: str
+    model: str
     takes_categories: bool = False
     dense: bool = False
 
@@ -54,11 +54,11 @@ class Schema:
     categories: dict[Any, set[Any]] = field(default_factory=dict)  # those that occurred
     group_column: str | None = None
     group_place: int = 0  # of `group_column`, if there is one
-    needs: Needs | None = None
+    needs: TableNeeds | None = None
 
     @classmethod
     def of(
-        cls, X: Any, groups: ArrayLike | None, name: str | None, needs: Needs | None = None
+        cls, X: Any, groups: ArrayLike | None, name: str | None, needs: TableNeeds | None = None
     ) -> tuple[Self, Any, Queries | None]:
         """Return the schema of the table of `fit`, this table for the model, and the queries.
 
@@ -129,7 +129,7 @@ class Schema:
             return table
         check_no_text(
             table,
-            self.needs.who,
+            self.needs.model,
             takes_categories=self.needs.takes_categories,
             has_ids=self.group_column is not None,
         )
@@ -223,9 +223,9 @@ def read_labelled(
 ) -> tuple[Any, Any, Queries]:
     """Read X, y and groups for `score`: the table without `group_column`, labels and queries."""
     warn_of_other_order(X=X, y=y, groups=groups)
-    X, given = ranker._schema.read(ranker, X, groups)
+    X, of_ids = ranker._schema.read(ranker, X, groups)
     labels, of_labels = get_loss(ranker.loss).read(y, X.shape[0])
-    queries = agreed_queries(given, of_labels)
+    queries = agreed_queries(of_ids, of_labels)
     if queries is None and ranker.grouped_:
         raise ValueError(
             "This ranker was fitted with query ids and needs them. (With metadata routing off, "
@@ -235,9 +235,9 @@ def read_labelled(
         )
     # Structured labels have query numbers instead of ids. The numbers differ between parts of the
     # data, but the labels know the sizes of their queries.
-    named = given or (Queries.single(X.shape[0]) if queries is None else None)
+    named = of_ids or (Queries.single(X.shape[0]) if queries is None else None)
     cut = None
-    if named is not None and ranker._fitted_queries and ranker.grouped_ == (given is not None):
+    if named is not None and ranker._fitted_queries and ranker.grouped_ == (of_ids is not None):
         cut = ranker._fitted_queries.describe_cut(named, X, labels)
     if queries is not None:
         if cut is not None:

@@ -82,10 +82,10 @@ class QueryOrder(NamedTuple):
         )
 
 
-def decode(ranker: Any, X: Any, queries: Queries) -> NDArray[np.int64]:
+def predict_ranks(ranker: Any, X: Any, queries: Queries) -> NDArray[np.int64]:
     """Return the position of each row in its query."""
     started = time.perf_counter()
-    scores = sufficient_scores(ranker, X, queries)
+    scores = scores_to_sort_by(ranker, X, queries)
     if scores is None:
         ranks = np.empty(queries.n_rows, dtype=np.int64)
         for rows, part, u in predicted_pairs(ranker, X, queries):
@@ -166,7 +166,7 @@ def predicted_pairs(
         )
 
 
-def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float64] | None:
+def scores_to_sort_by(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float64] | None:
     """Return scores to sort by, or None if the decoder needs the predictions for pairs.
 
     Preferences that are differences of scores have no cycle, and every decoder of this package for
@@ -183,7 +183,7 @@ def sufficient_scores(ranker: Any, X: Any, queries: Queries) -> NDArray[np.float
 def decode_under_rules(ranker: Any, X: Any, queries: Queries, rules: Any) -> DecodeResult:
     """Return the best rankings that keep the rules, for the predictions of a fitted ranker."""
     decoder = ranker.decoder_
-    scores = sufficient_scores(ranker, X, queries)
+    scores = scores_to_sort_by(ranker, X, queries)
     if scores is not None and sorts_scores(decoder):
         # documents with equal scores keep their order without rules
         free = Sort().decode(scores, queries, lambda rows: hash_rows(X, rows)).ranks

@@ -15,9 +15,8 @@ from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.models._model import squared_error
 from sklearn_rankcal.queries import check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
-from sklearn_rankcal.rankers import _diagnosis, _predict
+from sklearn_rankcal.rankers import _diagnosis, _input, _predict
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
-from sklearn_rankcal.rankers._input import Needs, Schema, read_labelled, read_queries, read_ruled
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.utils._estimators import SiteLink, clone_with_catboost, reduce_with_versions
 from sklearn_rankcal.utils._features import warn_of_other_order
@@ -104,7 +103,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
     """Base class of rankers that fit a model to targets and decode its predictions.
 
     A subclass has the parameters `loss`, `group_column`, `random_state` and `verbose`. Its `fit`
-    calls `rankers._fit.fit`, which asks the subclass for `_needs` and `_prepare`.
+    calls `rankers._fit.fit`, which asks the subclass for `_table_needs` and `_prepare`.
     """
 
     loss_: Loss
@@ -112,7 +111,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
     decoder_: Any
     grouped_: bool
     n_features_in_: int
-    _schema: Schema
+    _schema: _input.Schema
     # parameters, or class attributes of subclasses without the parameter
     decoder: Any
     n_jobs: int | None
@@ -149,7 +148,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
             pass  # a bad loss is reported by fit; tags must not raise
         return tags
 
-    def _needs(self, loss: Loss) -> Needs | None:
+    def _table_needs(self, loss: Loss) -> _input.TableNeeds | None:
         """Return what the model needs of a table. None means that it takes any table."""
         return None
 
@@ -192,9 +191,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
         quotas, for example (:ref:`rules`).
         """
         if rules is None:
-            X, queries = read_queries(self, X, groups)
-            return _predict.decode(self, X, queries)
-        X, queries, rules = read_ruled(self, X, groups, rules)
+            X, queries = _input.read_queries(self, X, groups)
+            return _predict.predict_ranks(self, X, queries)
+        X, queries, rules = _input.read_ruled(self, X, groups, rules)
         return _predict.decode_under_rules(self, X, queries, rules).ranks
 
     @checks_keywords
@@ -213,10 +212,10 @@ class QueryRanker(RankerMixin, BaseEstimator):
         """
         check_count(k, "k", or_none=True)
         if rules is None:
-            X, queries = read_queries(self, X, groups)
-            ranks = _predict.decode(self, X, queries)
+            X, queries = _input.read_queries(self, X, groups)
+            ranks = _predict.predict_ranks(self, X, queries)
         else:
-            X, queries, rules = read_ruled(self, X, groups, rules)
+            X, queries, rules = _input.read_ruled(self, X, groups, rules)
             ranks = _predict.decode_under_rules(self, X, queries, rules).ranks
         rows = queries.sort(-ranks)  # rows that share a position keep their order
         offsets = queries.offsets
@@ -237,7 +236,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         the largest score of a query are removed. `X` and `groups` are as in `predict`, but `groups`
         is required only if scores depend on the query, as with context columns.
         """
-        X, queries = read_queries(self, X, groups, required=self._needs_queries())
+        X, queries = _input.read_queries(self, X, groups, required=self._needs_queries())
         return tie_rounded(self.model_.predict(X, queries), queries)
 
     @checks_keywords
@@ -256,9 +255,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         warn_of_other_order(X=X, sample_weight=sample_weight)
-        X, labels, queries = read_labelled(self, X, y, groups)
+        X, labels, queries = _input.read_labelled(self, X, y, groups)
         weight = check_weight(sample_weight, queries.n_rows)
-        values = self.loss_.metric(labels, _predict.decode(self, X, queries), queries)
+        values = self.loss_.metric(labels, _predict.predict_ranks(self, X, queries), queries)
         name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
         return mean_over_queries(values, queries, weight, name, factor)
 
@@ -289,7 +288,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         where y_ij is the weight of the preference for i over j. For ``"map"``, it estimates
         E[y_i y_j / sum(y)], up to a constant on the diagonal.
         """
-        X, queries = read_queries(self, X, groups)
+        X, queries = _input.read_queries(self, X, groups)
         return _predict.predict_preferences(self, X, queries)
 
     @available_if(_predict.predicts_pairs)
@@ -301,7 +300,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         ``query``, ``n_documents``, ``objective`` of the ranking, a ``lower_bound`` for the best
         one, their ``gap``, ``optimal`` (whether proved), ``method`` and, for ``"pd"``, ``cyclic``.
         """
-        X, queries = read_queries(self, X, groups)
+        X, queries = _input.read_queries(self, X, groups)
         return _diagnosis.decode_report(self, X, queries)
 
     @checks_keywords
@@ -315,7 +314,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         proved), ``method``, ``violation`` and ``broken`` (of soft rules). For each parameter and
         quota, ``price of ...`` is the decrease of the expected loss without it.
         """
-        X, queries, rules = read_ruled(self, X, groups, rules)
+        X, queries, rules = _input.read_ruled(self, X, groups, rules)
         return _diagnosis.rules_report(self, X, queries, rules)
 
     @checks_keywords
@@ -339,7 +338,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         are as in `decision_function`. Stacks and models of pairs have none and raise TypeError.
         """
         model = self._model_of_table("transform_table")
-        table, queries = read_queries(self, X, groups, required=self._needs_queries())
+        table, queries = _input.read_queries(self, X, groups, required=self._needs_queries())
         return model._table(table, queries)[0]
 
     def get_feature_names_out(self) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sklearn_rankcal.datasets import make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Rules, Sort
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, ResidualPairModel
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._predict import predicted_pairs, sufficient_scores
+from sklearn_rankcal.rankers._predict import predicted_pairs, scores_to_sort_by
 from sklearn_rankcal.targets import PAIRS
 
 RNG = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def test_scores_explain_the_predictions(model):
     if isinstance(model, ResidualPairModel) and isinstance(model.pairs, BilinearPairs):
         ranker.model_.pairs_.matrix_[:] = 0.0  # what the penalty leaves of it is not exactly 0
     queries = Queries.from_groups(G)
-    scores = sufficient_scores(ranker, X, queries)
+    scores = scores_to_sort_by(ranker, X, queries)
     for q, matrix in enumerate(ranker.predict_preferences(X, groups=G)):
         own = scores[G == q]
         np.testing.assert_allclose(matrix, own[:, None] - own, atol=1e-9)
@@ -88,7 +88,7 @@ def test_a_sort_gives_the_positions_of_every_decoder(model, decoder):
 def test_other_models_need_the_decoder(model):
     ranker = CalibratedRanker(model, loss="pd").fit(X, Y, groups=G)
     queries = Queries.from_groups(G)
-    assert sufficient_scores(ranker, X, queries) is None
+    assert scores_to_sort_by(ranker, X, queries) is None
     np.testing.assert_array_equal(ranker.predict(X, groups=G), decoded_by_pairs(ranker, X, queries))
 
 
