@@ -75,22 +75,10 @@ def evaluate_rankings(
     groups : dask series or array of shape (n_documents,)
         Query id of each row: numbers, times or text. All rows of a query must be in one partition
         (see `group_queries`).
-    metrics : str or sequence of str, default=("ndcg@10", "mrr")
-        Names of metrics.
-    ties : {"average", "first", "worst", "best"}, default="average"
-        How equal scores are ranked, as in `metrics.evaluate_rankings`.
-    zero_division : {"skip", 0, 1}, default="skip"
-        Value of a metric on queries where it is undefined; "skip" leaves these queries out.
     sample_weight : dask series or array of shape (n_documents,), default=None
         Non-negative weight of each row. The weight of a query is the mean weight of its rows.
-    confidence_level : float, default=None
-        Confidence level of an interval for each mean. None computes no intervals.
-    n_resamples : int, default=10000
-        Number of bootstrap samples.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap samples.
-    **parameters
-        Parameters of the metrics, as in `metrics.evaluate_rankings`.
+    metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
+        As in `metrics.evaluate_rankings`.
 
     Returns
     -------
@@ -186,26 +174,12 @@ def compare_rankings(
     first, second : dask series or array of shape (n_documents,)
         Scores, where larger is better, or positions if ``as_ranks=True``. To compare two or more by
         name, pass a dict from names to rankings as `first` alone.
-    metric : str or sequence of str, default="ndcg@10"
-        Name or names of metrics.
-    baseline : str, default=None
-        Name of the ranking to compare all others with. If None, all pairs are compared.
     as_ranks : bool, default=False
         Whether the rankings are positions, where 1 is the top.
-    groups : dask series or array of shape (n_documents,)
-        Query id of each row, as in `evaluate_rankings`.
-    ties : {"average", "first", "worst", "best"}, default="average"
-        How equal scores are ranked, as in `metrics.compare_rankings`.
-    sample_weight : dask series or array of shape (n_documents,), default=None
-        Non-negative weight of each row. The weight of a query is the mean weight of its rows.
-    n_resamples : int, default=10000
-        Number of bootstrap samples.
-    confidence_level : float, default=0.95
-        Confidence level of the interval.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap samples.
-    **parameters
-        Parameters of the metrics, as in `metrics.compare_rankings`.
+    groups, sample_weight : dask series or array of shape (n_documents,)
+        As in `evaluate_rankings`.
+    metric, baseline, ties, n_resamples, confidence_level, random_state, **parameters
+        As in `metrics.compare_rankings`.
 
     Returns
     -------

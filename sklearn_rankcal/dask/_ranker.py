@@ -37,21 +37,14 @@ from sklearn_rankcal.dask._training import (
     chosen_columns,
     documents,
     extremes,
-    fit_bilinear_pairs,
-    fit_closed_form,
-    fit_collection,
-    fit_linear_model,
-    fit_partially,
-    takes_collections,
+    fit_model,
     unfitted_on_one_machine,
 )
 from sklearn_rankcal.decoders._registry import get_decoder
-from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._model import undefined_everywhere
-from sklearn_rankcal.models._sums import has_closed_form
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts, warn_of_single_rows
 from sklearn_rankcal.rankers._choose_model import (
@@ -307,9 +300,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     ) -> Any:
         """Fit the model and print the time this takes."""
         set_verbose(regressor, self.verbose - 1)
-        on_documents = not isinstance(regressor, PairwiseRidge | BilinearPairs | LinearModel)
-        model: Any = None
-        if on_documents:
+        name, model = type(regressor).__name__, regressor
+        if not isinstance(regressor, Model):
             started = time.perf_counter()
             template = data.table.features(data.table.meta)
             model = self._document_model(regressor, data, template, counts, largest)
@@ -317,24 +309,12 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             print_progress(self, f"context columns: {model.context_}", started)
         print_progress(
             self,
-            f"fitting {type(regressor).__name__} to {counted(counts.n_rows, 'row')} in "
-            f"{data.n_partitions} partitions ...",
+            f"fitting {name} to {counted(counts.n_rows, 'row')} in {data.n_partitions} "
+            "partitions ...",
         )
         started = time.perf_counter()
-        if isinstance(regressor, PairwiseRidge):
-            model = fit_closed_form(plan, data, regressor)
-        elif isinstance(regressor, BilinearPairs):
-            model = fit_bilinear_pairs(plan, data, regressor, counts.n_kept)
-        elif isinstance(regressor, LinearModel):
-            model = fit_linear_model(plan, data, regressor, self.n_passes)
-        elif has_closed_form(regressor):
-            model = fit_closed_form(plan, data, model)
-            _name_columns(model, template)
-        elif takes_collections(regressor):
-            model = fit_collection(plan, data, model, regressor)
-        else:
-            model = fit_partially(plan, data, model, self.n_passes)
-        print_progress(self, f"fitted {type(regressor).__name__}", started)
+        model = fit_model(plan, data, model, regressor, counts.n_kept, self.n_passes)
+        print_progress(self, f"fitted {name}", started)
         return model
 
     def _document_model(
@@ -505,13 +485,6 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         return tags
-
-
-def _name_columns(model: DocumentModel, template: Any) -> None:
-    """Set `feature_names_in_` like a `fit` on a data frame."""
-    names = list(getattr(template, "columns", []))
-    if names and all(isinstance(name, str) for name in names):
-        model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
 
 
 def _order_of(

@@ -290,15 +290,42 @@ def _is_text_or_time(dtype: Any) -> bool:
     return isinstance(dtype, pd.StringDtype) or getattr(dtype, "kind", "O") in "mMSU"
 
 
+def fit_model(
+    plan: TrainingPlan,
+    data: Collections,
+    model: Any,
+    regressor: Any,
+    n_queries: int,
+    n_passes: int,
+) -> Any:
+    """Fit a model of pairs or a linear model, or the regressor of a model of documents."""
+    if isinstance(model, BilinearPairs):
+        return _fit_bilinear_pairs(plan, data, model, n_queries)
+    if isinstance(model, LinearModel):
+        return _fit_linear_model(plan, data, model, n_passes)
+    if isinstance(model, PairwiseRidge):
+        return _fit_closed_form(plan, data, model)
+    if takes_collections(regressor):
+        return _fit_collection(plan, data, model, regressor)
+    if not has_closed_form(regressor):
+        return _fit_partially(plan, data, model, n_passes)
+    model = _fit_closed_form(plan, data, model)
+    # set `feature_names_in_` like a `fit` on a data frame
+    names = list(getattr(plan.table.features(plan.table.meta), "columns", []))
+    if names and all(isinstance(name, str) for name in names):
+        model.regressor_.feature_names_in_ = np.array(model.table_names(names), dtype=object)
+    return model
+
+
 # ---------------------------------------------------------------- closed forms
 
 
-def fit_closed_form(plan: TrainingPlan, data: Collections, model: Any) -> Any:
+def _fit_closed_form(plan: TrainingPlan, data: Collections, model: Any) -> Any:
     """Fit a model that has `sums` and `solve` by adding up the sums of the partitions."""
     return model.solve(add_up(plan.map(model.sums, data)))
 
 
-def fit_bilinear_pairs(
+def _fit_bilinear_pairs(
     plan: TrainingPlan, data: Collections, model: BilinearPairs, n_queries: int
 ) -> BilinearPairs:
     """Fit `BilinearPairs` in two passes: first the features, then the sums over their pairs."""
@@ -330,7 +357,7 @@ def _query_keys(plan: TrainingPlan, data: Collections, n_columns: int | None) ->
 # ---------------------------------------------------------------- one partition after another
 
 
-def fit_partially(
+def _fit_partially(
     plan: TrainingPlan, data: Collections, model: DocumentModel, n_passes: int
 ) -> DocumentModel:
     """Call `partial_fit` on one partition after another, `n_passes` times."""
@@ -350,7 +377,7 @@ def _read(model: DocumentModel, training: Training) -> Any:
     return *model.read(training), training.weight
 
 
-def fit_linear_model(
+def _fit_linear_model(
     plan: TrainingPlan, data: Collections, model: LinearModel, n_passes: int
 ) -> LinearModel:
     """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
@@ -388,7 +415,7 @@ _SLOPES = "sklearn_rankcal slopes"  # an attribute of the frames
 _TARGETS, _WEIGHTS = "sklearn_rankcal targets", "sklearn_rankcal weights"
 
 
-def fit_collection(
+def _fit_collection(
     plan: TrainingPlan, data: Collections, model: DocumentModel, regressor: Any
 ) -> DocumentModel:
     """Fit a dask regressor to the tables of all partitions, and return it for one machine.

@@ -270,13 +270,7 @@ _SHARED = {
     -------
     score : float
         The mean over queries, larger is better. NaN, with a warning, if the metric is undefined on
-        all queries.
-
-    {raises}""",
-    "{raises}": """Raises
-    ------
-    ValueError, TypeError
-        If labels, scores, positions or a parameter are not valid, or if their lengths differ.""",
+        all queries.""",
 }
 
 

@@ -470,8 +470,6 @@ def pairwise_disagreement_loss(
         The mean over queries, smaller is better. NaN, with a warning, if the loss is undefined on
         all queries.
 
-    {raises}
-
     Examples
     --------
     A pair with tied scores counts half:
