@@ -385,7 +385,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         n = int(defined.sum())
         levels, from_mean = self._levels(queries, scores, ranks)
         cut, risk = controlled_threshold(levels, added, n, self.alpha - self.alpha_silent)
-        self.cutoff_ = int(max(cut, 1)) if self.rule == "count" else -rounded_up(cut, levels)
+        self.cutoff_ = int(cut) if self.rule == "count" else -rounded_up(cut, levels)
         self.silence_cutoff_ = -np.inf
         if self.alpha_silent > 0:
             assert from_mean is not None
@@ -401,7 +401,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the level of each document, and of the best document of each query."""
         levels, from_mean = (None, None) if scores is None else score_levels(scores, queries)
         if levels is None or self.rule == "count":
-            levels = np.where(ranks == 1, -np.inf, ranks)
+            levels = ranks.astype(np.float64)
         return levels, from_mean
 
     def _shown(self, queries: Queries, scores: Floats | None, ranks: Ints) -> Bools:

@@ -149,14 +149,14 @@ def test_the_weight_of_a_query_is_the_mean_of_its_rows():
 
 @pytest.mark.parametrize("left_out", ["undefined", "weight"])
 def test_queries_that_do_not_count_have_no_gradient(left_out):
-    y, weight = DATA.y.copy(), np.ones(N)
+    y, weight = DATA.y.copy(), np.repeat(1.0 + np.arange(len(SIZES)) % 3, SIZES)
     out = np.isin(DATA.groups, [0, 7, 39])
     (y if left_out == "undefined" else weight)[out] = 0
     for name in ("softmax", "pointwise_squared"):
         gradient, curvature = lightgbm_objective(name)(y, SCORES, weight, SIZES)
         assert not gradient[out].any() and not curvature[out].any()
         sizes = np.delete(SIZES, [0, 7, 39])
-        alone = lightgbm_objective(name)(y[~out], SCORES[~out], None, sizes)
+        alone = lightgbm_objective(name)(y[~out], SCORES[~out], weight[~out], sizes)
         np.testing.assert_allclose((gradient[~out], curvature[~out]), alone, rtol=1e-12)
 
 

@@ -81,6 +81,15 @@ def test_many_columns_have_a_diagonal_metric(surrogate, monkeypatch):
     np.testing.assert_allclose(ranker.coef_, other.coef_, rtol=1e-6)
 
 
+def test_the_origin_has_the_best_intercept():
+    surrogate = get_surrogate("pointwise_squared")
+    for mean in (0.0, 2.0):  # at 0, the slope is 0, and no unit of the intercept
+        batches = QueryBatches(X[:3], mean + np.array([-1.0, 0.0, 1.0]), Queries.single(3))
+        objective = LinearObjective(batches, surrogate, 1.0)
+        (coef, intercept), _ = _linear_objective.find_origin(objective, 1.0)
+        assert not coef.any() and intercept == pytest.approx(mean, abs=1e-6)
+
+
 def test_sampled_rows_give_nearly_the_same_coordinates(monkeypatch):
     monkeypatch.setattr(_linear_objective, "_BLOCK_BYTES", 8 * 6 * 20)
     expected = second_derivatives("pairwise_logistic")

@@ -269,21 +269,22 @@ def test_large_arrays_are_fitted_to_sums_of_blocks(context, weighted, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("parameters", "spoil", "message"),
+    ("parameters", "entry", "weight", "message"),
     [
-        ({"alpha": "much"}, None, "'alpha' parameter of Ridge"),
-        ({"max_iter": "many"}, None, "'max_iter' parameter of Ridge"),
-        ({}, np.nan, "Ridge does not accept missing values"),
+        ({"alpha": "much"}, 0.0, 1.0, "'alpha' parameter of Ridge"),
+        ({"max_iter": "many"}, 0.0, 1.0, "'max_iter' parameter of Ridge"),
+        ({}, np.nan, 1.0, "Ridge does not accept missing values"),
+        ({}, 0.0, 1e13, "a largest weight between 1e-12"),
     ],
 )
-def test_ridge_of_a_large_table_says_what_is_wrong(parameters, spoil, message):
+def test_ridge_of_a_large_table_says_what_is_wrong(parameters, entry, weight, message):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
-    if spoil is not None:
-        X[5, 1] = spoil
+    X[5, 1] = entry
     model = DocumentModel(Ridge(**parameters), context="zscore")
+    queries = Queries(np.arange(0, 20_001, 10))
     with pytest.raises(ValueError, match=message):
-        model.fit(Training(X, y, Queries(np.arange(0, 20_001, 10))))
+        model.fit(Training(X, y, queries, np.full(20_000, weight)))
 
 
 def test_ridge_of_a_large_table_solves_a_singular_system():
