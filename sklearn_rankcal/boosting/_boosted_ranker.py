@@ -22,7 +22,7 @@ from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._context import ContextTableModel, check_context
 from sklearn_rankcal.models._held_out import check_stopping
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._choose_model import chosen_context
+from sklearn_rankcal.rankers._calibrated import chosen_context
 from sklearn_rankcal.rankers._fit import ValidationArguments, fit
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate

@@ -47,11 +47,7 @@ from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._model import undefined_everywhere
 from sklearn_rankcal.rankers import CalibratedRanker
 from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts, warn_of_single_rows
-from sklearn_rankcal.rankers._choose_model import (
-    calibrated_over,
-    check_is_no_ranker,
-    chosen_context,
-)
+from sklearn_rankcal.rankers._calibrated import calibrated_over, check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._predict import predicts_scores
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION

@@ -19,8 +19,7 @@ from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.models._held_out import LARGEST, hash_queries, query_folds
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._calibrated import CalibratedRanker
-from sklearn_rankcal.rankers._choose_model import check_is_no_ranker, chosen_context
+from sklearn_rankcal.rankers._calibrated import CalibratedRanker, check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._wrappers import predict_scores
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator

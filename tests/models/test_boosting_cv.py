@@ -291,7 +291,7 @@ def test_the_members_of_many_rows_rank_for_the_loss_and_not_for_net_borda_scores
     Net Borda scores alone are therefore not consistent for NDCG, and as a second member they do no
     harm.
     """
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_TO_HOLD_OUT", 3000)
+    monkeypatch.setattr("sklearn_rankcal.rankers._calibrated._ROWS_TO_HOLD_OUT", 3000)
     rng = np.random.default_rng(0)
     kinds = np.tile(np.repeat([0, 1], 3), 500)
     y = np.where(kinds == 0, rng.choice([0, 4], len(kinds), p=[0.55, 0.45]), 2)
@@ -434,7 +434,7 @@ def test_queries_of_one_document_do_not_count(small):
 
 
 def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(small, monkeypatch):
-    choose = "sklearn_rankcal.rankers._choose_model"
+    choose = "sklearn_rankcal.rankers._calibrated"
     monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
     monkeypatch.setattr(module, "MANY_ROWS", len(Y) // 2)
     monkeypatch.setattr(f"{choose}._FEWEST_TO_HOLD_OUT", 20)

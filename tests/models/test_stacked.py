@@ -46,7 +46,7 @@ def test_the_stack_and_the_single_model_can_be_requested():
 
 def test_many_rows_have_three_folds(monkeypatch):
     assert fit("stacked").model_.cv == 5
-    monkeypatch.setattr("sklearn_rankcal.rankers._choose_model._ROWS_OF_FIVE_FOLDS", len(Y) - 1)
+    monkeypatch.setattr("sklearn_rankcal.rankers._calibrated._ROWS_OF_FIVE_FOLDS", len(Y) - 1)
     assert fit("stacked").model_.cv == 3
 
 

@@ -24,7 +24,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Tiers
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import DocumentModel
-from sklearn_rankcal.rankers._choose_model import calibrated_over
+from sklearn_rankcal.rankers._calibrated import calibrated_over
 
 DATA = make_ranking(n_queries=12, random_state=0)
 
@@ -129,7 +129,7 @@ def test_a_decoder_of_average_precision_changes_the_sentence(decoder, words):
 
 
 def test_every_decoder_has_a_sentence():
-    from sklearn_rankcal.rankers._choose_model import _DECODED
+    from sklearn_rankcal.rankers._calibrated import _DECODED
 
     decoders = [make() for make in DECODERS.values()]
     assert {(type(one), getattr(one, "method", None)) for one in decoders} == set(_DECODED)
