@@ -10,7 +10,6 @@ import dask
 import numpy as np
 import pandas as pd
 from dask import delayed
-from sklearn.utils import check_random_state
 
 from sklearn_rankcal.dask._collections import (
     Collections,
@@ -22,12 +21,6 @@ from sklearn_rankcal.dask._collections import (
 )
 from sklearn_rankcal.labels._labels import check_relevance
 from sklearn_rankcal.losses import Measure, get_measures
-from sklearn_rankcal.metrics._bootstrap import (
-    MeanInterval,
-    check_resampling,
-    compare,
-    interval_of_mean,
-)
 from sklearn_rankcal.metrics._checks import (
     Ties,
     ZeroDivision,
@@ -37,9 +30,15 @@ from sklearn_rankcal.metrics._checks import (
     warn_of_positions,
 )
 from sklearn_rankcal.metrics._compare import compare_values, named_rankings
+from sklearn_rankcal.metrics._intervals import (
+    MeanInterval,
+    check_comparison,
+    compare,
+    mean_interval,
+)
 from sklearn_rankcal.queries import TIES, Queries, Ranking, check_ranks, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._messages import check_choice, check_flag, checks_keywords
+from sklearn_rankcal.utils._messages import check_choice, check_flag, check_number, checks_keywords
 from sklearn_rankcal.utils._numbers import Floats, read_whole
 
 
@@ -55,8 +54,6 @@ def evaluate_rankings(
     zero_division: ZeroDivision = "skip",
     sample_weight: Any = None,
     confidence_level: float | None = None,
-    n_resamples: int = 10_000,
-    random_state: Any = 0,
     **parameters: Any,
 ) -> Any:
     """Compute several metrics of one ranking in dask collections.
@@ -77,7 +74,7 @@ def evaluate_rankings(
         (see `group_queries`).
     sample_weight : dask series or array of shape (n_documents,), default=None
         Non-negative weight of each row. The weight of a query is the mean weight of its rows.
-    metrics, ties, zero_division, confidence_level, n_resamples, random_state, **parameters
+    metrics, ties, zero_division, confidence_level, **parameters
         As in `metrics.evaluate_rankings`.
 
     Returns
@@ -116,8 +113,7 @@ def evaluate_rankings(
         )
     fill_undefined(np.zeros(1), zero_division)
     if confidence_level is not None:
-        check_resampling(n_resamples, confidence_level)
-        check_random_state(random_state)
+        check_number(confidence_level, "confidence_level", "(0, 1)")
     ranking = "y_score" if ranks is None else "ranks"
     parts = _query_values(
         y_true,
@@ -131,7 +127,7 @@ def evaluate_rankings(
     )
     table = _gather(parts, "ranks=")
     results: dict[str, Any] = {}
-    for number, name in enumerate(names):
+    for number, (name, built) in enumerate(zip(names, measures, strict=True)):
         values, weight = table[f"{ranking} {number}"], table["weight"]
         mean = mean_of_queries(name, values, weight)
         if confidence_level is None:
@@ -139,9 +135,7 @@ def evaluate_rankings(
         elif np.isnan(mean):
             results[name] = MeanInterval(np.nan, np.nan, np.nan, 0, confidence_level)
         else:
-            results[name] = interval_of_mean(
-                values, weight, n_resamples, confidence_level, random_state
-            )
+            results[name] = mean_interval(values, weight, built.bounds, confidence_level)
     return results
 
 
@@ -202,7 +196,7 @@ def compare_rankings(
     names = [metric] if isinstance(metric, str) else list(metric)
     measures = get_measures(names, parameters)
     check_flag(as_ranks, "as_ranks")
-    check_resampling(n_resamples, confidence_level)
+    check_comparison(n_resamples, confidence_level)
     rankings = named_rankings(first, second)
     keys = {name: name if second is not None else f"ranking {name!r}" for name in rankings}
     parts = _query_values(
@@ -222,8 +216,9 @@ def compare_rankings(
     resampling = (n_resamples, confidence_level, random_state)
     if second is not None and isinstance(metric, str):
         a, b = values.values()
-        return compare(a[metric], b[metric], table["weight"], *resampling)
-    return compare_values(values, table["weight"], names, baseline, *resampling)
+        return compare(a[metric], b[metric], table["weight"], measures[0].bounds, *resampling)
+    bounds = {name: measure.bounds for name, measure in zip(names, measures, strict=True)}
+    return compare_values(values, table["weight"], names, bounds, baseline, *resampling)
 
 
 def _query_values(

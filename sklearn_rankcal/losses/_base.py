@@ -32,6 +32,8 @@ class Measure(BaseEstimator):
     ----------
     greater_is_better : bool
         Whether a larger value means a better ranking.
+    bounds : tuple of two float
+        The smallest and largest value that a query can have, for intervals of means.
     takes_preferences : bool
         Whether labels may be `Preferences` between documents instead of one relevance per document.
     non_negative : bool
@@ -51,6 +53,7 @@ class Measure(BaseEstimator):
     """
 
     greater_is_better: bool = True
+    bounds: tuple[float, float] = (-np.inf, np.inf)
     takes_preferences: bool = False
     non_negative: bool = False
     needs_cutoff: bool = False
@@ -124,6 +127,7 @@ class BinaryMeasure(Measure):
     """
 
     threshold: float | None
+    bounds = (0.0, 1.0)
 
     def relevant(self, relevance: Floats) -> Bools:
         """Return whether each row is relevant, shape (n_rows,)."""

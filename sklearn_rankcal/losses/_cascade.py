@@ -56,6 +56,7 @@ class ERR(Loss):
 
     calibrated_everywhere = False
     graded_targets = True
+    bounds = (0.0, 1.0)
     calibrated_over = (
         "product distributions, in which labels are independent given the query (Duchi et al., "
         "2013, lemma 1); not all distributions (Calauzènes et al., 2013, theorem 3.3)"

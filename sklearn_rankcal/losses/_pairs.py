@@ -89,6 +89,10 @@ class PairwiseDisagreement(PairwiseMeasure):
         super().__init__(pair_weight)
         self.normalize = normalize
 
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        return 0.0, 1.0 if self.normalize else np.inf
+
     def defined(self, labels: Any, queries: Queries) -> NDArray[np.bool_]:
         if not self.normalize:
             return np.ones(queries.n_queries, dtype=bool)
@@ -101,12 +105,16 @@ class PairwiseDisagreement(PairwiseMeasure):
 class PairwiseAgreement(PairwiseMeasure):
     """Pairwise agreement: the share of the preference weight that a ranking does not contradict."""
 
+    bounds = (0.0, 1.0)
+
     def per_query(self, ranking: Ranking, labels: Any) -> Floats:
         return 1 - self.share(ranking, labels)
 
 
 class KendallTau(PairwiseMeasure):
     """Kendall's tau: 1 - 2 times the share of the preference weight that a ranking contradicts."""
+
+    bounds = (-1.0, 1.0)
 
     def per_query(self, ranking: Ranking, labels: Any) -> Floats:
         return 1 - 2 * self.share(ranking, labels)

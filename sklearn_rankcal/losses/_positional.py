@@ -357,6 +357,8 @@ class DCG(GainLoss):
     >>> ranker = CalibratedRanker(loss=DCG(k=10, gain="linear"))
     """
 
+    bounds = (0.0, np.inf)
+
     def __init__(self, k: int | None = None, *, gain: Gain = "exp2") -> None:
         self.k = k
         self.gain = gain
@@ -426,6 +428,8 @@ class NDCG(DCG, NormalizedPositionalLoss):
     >>> ranker = CalibratedRanker(loss=NDCG(k=10, gain="linear"))
     """
 
+    bounds = (0.0, 1.0)
+
     def __init__(
         self, k: int | None = None, *, gain: Gain = "exp2", shrinkage: str | float = "auto"
     ) -> None:
@@ -460,6 +464,8 @@ class ERU(GainLoss):
     >>> from sklearn_rankcal.losses import ERU
     >>> ranker = CalibratedRanker(loss=ERU(neutral=2, half_life=10))
     """
+
+    bounds = (0.0, np.inf)
 
     def __init__(self, neutral: float = 0.0, half_life: float = 5.0) -> None:
         self.neutral = neutral
@@ -503,6 +509,8 @@ class Spearman(PositionalLoss):
     >>> from sklearn_rankcal.losses import Spearman
     >>> ranker = CalibratedRanker(loss=Spearman())
     """
+
+    bounds = (-1.0, 1.0)
 
     def encode(self, relevance: Floats, queries: Queries) -> Floats:
         """Compute (mean - midrank_i) / standard deviation."""

@@ -3,7 +3,6 @@
 The metric functions take labels and a ranking, and return the mean of the metric over queries.
 """
 
-from sklearn_rankcal.metrics._bootstrap import Comparison, MeanInterval
 from sklearn_rankcal.metrics._compare import compare_rankings
 from sklearn_rankcal.metrics._evaluate_run import RunEvaluation, evaluate_run
 from sklearn_rankcal.metrics._functions import (
@@ -21,6 +20,7 @@ from sklearn_rankcal.metrics._functions import (
     recall_at_k_score,
     spearman_score,
 )
+from sklearn_rankcal.metrics._intervals import Comparison, MeanInterval
 from sklearn_rankcal.metrics._ranking_scorer import get_ranking_scorer
 from sklearn_rankcal.metrics._runs import runs_table, to_qrels, to_run
 

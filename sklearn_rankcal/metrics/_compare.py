@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.losses._registry import get_measures
-from sklearn_rankcal.metrics._bootstrap import Comparison, compare
 from sklearn_rankcal.metrics._checks import read_compared
 from sklearn_rankcal.metrics._evaluate_run import evaluate_run
+from sklearn_rankcal.metrics._intervals import Comparison, bounds_of, compare
 from sklearn_rankcal.metrics._runs import is_qrels, is_several
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import LARGEST, Floats, read_numbers
@@ -55,9 +55,8 @@ def compare_rankings(
     The rankings are scores or positions of the rows of `y_true`, or retrieval runs if `y_true` are
     qrels (judgements), or values of any metric on each query if `y_true` is None.
 
-    The interval is the percentile interval of the bootstrap over queries. Below 100 queries, it is
-    widened to include Student's interval. If the p-value is larger than ``1 - confidence_level``,
-    it is widened to include 0. For a single query, it is infinite.
+    The interval of the difference is explained in :ref:`intervals_of_means`. If the p-value is
+    larger than ``1 - confidence_level``, it is widened to include 0.
 
     The p-value comes from a sign-flip test. It is the share of all sign combinations of the
     differences whose mean is at least as far from 0 as the observed mean. With more than 16 nonzero
@@ -75,7 +74,8 @@ def compare_rankings(
         Scores, larger is better, or positions if ``as_ranks=True``; or runs; or values. To compare
         two or more by name, pass a dict from names to rankings as `first` alone.
     metric : str or sequence of str, default="ndcg@10"
-        Name of a metric, or several names, as in `evaluate_rankings` and `evaluate_run`.
+        Name of a metric, or several names, as in `evaluate_rankings` and `evaluate_run`. With
+        values, any name; the interval uses the bounds of the metric if it is known.
     baseline : str, default=None
         Name of the ranking to compare all others with. If None, all pairs are compared.
     as_ranks : bool, default=False
@@ -88,11 +88,11 @@ def compare_rankings(
         Weight of each row. The weight of a query is the mean weight of its rows. With values, it is
         the weight of each query.
     n_resamples : int, default=10000
-        Number of bootstrap samples, and of sampled sign combinations. At most 10,000,000.
+        Number of sampled sign combinations. At most 10,000,000.
     confidence_level : float, default=0.95
         Confidence level of the intervals.
     random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap samples (`scipy.stats.bootstrap`) and of the sampled signs.
+        Seed of the sampled signs.
     **parameters
         Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
         it. For runs also ``unjudged``, ``missing`` and ``zero_division`` of `evaluate_run`.
@@ -107,12 +107,6 @@ def compare_rankings(
         (first minus second), ``"low"``, ``"high"``, ``"p_value"``, ``"adjusted_p_value"`` and
         ``"n_queries"``. The p-values are adjusted by Holm's method, the intervals are not. Queries
         on which the metric is undefined are left out.
-
-    Warns
-    -----
-    UserWarning
-        If there are fewer than 10 queries, or if unequal weights reduce their effective number
-        below 10.
 
     Notes
     -----
@@ -156,6 +150,7 @@ def compare_rankings(
             "or without y_true."
         )
     weight = None
+    bounds = {name: bounds_of(name) for name in names}
     if y_true is None:
         values, weight = _given_values(rankings, names, sample_weight, parameters)
     elif not of_rows:
@@ -168,6 +163,7 @@ def compare_rankings(
         values = {name: one.per_query for name, one in evaluated.items()}
     else:
         measures = dict(zip(names, get_measures(names, parameters), strict=True))
+        bounds = {name: measure.bounds for name, measure in measures.items()}
         values = {}
         for name, ranking in rankings.items():
             data = read_compared(y_true, ranking, as_ranks, groups, ties, sample_weight)
@@ -175,8 +171,9 @@ def compare_rankings(
             weight = data.query_weight()
     resampling = (n_resamples, confidence_level, random_state)
     if second is not None and isinstance(metric, str):
-        return compare(values["first"][metric], values["second"][metric], weight, *resampling)
-    return compare_values(values, weight, names, baseline, *resampling)
+        a, b = values["first"][metric], values["second"][metric]
+        return compare(a, b, weight, bounds[metric], *resampling)
+    return compare_values(values, weight, names, bounds, baseline, *resampling)
 
 
 def named_rankings(first: Any, second: Any) -> Mapping[str, Any]:
@@ -230,6 +227,7 @@ def compare_values(
     values: Values,
     weight: Floats | None,
     metrics: list[str],
+    bounds: Mapping[str, tuple[float, float]],
     baseline: str | None,
     n_resamples: int,
     confidence_level: float,
@@ -253,6 +251,7 @@ def compare_values(
             values[first][name],
             values[second][name],
             weight,
+            bounds[name],
             n_resamples,
             confidence_level,
             random_state,

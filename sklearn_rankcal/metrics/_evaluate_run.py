@@ -12,13 +12,13 @@ from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
-from sklearn_rankcal.metrics._bootstrap import MeanInterval, interval_of_mean
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
     ZeroDivision,
     fill_undefined,
     looks_like_positions,
 )
+from sklearn_rankcal.metrics._intervals import MeanInterval, bounds_of, mean_interval
 from sklearn_rankcal.metrics._runs import (
     Listed,
     few,
@@ -88,21 +88,13 @@ class RunEvaluation(dict[str, float]):
         self.judged_share = judged_share
         self._counts_missing = counts_missing
 
-    def intervals(
-        self,
-        confidence_level: float = 0.95,
-        *,
-        n_resamples: int = 10_000,
-        random_state: Any = 0,
-    ) -> dict[str, MeanInterval]:
-        """Compute an interval of each mean over queries.
+    def intervals(self, confidence_level: float = 0.95) -> dict[str, MeanInterval]:
+        """Compute an interval of each mean over queries (:ref:`intervals_of_means`).
 
         Parameters
         ----------
         confidence_level : float, default=0.95
             Confidence level of the intervals.
-        n_resamples, random_state
-            As in `compare_rankings`.
 
         Returns
         -------
@@ -115,10 +107,10 @@ class RunEvaluation(dict[str, float]):
         >>> qrels = {f"q{q}": {"a": 1, "b": 0} for q in range(12)}
         >>> run = {f"q{q}": {"a": q % 4, "b": 0.5} for q in range(12)}
         >>> print(evaluate_run(qrels, run, metrics="mrr").intervals()["mrr"])
-        0.8750 [0.7313, 1.0187] (95 % interval, 12 queries)
+        0.8750 [0.6385, 1.0000] (95 % interval, 12 queries)
         """
         return {
-            name: interval_of_mean(values, None, n_resamples, confidence_level, random_state)
+            name: mean_interval(values, None, bounds_of(name), confidence_level)
             for name, values in self.per_query.items()
             if name != "query"
         }

@@ -18,7 +18,6 @@ from sklearn_rankcal.losses._cascade import Discount
 from sklearn_rankcal.losses._pairs import KendallTau, PairwiseDisagreement
 from sklearn_rankcal.losses._positional import Gain
 from sklearn_rankcal.losses._registry import get_measures
-from sklearn_rankcal.metrics._bootstrap import interval_of_mean
 from sklearn_rankcal.metrics._checks import (
     Ties,
     ZeroDivision,
@@ -26,6 +25,7 @@ from sklearn_rankcal.metrics._checks import (
     fill_undefined,
     read_ranking,
 )
+from sklearn_rankcal.metrics._intervals import mean_interval
 from sklearn_rankcal.queries import mean_over_queries
 
 
@@ -496,8 +496,6 @@ def evaluate_rankings(
     sample_weight: ArrayLike | None = None,
     return_per_query: bool = False,
     confidence_level: float | None = None,
-    n_resamples: int = 10_000,
-    random_state: Any = 0,
     **parameters: Any,
 ) -> dict[str, Any]:
     """Compute several metrics of one ranking.
@@ -515,12 +513,8 @@ def evaluate_rankings(
         `zero_division` replaces it.
     confidence_level : float, default=None
         If given, return an interval for each mean with this confidence level, for example 0.95.
-        The intervals are computed as in `compare_rankings`. They do not include the randomness of
-        training. Not together with `return_per_query`.
-    n_resamples : int, default=10000
-        Number of bootstrap samples.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap samples.
+        The intervals (:ref:`intervals_of_means`) do not include the randomness of training. Not
+        together with `return_per_query`.
     **parameters
         Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
         it.
@@ -546,7 +540,7 @@ def evaluate_rankings(
     >>> y, scores, groups = y * 5, scores * 5, [f"{n}{q}" for n in range(5) for q in groups]
     >>> values = evaluate_rankings(y, scores, groups=groups, metrics="mrr", confidence_level=0.95)
     >>> print(values["mrr"])
-    0.7500 [0.5615, 0.9385] (95 % interval, 10 queries)
+    0.7500 [0.5078, 0.9432] (95 % interval, 10 queries)
     """
     if return_per_query and confidence_level is not None:
         raise ValueError("Pass either return_per_query=True or confidence_level=, not both.")
@@ -561,7 +555,6 @@ def evaluate_rankings(
         elif confidence_level is None:
             result[name] = mean_over_queries(values, data.ranking.queries, data.weight, name)
         else:
-            result[name] = interval_of_mean(
-                values, data.query_weight(), n_resamples, confidence_level, random_state
-            )
+            weight = data.query_weight()
+            result[name] = mean_interval(values, weight, measure.bounds, confidence_level)
     return result

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.losses import MEASURES, Measure, get_measure
 from sklearn_rankcal.losses._registry import find_measure, parameters_of
-from sklearn_rankcal.metrics import Comparison, compare_rankings
-from sklearn_rankcal.metrics._bootstrap import interval_of_mean
+from sklearn_rankcal.metrics import Comparison
 from sklearn_rankcal.metrics._checks import Ties, read_compared, read_ranking
+from sklearn_rankcal.metrics._intervals import compare, mean_interval
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._axes import STYLES, make_axes, place_legend, shorten
@@ -133,8 +133,7 @@ class MetricAtKDisplay:
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each row. The weight of a query is the mean weight of its rows.
         confidence_level : float, default=0.95
-            Confidence level of the intervals, which are computed as in `metrics.evaluate_rankings`
-            from 2000 bootstrap samples.
+            Confidence level of the intervals, which are computed as in `metrics.evaluate_rankings`.
         name : str, default=None
             Name of the ranker in the legend. If None, the name of its class.
         ax, line_kw
@@ -156,7 +155,8 @@ class MetricAtKDisplay:
         weight = check_weight(sample_weight, rows.n_rows)
         of_query = None if weight is None else rows.mean(weight)
         name = type(innermost_estimator(estimator)).__name__ if name is None else name
-        display = cls._of_values(cutoffs, values, of_query, metric, name, confidence_level)
+        bounds = measures[0].bounds
+        display = cls._of_values(cutoffs, values, of_query, bounds, metric, name, confidence_level)
         return display.plot(ax, line_kw=line_kw)
 
     @classmethod
@@ -197,7 +197,8 @@ class MetricAtKDisplay:
         cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
         values, weight = [data.values(measure) for measure in measures], data.query_weight()
-        display = cls._of_values(cutoffs, values, weight, metric, name, confidence_level)
+        bounds = measures[0].bounds
+        display = cls._of_values(cutoffs, values, weight, bounds, metric, name, confidence_level)
         return display.plot(ax, line_kw=line_kw)
 
     @classmethod
@@ -206,12 +207,13 @@ class MetricAtKDisplay:
         cutoffs: Ints,
         values: list[Floats],
         weight: Floats | None,
+        bounds: tuple[float, float],
         metric: str,
         name: str | None,
         confidence_level: float,
     ) -> Self:
-        """Make a display from the values of each query, with the same samples for all cutoffs."""
-        found = [interval_of_mean(each, weight, 2000, confidence_level) for each in values]
+        """Make a display from the values of each query."""
+        found = [mean_interval(each, weight, bounds, confidence_level) for each in values]
         return cls(
             cutoffs,
             [each.mean for each in found],
@@ -267,7 +269,7 @@ class MetricAtKDisplay:
         return self
 
 
-_MOST_CUTOFFS = 1000  # each needs a bootstrap
+_MOST_CUTOFFS = 1000  # each has a metric of all queries
 #: Metrics with abbreviations as names.
 _CAPITALS = ("dcg", "err", "map", "mrr", "ndcg")
 
@@ -424,11 +426,10 @@ class QueryDifferencesDisplay:
         ]
         values = [each.values(measure) for each in data]
         weight = data[0].query_weight()
-        comparison = compare_rankings(
-            None, *values, sample_weight=weight, confidence_level=confidence_level
-        )
-        defined = ~np.isnan(values[0]) & ~np.isnan(values[1])
-        a, b = (each[defined] for each in values)
+        a, b = values
+        comparison = compare(a, b, weight, measure.bounds, 10_000, confidence_level, 0)
+        defined = ~np.isnan(a) & ~np.isnan(b)
+        a, b = a[defined], b[defined]
         differs = exceeds(np.abs(a - b), 0.0, np.maximum(np.abs(a), np.abs(b)))
         difference = np.where(differs, a - b, 0.0)
         display = cls(

@@ -15,6 +15,7 @@ from sklearn_rankcal.queries._ranking import (
 )
 from sklearn_rankcal.queries._ranking import check_ranks as check_ranks
 from sklearn_rankcal.queries._ranking import check_weight as check_weight
+from sklearn_rankcal.queries._ranking import interval_of_mean as interval_of_mean
 from sklearn_rankcal.queries._ranking import mean_over_queries as mean_over_queries
 
 __all__ = ["Queries", "Ranking", "order_to_ranks", "ranks_to_order", "sizes_to_groups"]

@@ -1,6 +1,7 @@
 """`Ranking`: the rows of every query, best first, with blocks of tied rows.
 
-Beside it are the checks of scores, positions, orders and weights, and means over queries.
+Beside it are the checks of scores, positions, orders and weights, and means over queries with
+their intervals.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
 from sklearn_rankcal.utils._messages import all_of, counted, warn
-from sklearn_rankcal.utils._numbers import ROUNDING, check_range, read_numbers, read_whole
+from sklearn_rankcal.utils._numbers import (
+    ROUNDING,
+    Floats,
+    check_range,
+    exceeds,
+    read_numbers,
+    read_whole,
+)
 
 #: How a measure orders tied documents: mean over all orders, order in the data, worst, best.
 TIES = ("average", "first", "worst", "best")
@@ -452,39 +461,12 @@ def mean_over_queries(
     name: str,
     factor: NDArray[np.float64] | None = None,
 ) -> float:
-    """Compute the mean of a measure over the queries on which it is defined.
+    """Return the mean of a measure over the queries on which it is defined.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries,)
-        Value of each query, NaN if undefined.
-    queries : Queries
-        The queries.
-    weight : ndarray of shape (n_rows,) or None
-        Weight of each row. The weight of a query is the mean weight of its rows.
-    name : str
-        Name of the measure, for warnings and errors.
-    factor : ndarray of shape (n_queries,), default=None
-        Factor of the weight of each query (`Loss.query_weight`). Queries with the factor 0 are left
-        out.
-
-    Returns
-    -------
-    mean : float
-        The mean. If the measure is undefined on all queries, NaN with an `UndefinedMetricWarning`.
-
-    Raises
-    ------
-    ValueError
-        If the weight is 0 on every query on which the measure is defined.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.queries import Queries, mean_over_queries
-    >>> queries = Queries.from_groups(["a", "a", "b", "c"])
-    >>> mean_over_queries(np.array([1.0, 0.5, np.nan]), queries, None, "ndcg")
-    0.75
+    NaN marks undefined values, shape (n_queries,). If all are undefined, the mean is NaN, with an
+    `UndefinedMetricWarning` that contains `name`. `weight` has one entry per row: a query has the
+    mean weight of its rows, times `factor` (`Loss.query_weight`). Factors of 0 leave queries out.
+    Raises ValueError if the weight is 0 on every query on which the measure is defined.
     """
     defined = ~np.isnan(values)
     if factor is not None:
@@ -505,3 +487,46 @@ def mean_over_queries(
     if factor is not None:
         per_query = per_query * factor[defined]
     return float(np.average(values[defined], weights=per_query))
+
+
+def interval_of_mean(
+    values: Floats, level: float, weight: Floats | None = None, bounds: Any = (-np.inf, np.inf)
+) -> tuple[float, float]:
+    """Return the ends of an interval of a mean, which survive one more query against them.
+
+    The lower end is that of Student's interval of the values and one more at the lower bound, the
+    upper end that with one more at the upper bound. The weight of the additional value is
+    (c - 1) / (n - 1) if the commonest of n values occurs c times. If all values differ, or without
+    bounds, this is Student's interval. It ends at the bounds.
+
+    With weights, n is the effective number of queries, 1 / (the sum of the squared shares of the
+    weights) (Kish, 1965). (c - 1) / (n - 1) is the share of the other queries that have the same
+    value, and this share is computed from the weights. The weights must be positive.
+    """
+    share = np.full(len(values), 1 / len(values)) if weight is None else weight / weight.sum()
+    n, mean = 1 / (share**2).sum(), np.average(values, weights=weight)
+    sign, finite = np.array([-1, 1]), np.isfinite(bounds)
+    ends = np.array([min(bounds[0], values.min()), max(bounds[1], values.max())])
+    more = finite * (_share_of_equals(values, share, ends[finite]) if finite.any() else 0.0)
+    reach = np.where(finite, ends, mean) - mean
+    part = more / (n + more)  # the share of the additional value in all weights
+    variance = (1 - part) * ((share * (values - mean) ** 2).sum() + part * reach**2)
+    freedom = n + more - 1
+    half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance / np.maximum(freedom, 0.2))
+    half[freedom < 0.2] = np.inf  # one query has nearly all the weight, and there is no bound
+    low, high = np.clip(mean + part * reach + sign * half, *ends)
+    return float(low), float(high)
+
+
+def _share_of_equals(values: Floats, share: Floats, ends: Floats) -> float:
+    """Return the share of the other queries that have the same value, for the commonest value.
+
+    Values are equal up to rounding, relative to the values and their finite bounds.
+    """
+    order = np.argsort(values)
+    values, share = values[order], share[order]
+    differs = exceeds(values[1:], values[:-1], np.abs([*values[[0, -1]], *ends]).max())
+    start = np.append(0, 1 + np.flatnonzero(differs))
+    sums, squares = np.add.reduceat(share, start), np.add.reduceat(share**2, start)
+    others = 1 - squares.sum()
+    return float((sums - squares / sums).max() / others) if others > ROUNDING else 1.0

@@ -16,7 +16,7 @@ from sklearn_rankcal.labels._labels import agreed_queries, is_structured, take_l
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.losses._average_precision import reinforce_violations
 from sklearn_rankcal.losses._pairs import score_violations
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries import Queries, interval_of_mean
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
 from sklearn_rankcal.rankers._predict import decode_under_rules, predicted_pairs
 from sklearn_rankcal.targets import PAIRS, Space, flat_targets
@@ -94,25 +94,20 @@ class Diagnosis:
         rare labels cause most of the error. The unit is the measure, or preference weight for
         ``"pd"``. Queries with an undefined loss do not count. NaN without labels.
         """
-        return self._bound(1.645)
+        return self._bound(lambda values: interval_of_mean(values, 0.9)[1])
 
     @property
     def regret_estimate(self) -> float:
         """The formula of `regret_bound` with the means themselves. It is not a bound."""
-        return self._bound(0.0)
+        return self._bound(np.mean)
 
-    def _bound(self, z: float) -> float:
+    def _bound(self, mean: Callable[[Floats], Any]) -> float:
         squares = self.per_query.get("squared_bound", np.array([np.nan]))
         kept = ~np.isnan(squares)
         if not kept.any():
             return np.nan
         gaps = self.per_query["gap"][kept] if "gap" in self.per_query else np.zeros(kept.sum())
-        # z standard errors above each mean; the gap is 0 for losses on scores
-        upper, gap = (
-            values.mean() + (z * _standard_error(values) if z else 0.0)
-            for values in (squares[kept], gaps)
-        )
-        return float(np.sqrt(max(upper, 0.0)) + gap)
+        return float(np.sqrt(max(mean(squares[kept]), 0.0)) + mean(gaps))
 
     def to_frame(self) -> Any:
         """Convert `per_query` to a pandas data frame with one row per query.
@@ -314,11 +309,6 @@ def diagnose(ranker: Any, X: Any, groups: ArrayLike | None, y: Any) -> Diagnosis
         constants = np.array([loss.regret_constant(int(r)) for r in sizes])
         columns["squared_bound"] = constants[place] ** 2 * columns["squared_error"]
     return Diagnosis(loss, columns)
-
-
-def _standard_error(values: Floats) -> float:
-    """Return the standard error of the mean; infinity for a single value."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
 
 
 def rounding_slack(u: Floats, queries: Queries, space: Space) -> Floats:

@@ -160,49 +160,18 @@ def test_weights_of_the_range(scale):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_intervals_are_those_of_one_machine(weighted):
+    def columns(data):
+        weight = {"sample_weight": data["weight"]} if weighted else {}
+        return {"y_true": data["y"], "y_score": data["other"], "groups": data["qid"], **weight}
+
     frame = documents()
-    names = ["ndcg@3", "err", "map"]
-    weight = {"sample_weight": frame["weight"]} if weighted else {}
-    per_query = metrics.evaluate_rankings(
-        frame["y"],
-        frame["other"],
-        groups=frame["qid"],
-        metrics=names,
-        threshold=2,
-        return_per_query=True,
-    )
-    of_query = frame.groupby("qid", sort=False)["weight"].mean().to_numpy() if weighted else None
+    options = {"metrics": ["ndcg@3", "err", "map"], "threshold": 2, "confidence_level": 0.9}
+    wanted = metrics.evaluate_rankings(**columns(frame), **options)
     for places in ([], [90], [10, 20, 30, 150]):
-        parts = cut(frame, places)
-        weight = {"sample_weight": parts["weight"]} if weighted else {}
-        found = evaluate_rankings(
-            parts["y"],
-            parts["other"],
-            groups=parts["qid"],
-            metrics=names,
-            threshold=2,
-            **weight,
-            confidence_level=0.9,
-            n_resamples=500,
-            random_state=3,
-        )
-        assert list(found) == names
-        for name in names:
-            values = per_query[name]
-            wanted = metrics.compare_rankings(
-                None,
-                values,
-                np.where(np.isnan(values), np.nan, 0),
-                sample_weight=of_query,
-                confidence_level=0.9,
-                n_resamples=500,
-                random_state=3,
-            )
-            row = found[name]
-            assert row.n_queries == wanted.n_queries
-            assert (row.mean, row.low, row.high) == pytest.approx(
-                (wanted.first, wanted.low, wanted.high), rel=1e-12
-            )
+        found = evaluate_rankings(**columns(cut(frame, places)), **options)
+        assert list(found) == list(wanted)
+        for name, interval in found.items():
+            assert vars(interval) == pytest.approx(vars(wanted[name]), rel=1e-12)
 
 
 @pytest.mark.parametrize("as_ranks", [False, True])
@@ -267,7 +236,6 @@ def test_predictions_of_a_ranker_on_a_cluster(client):
         groups=parts["qid"],
         metrics=["ndcg@5", "err@5"],
         confidence_level=0.9,
-        n_resamples=100,
     )
     means = [interval.mean for interval in of_scores.values()]
     assert means == pytest.approx(list(found.values()))
@@ -301,7 +269,6 @@ def test_warnings():
             groups=parts["qid"],
             metrics=["map", "dcg"],
             confidence_level=0.9,
-            n_resamples=9,
         )
     assert np.isnan(found["map"].low)
     assert [interval.n_queries for interval in found.values()] == [0, 25]

@@ -71,12 +71,13 @@ def test_the_curve_is_the_metric_at_each_cutoff(metric):
         Y, GOOD, groups=G, metric=metric, k=[5, 1, 3], **options
     )
     names = [f"{metric}@{k}" for k in (1, 3, 5)]
-    values = evaluate_rankings(Y, GOOD, groups=G, metrics=names, return_per_query=True, **options)
+    options |= {"groups": G, "confidence_level": 0.95}
+    values = evaluate_rankings(Y, GOOD, metrics=names, **options)
     assert display.k.tolist() == [1, 3, 5]
-    assert display.n_queries == (~np.isnan(values[names[0]])).sum()
+    assert display.n_queries == values[names[0]].n_queries
     for name, mean, low, high in zip(names, display.mean, display.low, display.high, strict=True):
-        own = compare_rankings(None, values[name], np.zeros(60), n_resamples=2000)
-        np.testing.assert_allclose([mean, low, high], [own.first, own.low, own.high], rtol=1e-12)
+        own = values[name]
+        np.testing.assert_allclose([mean, low, high], [own.mean, own.low, own.high], rtol=1e-12)
     np.testing.assert_array_equal(display.line_.get_xydata().T, [display.k, display.mean])
     corners = display.interval_.get_paths()[0].vertices
     assert {(1.0, low) for low in display.low[:1]} <= {tuple(corner) for corner in corners}
@@ -218,7 +219,7 @@ def test_differences_of_a_ranking_from_itself():
     same = QueryDifferencesDisplay.from_predictions(
         Y, positions, positions, as_ranks=True, groups=G
     )
-    assert same.tied == len(same.difference) and same.comparison.high == 0
+    assert same.tied == len(same.difference) and same.comparison.p_value == 1
     same.figure_.canvas.draw()
     with pytest.raises(ValueError, match="names must be the names of the two"):
         QueryDifferencesDisplay.from_predictions(Y, GOOD, POOR, groups=G, names="ab")
@@ -266,14 +267,16 @@ def test_labels_that_are_all_0_are_no_matter_of_two_values():
     assert "both" not in str(error.value)
 
 
-@pytest.mark.filterwarnings("ignore:The interval is based on 1 query:UserWarning")
-def test_one_query_has_no_interval_to_draw():
+def test_the_interval_of_one_query():
     given = {"y_true": [1, 0, 0], "groups": [0, 0, 0]}
-    bars = QueryDifferencesDisplay.from_predictions(first=[3, 2, 1], second=[1, 2, 3], **given)
-    assert "[-inf, +inf]" in texts(bars.ax_)[-1]
-    assert all(np.isfinite(bars.ax_.get_ylim()))
-    curve = MetricAtKDisplay.from_predictions(y_score=[3, 2, 1], k=2, **given)
-    assert (curve.low == -np.inf).all() and (curve.high == np.inf).all()
+    for metric, interval in (("ndcg", "[-1, +1]"), ("dcg", "[-inf, +inf]")):
+        bars = QueryDifferencesDisplay.from_predictions(
+            first=[3, 2, 1], second=[1, 2, 3], metric=metric, **given
+        )
+        assert interval in texts(bars.ax_)[-1]
+        assert all(np.isfinite(bars.ax_.get_ylim()))
+    curve = MetricAtKDisplay.from_predictions(y_score=[3, 2, 1], metric="dcg", k=2, **given)
+    assert (curve.low == 0).all() and (curve.high == np.inf).all()
     for display in (bars, curve):
         display.figure_.canvas.draw()
         assert all(np.isfinite(display.ax_.get_ylim()))

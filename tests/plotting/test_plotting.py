@@ -190,7 +190,6 @@ def test_bad_input(plot):
         lambda: QueryDifferencesDisplay.from_predictions([1, 0], [2, 1], [1, 2], groups=[0, 0]),
     ],
 )
-@pytest.mark.filterwarnings("ignore:The interval is based on 1 query:UserWarning")
 def test_without_matplotlib_the_error_names_the_extra(plot, monkeypatch):
     found = builtins.__import__
 

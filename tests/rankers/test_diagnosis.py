@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
@@ -147,7 +148,7 @@ def test_pairs_have_shares_gaps_and_agree_with_the_report():
     squares, gap = 15 * labelled.per_query["squared_error"], report["gap"]
     estimate = np.sqrt(squares.mean()) + gap.mean()
     assert labelled.regret_estimate == pytest.approx(estimate)
-    half = 1.645 / np.sqrt(60)
+    half = stdtrit(59, 0.95) / np.sqrt(60)
     upper = np.sqrt(squares.mean() + half * squares.std(ddof=1))
     assert labelled.regret_bound == pytest.approx(upper + gap.mean() + half * gap.std(ddof=1))
 

@@ -1,9 +1,8 @@
-"""Intervals and p-values for means over queries and for differences between two rankings.
+"""Intervals of means over queries, and comparisons of two rankings with p-values.
 
-The bootstrap interval is too short if there are few queries. Below 100 queries, it is therefore
-widened to include Student's interval. P-values come from a sign-flip test: if two rankings are
-equally good, the difference on a query is as likely to be negative as positive. The level of this
-test holds for any number of queries, also with heavy tails.
+The intervals come from `queries.interval_of_mean`. P-values come from a sign-flip test: if two
+rankings are equally good, the difference on a query is as likely to be negative as positive. The
+level of this test holds for any number of queries, also with heavy tails.
 """
 
 from __future__ import annotations
@@ -12,18 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
-from scipy.stats import bootstrap
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.utils._messages import check_count, check_number, counted, warn
+from sklearn_rankcal.losses import MEASURES, Measure
+from sklearn_rankcal.queries import interval_of_mean
+from sklearn_rankcal.utils._messages import check_count, check_number, counted
 from sklearn_rankcal.utils._numbers import Floats, exceeds
 
-_CELLS = 1 << 22  # resampled queries in memory at a time
-_MOST_RESAMPLES = 10_000_000  # the mean of each takes 8 bytes
-_WARNS = 10  # effective number of queries below which there is a warning
-_AS_ONE = 1.2  # effective number of queries below which intervals are infinite
-_JOINS = 100  # effective number of queries below which intervals include Student's
+_MOST_DRAWS = 10_000_000  # the sum of each takes 8 bytes
 _MOST_EXACT = 16  # up to this number of nonzero differences, all sign combinations are tried
 _BITS = 8  # number of queries whose signs come from one random byte
 _BYTES = 1 << 24  # random bytes in memory at a time
@@ -53,8 +48,9 @@ class Comparison:
     Examples
     --------
     >>> from sklearn_rankcal.metrics import compare_rankings
-    >>> print(compare_rankings(None, [0.5, 0.75, 1.0] * 4, [0.25, 0.5, 0.75] * 4))
-    0.7500 - 0.5000 = +0.2500 [+0.2500, +0.2500] (95 % interval, 12 queries)
+    >>> ours, theirs = [0.9, 0.75, 1.0, 0.6, 0.8, 0.7], [0.5, 0.6, 0.9, 0.35, 0.42, 0.5]
+    >>> print(compare_rankings(None, ours, theirs))
+    0.7917 - 0.5450 = +0.2467 [+0.1187, +0.3746] (95 % interval, 6 queries)
     """
 
     first: float
@@ -118,17 +114,18 @@ def compare(
     a: Floats,
     b: Floats,
     weight: Floats | None,
+    bounds: tuple[float, float],
     n_resamples: int,
     confidence_level: float,
     random_state: Any,
 ) -> Comparison:
     """Compare two rankings by the values of a metric on each query, NaN where it is undefined."""
-    check_resampling(n_resamples, confidence_level)
+    check_comparison(n_resamples, confidence_level)
     a, b, weights = _of_defined(a, b, weight)
-    random = check_random_state(random_state)
-    low, high = _interval(a - b, weights, n_resamples, confidence_level, random)
-    p_value = sign_flip_p_value(a, b, weights, n_resamples, random)
-    if p_value > 1 - confidence_level:  # with few nonzero differences, the interval is too short
+    span = bounds[1] - bounds[0]
+    low, high = interval_of_mean(a - b, confidence_level, weights, (-span, span))
+    p_value = sign_flip_p_value(a, b, weights, n_resamples, check_random_state(random_state))
+    if p_value > 1 - confidence_level:  # the interval must not say more than the test
         low, high = min(low, 0.0), max(high, 0.0)
     mean_a, mean_b = np.average(a, weights=weights), np.average(b, weights=weights)
     return Comparison(
@@ -143,26 +140,27 @@ def compare(
     )
 
 
-def interval_of_mean(
-    values: Floats,
-    weight: Floats | None,
-    n_resamples: int,
-    confidence_level: float,
-    random_state: Any = 0,
+def mean_interval(
+    values: Floats, weight: Floats | None, bounds: tuple[float, float], confidence_level: float
 ) -> MeanInterval:
     """Return the mean over queries with its interval; NaN marks undefined values."""
-    check_resampling(n_resamples, confidence_level)
+    check_number(confidence_level, "confidence_level", "(0, 1)")
     values, _, weights = _of_defined(values, values, weight)
-    random = check_random_state(random_state)
-    low, high = _interval(values, weights, n_resamples, confidence_level, random)
+    low, high = interval_of_mean(values, confidence_level, weights, bounds)
     mean = float(np.average(values, weights=weights))
     return MeanInterval(mean, low, high, len(values), confidence_level)
 
 
-def check_resampling(n_resamples: int, confidence_level: float) -> None:
-    """Check the number of samples and the confidence level."""
+def bounds_of(name: str) -> tuple[float, float]:
+    """Return the bounds of a metric given its name; infinite bounds for any other name."""
+    kind = MEASURES.get(str(name).partition("@")[0])
+    return Measure.bounds if kind is None else kind().bounds
+
+
+def check_comparison(n_resamples: int, confidence_level: float) -> None:
+    """Check the number of sampled sign combinations and the confidence level."""
     check_number(confidence_level, "confidence_level", "(0, 1)")
-    check_count(n_resamples, "n_resamples", most=_MOST_RESAMPLES)
+    check_count(n_resamples, "n_resamples", most=_MOST_DRAWS)
 
 
 def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -175,54 +173,6 @@ def _of_defined(a: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Fl
             "all labels of a query are 0."
         )
     return a[kept], b[kept], weights[kept] / weights[kept].max()  # only ratios count
-
-
-def _interval(
-    values: Floats, weights: Floats, n_resamples: int, level: float, random: Any
-) -> tuple[float, float]:
-    """Return an interval of the weighted mean, which includes Student's if there are few queries.
-
-    The bootstrap of n queries underestimates the variance by the factor (n - 1) / n, and its tails
-    are too light. The effective number of queries with unequal weights is 1 / (the sum of the
-    squared shares of the weights) (Kish, 1965).
-    """
-    share = weights / weights.sum()
-    n_effective = float(1 / (share @ share))
-    if exceeds(_WARNS, n_effective, _WARNS):
-        n = counted(len(values), "query")
-        if round(n_effective) < len(values):
-            n += f" (by their weights only {n_effective:.1f})"
-        warn(
-            f"The interval is based on {n}. It is valid only if the values are normally "
-            "distributed. With 5 queries or fewer, no p-value is below 0.05. Evaluate on at least "
-            f"{_WARNS} queries."
-        )
-    if n_effective < _AS_ONE:
-        return -np.inf, np.inf
-    drawn = _resampled_means(values, weights, n_resamples, random)
-    tail = (1 - level) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    if exceeds(_JOINS, n_effective, _JOINS):
-        mean = share @ values
-        variance = share @ (values - mean) ** 2 / (n_effective - 1)  # of the mean
-        half = stdtrit(n_effective - 1, 1 - tail) * np.sqrt(variance)
-        low, high = min(low, mean - half), max(high, mean + half)
-    return float(low), float(high)
-
-
-def _resampled_means(values: Floats, weights: Floats, n_resamples: int, random: Any) -> Floats:
-    """Weighted means of bootstrap samples of at least two queries, shape (n_resamples,)."""
-    result = bootstrap(
-        (values * weights, weights),
-        lambda weighted, weights, axis: weighted.sum(axis=axis) / weights.sum(axis=axis),
-        n_resamples=max(n_resamples, 2),  # SciPy also computes a standard error
-        batch=max(1, _CELLS // len(values)),
-        vectorized=True,
-        paired=True,
-        method="percentile",
-        random_state=random,
-    )
-    return result.bootstrap_distribution[:n_resamples]
 
 
 # ---------------------------------------------------------------- the sign-flip test
