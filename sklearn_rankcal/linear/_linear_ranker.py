@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.linear._linear_model import SOLVERS, STEP_SIZES, LinearModel
+from sklearn_rankcal.linear._linear_model import SOLVERS, LinearModel
+from sklearn_rankcal.linear._stochastic import STEP_SIZES
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import check_weight

@@ -228,7 +228,7 @@ class CalibratedRanker(QueryRanker):
         return None
 
     def _holds_out(self, data: models.Training, grouped: bool) -> bool:
-        return grouped and self.regressor in (None, "boosting") and is_large(data)
+        return grouped and self.regressor in (None, "boosting") and _is_large(data)
 
     def _prepare(
         self, loss: Loss, data: models.Training, held_out: models.Training | None, grouped: bool
@@ -251,21 +251,19 @@ class CalibratedRanker(QueryRanker):
             return tags  # a bad loss is reported by fit; tags must not raise
         model = self.regressor
         if not isinstance(model, models.Model):
-            named = model is None or isinstance(model, str)
-            model = (
-                models.DocumentModel()
-                if named
-                else models.DocumentModel(model, context=self.context)
-            )
             if loss.space.is_pairwise:
                 model = PairwiseModel()
+            elif model is None or isinstance(model, str):
+                model = models.DocumentModel()
+            else:
+                model = models.DocumentModel(model, context=self.context)
         tags.input_tags = get_tags(model).input_tags
         return tags
 
 
 # -------------------------------------------------------------------- the model
 
-# fewest queries with several documents for folds
+# fewest queries with several documents that choose the size of boosting in folds
 _MIN_QUERIES = 5
 # For more data, one query in seven is held out instead of folds, in a third of the time. There must
 # be enough relevant documents: one purchase per page of offers is little information.
@@ -325,7 +323,10 @@ def make_model(
     # scores inside a model of pairs must be in the unit of the targets, not logarithms
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
     stacked = regressor == "stacked"
-    enough = grouped and has_folds(data) if held_out is None else held_out.by_targets
+    if held_out is None:
+        enough = grouped and np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES
+    else:
+        enough = held_out.by_targets
     documents: Any
     if stacked or enough:
         losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
@@ -392,12 +393,7 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
     return context
 
 
-def has_folds(data: models.Training) -> bool:
-    """Whether there are enough queries to choose the size of boosting."""
-    return bool(np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES)
-
-
-def is_large(data: models.Training) -> bool:
+def _is_large(data: models.Training) -> bool:
     """Whether one query in seven is enough to choose the size of boosting."""
     queries = data.queries
     if queries.n_rows < _ROWS_TO_HOLD_OUT:
