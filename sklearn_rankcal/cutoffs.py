@@ -32,13 +32,7 @@ from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, RankerMixin
 from sklearn_rankcal.rankers._wrappers import predict_scores
-from sklearn_rankcal.utils._estimators import (
-    call_with_groups,
-    innermost_estimator,
-    predicts_positions,
-    tags_of,
-    takes_ranking_labels,
-)
+from sklearn_rankcal.utils import _estimators
 from sklearn_rankcal.utils._features import check_features, hash_rows, is_dataframe, split_column
 from sklearn_rankcal.utils._messages import check_count, checks_keywords, did_you_mean, warn
 from sklearn_rankcal.utils._numbers import ROUNDING, Bools, Floats, Ints, exceeds, read_numbers
@@ -364,7 +358,7 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
                 f"alpha_silent={self.alpha_silent!r} must be smaller than alpha={self.alpha!r}."
             )
         if (self.rule == "score" or self.alpha_silent > 0) and not has_scores(self.ranker):
-            final = innermost_estimator(self.ranker)
+            final = _estimators.innermost_estimator(self.ranker)
             raise TypeError(
                 f"{type(final).__name__}(loss={getattr(final, 'loss', None)!r}) has no "
                 "scores. Pass rule='count' and alpha_silent=0, or use a loss on scores, "
@@ -415,11 +409,11 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def _fitted_queries(self) -> Any:
-        return getattr(innermost_estimator(self._known), "_fitted_queries", None)
+        return getattr(_estimators.innermost_estimator(self._known), "_fitted_queries", None)
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
         """Return a warning if a scorer scores only a part of the rows of fitted queries."""
-        return call_with_groups(self._known, "_describe_cut", X, groups, labels=labels)
+        return _estimators.call_with_groups(self._known, "_describe_cut", X, groups, labels=labels)
 
     @property
     def _known(self) -> Any:
@@ -443,19 +437,19 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = tags_of(self.ranker).input_tags
+        tags.input_tags = _estimators.tags_of(self.ranker).input_tags
         return tags
 
 
 def has_scores(ranker: Any) -> bool:
     """Whether a ranker has scores. Other estimators predict scores."""
-    final = innermost_estimator(ranker)
-    return not predicts_positions(final) or hasattr(final, "decision_function")
+    final = _estimators.innermost_estimator(ranker)
+    return not _estimators.predicts_positions(final) or hasattr(final, "decision_function")
 
 
 def group_column(ranker: Any) -> str | None:
     """Return the name of the column of X with the query ids, if the ranker has one."""
-    return getattr(innermost_estimator(ranker), "group_column", None)
+    return getattr(_estimators.innermost_estimator(ranker), "group_column", None)
 
 
 def read_ids(
@@ -478,9 +472,9 @@ def read_ids(
 def fit_ranker(ranker: Any, X: Any, relevance: Floats, ids: NDArray[Any], named: bool) -> Any:
     """Fit a clone of a ranker or regressor; `named`: whether ids are from the user."""
     fitted = clone(ranker)
-    if not takes_ranking_labels(ranker):
+    if not _estimators.takes_ranking_labels(ranker):
         return fitted.fit(X, relevance)
-    if named and predicts_positions(ranker):
+    if named and _estimators.predicts_positions(ranker):
         return fitted.fit(X, relevance, groups=ids)
     return fitted.fit(X, relevance_labels(relevance, ids))
 
@@ -492,7 +486,7 @@ def rank_rows(ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Queries, F
     """
     queries, _ = read_ids(ranker, X, groups)
     if not has_scores(ranker):
-        return queries, None, call_with_groups(ranker, "predict", X, groups)
+        return queries, None, _estimators.call_with_groups(ranker, "predict", X, groups)
     predicted = predict_scores(ranker, X, groups)
     scores = check_scores(predicted, queries.n_rows, "The prediction of the ranker").astype(float)
     scores = tie_rounded(scores, queries)
@@ -543,9 +537,9 @@ def check_enough(defined: Bools, alpha: float, alpha_silent: float) -> None:
 
 def warn_if_fitted(ranker: Any, X: Any, ids: NDArray[Any], relevance: Floats) -> None:
     """Warn if the ranker was fitted on some of the queries."""
-    if getattr(innermost_estimator(ranker), "_fitted_queries", None) is None:
+    if getattr(_estimators.innermost_estimator(ranker), "_fitted_queries", None) is None:
         return
-    if seen := call_with_groups(ranker, "_count_fitted", X, ids, labels=relevance):
+    if seen := _estimators.call_with_groups(ranker, "_count_fitted", X, ids, labels=relevance):
         warn(
             f"The ranker was fitted on {seen} of the calibration queries. It ranks them "
             "better than new queries, and the guarantee does not hold. Pass other queries, "

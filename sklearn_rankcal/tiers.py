@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.decoders._batches import (
-    Decoded,
-    DecodeResult,
-    MatrixDecoder,
-    MatrixInput,
-    SearchOptions,
-    check_options,
-    decode_batches,
-)
+from sklearn_rankcal.decoders import _batches
 from sklearn_rankcal.decoders._decode_preferences import decode_differences
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._messages import check_number
@@ -36,7 +28,7 @@ def decode_tiers(
     sizes: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-) -> DecodeResult:
+) -> _batches.DecodeResult:
     """Rank only where preferences are clear: divide documents into ordered tiers.
 
     Documents of one tier share a position, and their pairs are undecided. The tiers minimise the
@@ -83,16 +75,16 @@ def decode_tiers(
     >>> decode_tiers(u, margin=2).ranks.tolist(), decode_tiers(u, margin=5).ranks.tolist()
     ([1, 2, 3], [1, 1, 3])
     """
-    matrices = MatrixInput(u, sizes)
+    matrices = _batches.MatrixInput(u, sizes)
     options = _check_parameters(margin, random_state)
 
-    def solve(batch: Floats) -> Decoded:
+    def solve(batch: Floats) -> _batches.Decoded:
         return _decode(kernels.differences(batch)[0], float(margin), options)
 
-    return matrices.result(decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
+    return matrices.result(_batches.decode_batches(solve, matrices.batch, matrices.sizes, n_jobs))
 
 
-class Tiers(MatrixDecoder):
+class Tiers(_batches.MatrixDecoder):
     """Decoder that leaves unclear pairs undecided: documents of one tier share a position.
 
     Use it with the loss on preferences: ``CalibratedRanker(loss="pd", decoder=Tiers(margin=0.2))``.
@@ -131,24 +123,24 @@ class Tiers(MatrixDecoder):
         self.margin = margin
         self.random_state = random_state
 
-    def _options(self) -> SearchOptions:
+    def _options(self) -> _batches.SearchOptions:
         return _check_parameters(self.margin, self.random_state)
 
-    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+    def _decode(self, matrices: Floats, options: _batches.SearchOptions) -> _batches.Decoded:
         return _decode(matrices, float(self.margin), options)
 
 
 def _check_parameters(
     margin: Any, random_state: int | np.random.RandomState | None
-) -> SearchOptions:
+) -> _batches.SearchOptions:
     check_number(margin, "margin", "[0, inf)")
-    return check_options("auto", ("auto",), 0, None, random_state)
+    return _batches.check_options("auto", ("auto",), 0, None, random_state)
 
 
 # ------------------------------------------------------------------ one batch of queries
 
 
-def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
+def _decode(d: Floats, margin: float, options: _batches.SearchOptions) -> _batches.Decoded:
     """Decode a batch (m, r, r) of differences."""
     m, r = d.shape[:2]
     pairs = np.triu_indices(r, 1)
@@ -170,7 +162,7 @@ def _decode(d: Floats, margin: float, options: SearchOptions) -> Decoded:
         sizes = [len(tier) for tier in tiers]
         first[q] = np.repeat(np.append(0, np.cumsum(sizes)[:-1]) + 1, sizes)
     proved = exact | ~exceeds(bound, gain, np.abs(d).sum(axis=(1, 2)))
-    return Decoded(
+    return _batches.Decoded(
         order,
         -gain,
         -np.where(proved, gain, bound),

@@ -14,19 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.decoders._batches import (
-    MAX_SWEEPS,
-    Decoded,
-    DecodeResult,
-    MatrixDecoder,
-    MatrixInput,
-    SearchOptions,
-    check_options,
-    deadline_check,
-    decode_batches,
-    rounding,
-    warn_if_slow,
-)
+from sklearn_rankcal.decoders import _batches
+from sklearn_rankcal.decoders._batches import DecodeResult
 from sklearn_rankcal.targets import SYMMETRIC_PAIRS
 from sklearn_rankcal.utils._numbers import Floats, Ints
 
@@ -137,16 +126,16 @@ def decode_average_precision(
     >>> by_diagonal.ranks.tolist(), round(1 - by_diagonal.objective, 4)
     ([2, 3, 1, 4], 0.7472)
     """
-    matrices = MatrixInput(u, sizes)
-    options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
+    matrices = _batches.MatrixInput(u, sizes)
+    options = _batches.check_options(method, METHODS, n_perturbations, time_limit, random_state)
     solve = partial(_decode_matrices, method=method, options=options)
-    decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
+    decoded = _batches.decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is not None:
         rules.keep(decoded, matrices.batch, SYMMETRIC_PAIRS, matrices.queries, method, options)
     return matrices.result(decoded)
 
 
-def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
+def _decode_matrices(u: Floats, method: str, options: _batches.SearchOptions) -> _batches.Decoded:
     turned = u.transpose(0, 2, 1)
     uneven = np.abs(u - turned)
     allowed = 1e-8 * np.abs(u).max(axis=(1, 2), keepdims=True)
@@ -161,7 +150,7 @@ def _decode_matrices(u: Floats, method: str, options: SearchOptions) -> Decoded:
     return decode_symmetric(np.where(u == turned, u, (u + turned) / 2), method, options)
 
 
-def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
+def decode_symmetric(u: Floats, method: str, options: _batches.SearchOptions) -> _batches.Decoded:
     """Decode a batch (m, r, r) of symmetric matrices."""
     if method == "auto":
         method = "exact" if u.shape[1] <= DP_SIZE else "local_search"
@@ -169,7 +158,7 @@ def decode_symmetric(u: Floats, method: str, options: SearchOptions) -> Decoded:
     value = _value(u, order)
     bound = value if method == "exact" else np.maximum(_value_bound(u), value)
     optimal = bound - value <= ROUNDING * _value(np.abs(u), order)
-    return Decoded(
+    return _batches.Decoded(
         order,
         1.0 - value,
         1.0 - np.where(optimal, value, bound),
@@ -212,7 +201,7 @@ def _value_bound(u: Floats) -> Floats:
     return np.cumsum(kept * fall, axis=1)[:, -1]
 
 
-def _diagonal(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
+def _diagonal(u: Floats, options: _batches.SearchOptions) -> tuple[Ints, Ints]:
     return _by_diagonal(u), np.zeros(len(u), np.int64)
 
 
@@ -238,7 +227,7 @@ def _by_peeling(u: Floats) -> Ints:
     return order
 
 
-def _local_search(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
+def _local_search(u: Floats, options: _batches.SearchOptions) -> tuple[Ints, Ints]:
     starts = np.stack(
         [
             _by_diagonal(u),
@@ -265,16 +254,16 @@ def _search(
     perturbations never give a worse order.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    time_is_up = deadline_check(deadline)
-    warn_if_slow((len(perturbations) + len(starts)) * SECONDS_NUMPY * len(u) ** 2)
-    tolerance = rounding(u)
+    time_is_up = _batches.deadline_check(deadline)
+    _batches.warn_if_slow((len(perturbations) + len(starts)) * SECONDS_NUMPY * len(u) ** 2)
+    tolerance = _batches.rounding(u)
     found: list[Ints] = []
     sweeps = 0
 
     def descend(order: Ints, own: Floats) -> None:
         nonlocal sweeps
         order, more = kernels.average_precision_search(
-            u, order, own, tolerance, MAX_SWEEPS, time_is_up
+            u, order, own, tolerance, _batches.MAX_SWEEPS, time_is_up
         )
         found.append(order)
         sweeps += more
@@ -315,7 +304,7 @@ def _draw_perturbations(n_perturbations: int, seed: int) -> Floats:
     return moves.reshape(n_perturbations, 2 * most)
 
 
-def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
+def _exact(u: Floats, options: _batches.SearchOptions) -> tuple[Ints, Ints]:
     m, r = u.shape[:2]
     if r > DP_LARGEST:
         raise ValueError(
@@ -324,13 +313,13 @@ def _exact(u: Floats, options: SearchOptions) -> tuple[Ints, Ints]:
         )
     orders = np.empty((m, r), dtype=np.int64)
     share = 1.0 / np.arange(1, r + 1)
-    warn_if_slow(SECONDS_NUMPY_SUBSETS * m * r * 2.0**r)
+    _batches.warn_if_slow(SECONDS_NUMPY_SUBSETS * m * r * 2.0**r)
     for q, matrix in enumerate(u):
         orders[q] = kernels.subset_dp(-matrix, -np.diagonal(matrix), share, np.inf, False)[0]
     return orders, np.ones(m, np.int64)
 
 
-METHODS: dict[str, Callable[[Floats, SearchOptions], tuple[Ints, Ints]]] = {
+METHODS: dict[str, Callable[[Floats, _batches.SearchOptions], tuple[Ints, Ints]]] = {
     "auto": _local_search,  # `decode_symmetric` replaces "auto" by the method that fits the size
     "exact": _exact,
     "local_search": _local_search,
@@ -338,7 +327,7 @@ METHODS: dict[str, Callable[[Floats, SearchOptions], tuple[Ints, Ints]]] = {
 }
 
 
-class AveragePrecisionDecoder(MatrixDecoder):
+class AveragePrecisionDecoder(_batches.MatrixDecoder):
     """Decoder for ``loss="map"``: the ranking with the largest expected average precision.
 
     It is `decode_average_precision` for rankers. Not all methods are exact; see there.
@@ -385,5 +374,5 @@ class AveragePrecisionDecoder(MatrixDecoder):
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+    def _decode(self, matrices: Floats, options: _batches.SearchOptions) -> _batches.Decoded:
         return decode_symmetric(matrices, self.method, options)

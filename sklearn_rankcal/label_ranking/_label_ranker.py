@@ -32,35 +32,15 @@ from sklearn_rankcal.label_ranking._outputs import (
     prepare_regressor,
     read_labels,
 )
-from sklearn_rankcal.labels._label_rankings import (
-    make_frame,
-    place_unlisted,
-    read_as_in_fit,
-    read_label_rankings,
-    read_names,
-    warn_of_ratings,
-    warn_of_tails,
-)
+from sklearn_rankcal.labels import _label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers._predict import predicts_pairs
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils import _estimators, _features
 from sklearn_rankcal.utils._column_advice import check_columns, note_columns
-from sklearn_rankcal.utils._estimators import (
-    SiteLink,
-    clone_with_catboost,
-    readable_table,
-    reduce_with_versions,
-    tags_of,
-)
-from sklearn_rankcal.utils._features import (
-    check_features,
-    container_of,
-    take_rows,
-    warn_of_other_order,
-)
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import check_choice, check_nested
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_unit, target_unit
@@ -71,7 +51,7 @@ from sklearn_rankcal.utils._sklearn_compat import HasMethods, StrOptions, _fit_c
 _MOST_PAIRS = 50_000
 
 
-class CalibratedLabelRanker(SiteLink, BaseEstimator):
+class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
     """Rank a fixed set of r labels for each row of X, consistently for a chosen loss.
 
     A multi-output regressor predicts the targets of the loss, and a decoder converts the
@@ -186,8 +166,8 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
     True
     """
 
-    __reduce__ = reduce_with_versions
-    __sklearn_clone__ = clone_with_catboost
+    __reduce__ = _estimators.reduce_with_versions
+    __sklearn_clone__ = _estimators.clone_with_catboost
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -257,7 +237,7 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
             of a binary loss, or if no row has a target.
         """
         loss = get_loss(self.loss)
-        warn_of_other_order(X=X, y=y, sample_weight=sample_weight)
+        _features.warn_of_other_order(X=X, y=y, sample_weight=sample_weight)
         X = self._read_table(X, reset=True)
         kind, Y = self._read_labels_of_fit(y, X.shape[0])
         weight = check_weight(sample_weight, X.shape[0])
@@ -288,23 +268,23 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         self._unit = target_unit(largest)
         targets = values[rows] / self._unit
         if known is None:
-            self._fit_all(take_rows(X, rows), targets, weight)
+            self._fit_all(_features.take_rows(X, rows), targets, weight)
         else:
-            self._fit_known(take_rows(X, rows), targets, known[rows], weight)
+            self._fit_known(_features.take_rows(X, rows), targets, known[rows], weight)
         return self
 
     def _read_labels_of_fit(self, y: Any, n_rows: int) -> tuple[str, Floats]:
         """Return the kind and the values of `y`, and set the attributes of the labels."""
-        numbers, self._names = read_names(y, self.y_type)
-        kind, Y = read_label_rankings(numbers, n_rows, self.y_type)
+        numbers, self._names = _label_rankings.read_names(y, self.y_type)
+        kind, Y = _label_rankings.read_label_rankings(numbers, n_rows, self.y_type)
         self.labels_ = np.arange(Y.shape[1]) if self._names is None else self._names
-        self._container = container_of(y)
+        self._container = _features.container_of(y)
         are_orders = numbers is not y
         if kind == "ranks" and self.y_type == "auto" and not are_orders:
-            warn_of_ratings(Y)
+            _label_rankings.warn_of_ratings(Y)
         if kind == "ranks" and self.unlisted == "auto":
-            warn_of_tails(Y, are_orders)
-        return kind, place_unlisted(kind, Y, self.unlisted)
+            _label_rankings.warn_of_tails(Y, are_orders)
+        return kind, _label_rankings.place_unlisted(kind, Y, self.unlisted)
 
     def _fit_known(self, X: Any, targets: Floats, known: Bools, weight: Floats | None) -> None:
         """Fit to the targets of pairs or labels; targets may be missing."""
@@ -347,12 +327,12 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
 
     def _read_table(self, X: Any, reset: bool = False) -> Any:
         """Check the number and the names of the columns. The regressor checks the values."""
-        table = check_features(X)
+        table = _features.check_features(X)
         if reset:
             validate_data(self, X=table, skip_check_array=True)
         else:
             check_columns(self, table)
-        return readable_table(self.regressor, table)
+        return _estimators.readable_table(self.regressor, table)
 
     # ---------------------------------------------------------------- predict
 
@@ -409,7 +389,11 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         values = self.n_labels_ - ranks if self.y_type == "relevance" else ranks
         chosen = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         container = self._container if chosen == "default" else chosen
-        return values if container is None else make_frame(values, self.labels_, container, X)
+        return (
+            values
+            if container is None
+            else _label_rankings.make_frame(values, self.labels_, container, X)
+        )
 
     def predict_order(self, X: Any) -> NDArray[Any]:
         """Predict the names of the labels in order, best first.
@@ -502,9 +486,9 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
             as in `fit`, unless the loss has ``equal_queries=True``. Rows with an undefined measure
             are left out. If the measure is undefined on all rows, the score is NaN, with a warning.
         """
-        warn_of_other_order(X=X, y=y, sample_weight=sample_weight)
+        _features.warn_of_other_order(X=X, y=y, sample_weight=sample_weight)
         ranks = self._predict_ranks(X)
-        kind, Y = read_as_in_fit(y, len(ranks), self)
+        kind, Y = _label_rankings.read_as_in_fit(y, len(ranks), self)
         if Y.shape[1] != self.n_labels_:
             raise ValueError(f"y has {Y.shape[1]} labels, but fit saw {self.n_labels_}.")
         weight = check_weight(sample_weight, len(ranks))
@@ -529,7 +513,7 @@ class CalibratedLabelRanker(SiteLink, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         inner = BlendedRegressor() if self.regressor is None else self.regressor
-        of_inner = tags_of(inner)
+        of_inner = _estimators.tags_of(inner)
         tags.non_deterministic = of_inner.non_deterministic
         tags.input_tags.allow_nan = of_inner.input_tags.allow_nan
         tags.input_tags.sparse = of_inner.input_tags.sparse

@@ -24,13 +24,7 @@ from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseSquared, Surrogate, get_surrogate
 from sklearn_rankcal.targets import RedrawnTargets
-from sklearn_rankcal.utils._messages import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
-    warn,
-)
+from sklearn_rankcal.utils import _messages
 from sklearn_rankcal.utils._numbers import Floats, Ints, check_weight_range
 
 #: The solvers, with the default maximum number of iterations or passes of each.
@@ -196,15 +190,15 @@ class LinearModel(Model):
     def _read(self, training: Training) -> tuple[Surrogate, QueryBatches]:
         """Check the parameters, and return the surrogate for the targets, and the data."""
         surrogate = get_surrogate(self.surrogate).resolve(_values(training.targets))
-        check_number(self.alpha, "alpha")
-        check_number(self.tol, "tol")
+        _messages.check_number(self.alpha, "alpha")
+        _messages.check_number(self.tol, "tol")
         if self.largest_step is not None:
-            check_number(self.largest_step, "largest_step")
-        check_count(self.max_iter, "max_iter", or_none=True)
-        check_count(self.batch_size, "batch_size")
-        check_flag(self.warm_start, "warm_start")
-        check_choice(self.solver, "solver", SOLVERS)
-        check_choice(self.step_size, "step_size", STEP_SIZES)
+            _messages.check_number(self.largest_step, "largest_step")
+        _messages.check_count(self.max_iter, "max_iter", or_none=True)
+        _messages.check_count(self.batch_size, "batch_size")
+        _messages.check_flag(self.warm_start, "warm_start")
+        _messages.check_choice(self.solver, "solver", SOLVERS)
+        _messages.check_choice(self.step_size, "step_size", STEP_SIZES)
         if training.weight is not None:
             check_weight_range(training.weight, type(self).__name__)
         table = linear_table(training.X)
@@ -240,7 +234,7 @@ class LinearModel(Model):
         self.surrogate_ = surrogate
         self._state = None
         if not minimum.success:
-            warn(
+            _messages.warn(
                 f"L-BFGS stopped after {minimum.nit} iterations before it converged "
                 f"({minimum.message}). Increase max_iter={self._max_iter} or tol={self.tol!r}. "
                 "Columns with a few very large values can be the reason; their logarithms or "

@@ -37,12 +37,7 @@ from sklearn_rankcal.models._member_weights import (
 )
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._features import (
-    column_values,
-    is_dataframe,
-    keep_categories,
-    numeric_columns,
-)
+from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._memory import threads_for
 from sklearn_rankcal.utils._messages import check_count, print_progress
 from sklearn_rankcal.utils._numbers import Floats, exceeds, target_unit
@@ -309,7 +304,7 @@ class _SizeSearch:
         table, self.slopes = model._table(training.X, training.queries)
         self._tables = {
             False: table,
-            True: keep_categories(training.X, model._frequent),
+            True: _features.keep_categories(training.X, model._frequent),
         }  # by whether a booster reads X alone
         self._folds: dict[bool, list[Fold]] = {}
 
@@ -429,7 +424,7 @@ class _SizeSearch:
         }
         table = self._tables[False]
         # trees of different folds have different encoders of categories, and cannot be added
-        encoded = len(numeric_columns(table)) < table.shape[1]
+        encoded = len(_features.numeric_columns(table)) < table.shape[1]
         boosters: list[Any] = []
         scales: list[float] = []
         for name in names:
@@ -493,7 +488,7 @@ def _has_positive(fold: Fold, wanted: Floats) -> bool:
 
 def _numbers(X: Any) -> Floats:
     """Return the columns of X as float32, with the limits of a forest. NaN stays NaN."""
-    values = column_values(X, list(X.columns)) if is_dataframe(X) else X
+    values = _features.column_values(X, list(X.columns)) if _features.is_dataframe(X) else X
     if not suits_forests(values):
         values = np.clip(values, -LARGEST, LARGEST)
     return np.ascontiguousarray(values, dtype=np.float32)

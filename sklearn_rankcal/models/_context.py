@@ -28,23 +28,9 @@ from sklearn_rankcal.models._column_parameters import (
 from sklearn_rankcal.models._held_out import BoostingRun, fit_until_best
 from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._column_advice import note_columns
 from sklearn_rankcal.utils._estimators import readable_table
-from sklearn_rankcal.utils._features import (
-    append_columns,
-    category_codes,
-    category_columns,
-    check_features,
-    column_values,
-    frequent_categories,
-    hash_rows,
-    hash_values,
-    is_dataframe,
-    keep_categories,
-    numeric_columns,
-    stored_columns,
-    take_rows,
-)
 from sklearn_rankcal.utils._memory import (
     CACHE_BYTES,
     PREDICTION_BYTES,
@@ -134,14 +120,14 @@ def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
     kinds = check_context(context)
     if not kinds:
         raise ValueError(f"context must name at least one of {', '.join(map(repr, CONTEXTS))}.")
-    table = check_features(X)
+    table = _features.check_features(X)
     return add_context(table, Queries.from_groups(groups, table.shape[0]), kinds)[0]
 
 
 def columns_of_kinds(X: Any, kinds: tuple[str, ...]) -> dict[str, list[Any]]:
     """Return all columns of X that can have context columns of each kind."""
-    numbers = numeric_columns(X)
-    return {kind: category_columns(X) if kind == SHARE else numbers for kind in kinds}
+    numbers = _features.numeric_columns(X)
+    return {kind: _features.category_columns(X) if kind == SHARE else numbers for kind in kinds}
 
 
 def add_context(
@@ -170,8 +156,8 @@ def add_context(
             raise ValueError(_NOTHING_TO_DESCRIBE[kind == SHARE].format(kind))
     numbers = [kind for kind in described if kind != SHARE]
     columns: list[Any] = described[numbers[0]] if numbers else []
-    frame = is_dataframe(X)
-    values = column_values(X, columns) if columns else np.empty((queries.n_rows, 0))
+    frame = _features.is_dataframe(X)
+    values = _features.column_values(X, columns) if columns else np.empty((queries.n_rows, 0))
     n_rows, n_columns = values.shape
     width = len(columns)
     first = 0 if frame else n_columns
@@ -185,10 +171,10 @@ def add_context(
     if columns:
         slope = _describe_numbers(values, columns, queries, start, table, frame)
     for number, column in enumerate(described.get(SHARE, [])):
-        table[:, start[SHARE] + number] = _shares(category_codes(X, column), queries)
+        table[:, start[SHARE] + number] = _shares(_features.category_codes(X, column), queries)
     if not frame:
         return table, slope
-    return append_columns(X, table, _names(X, described)), slope
+    return _features.append_columns(X, table, _names(X, described)), slope
 
 
 def _describe_numbers(
@@ -307,14 +293,14 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
     below `SMALLEST_SHARE` and queries have ten or more documents on average, or if it is constant
     within each query. A category column is omitted only if it is constant within each query.
     """
-    codes, categories = queries.codes, set(category_columns(X))
+    codes, categories = queries.codes, set(_features.category_columns(X))
     numbers = [name for name in columns if name not in categories]
-    values = column_values(X, numbers) if numbers else np.empty((queries.n_rows, 0))
-    place = {name: n for n, name in enumerate(numbers)} if is_dataframe(X) else {}
+    values = _features.column_values(X, numbers) if numbers else np.empty((queries.n_rows, 0))
+    place = {name: n for n, name in enumerate(numbers)} if _features.is_dataframe(X) else {}
 
     def differs(column: Any) -> bool:
         if column in categories:
-            of_rows = category_codes(X, column)
+            of_rows = _features.category_codes(X, column)
             return bool((queries.max(of_rows) > queries.min(of_rows)).any())
         own = values[:, place.get(column, column)].astype(np.float64)
         return _varies(own, queries) if few else _differs(own, codes)
@@ -328,12 +314,12 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
 def sample(X: Any, queries: Queries) -> tuple[Any, Queries]:
     """Return about `SAMPLE_ROWS` rows; see `sampled_queries` and `thinned_rows`."""
     chosen = np.zeros(queries.n_queries, dtype=bool)
-    chosen[sampled_queries(hash_values(queries.ids), queries.sizes)] = True
+    chosen[sampled_queries(_features.hash_values(queries.ids), queries.sizes)] = True
     kept, part = queries.select(chosen)
-    X = take_rows(X, kept)
+    X = _features.take_rows(X, kept)
     if (step := part.n_rows // SAMPLE_ROWS) > 1:
         kept, part = thinned_rows(X, part, step)
-        X = take_rows(X, kept)
+        X = _features.take_rows(X, kept)
     return X, part
 
 
@@ -355,7 +341,7 @@ def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[Ints, Queries]:
     Rows are counted in the order of hashes of their contents. The choice therefore does not depend
     on the order of the rows.
     """
-    order = np.lexsort((hash_rows(X, np.arange(queries.n_rows)), queries.codes))
+    order = np.lexsort((_features.hash_rows(X, np.arange(queries.n_rows)), queries.codes))
     rows = order[queries.place % step == 0]
     offsets = np.append(0, np.cumsum(-(-queries.sizes // step)))
     return rows, Queries(offsets, None, queries.ids)
@@ -452,19 +438,21 @@ class ContextTableModel(Model):
 
     def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
         """Return the columns that get context columns if they differ, and those that always do."""
-        numbers = numeric_columns(X)
+        numbers = _features.numeric_columns(X)
         if self.context != "auto":
-            categories = category_columns(X) if SHARE in check_context(self.context) else []
+            categories = (
+                _features.category_columns(X) if SHARE in check_context(self.context) else []
+            )
             return categories, numbers
         # an encoder for a table of only categories would encode the shares, too
         encoded = not numbers and hasattr(self.regressor, "steps")
-        return (numbers if encoded else numbers + category_columns(X)), []
+        return (numbers if encoded else numbers + _features.category_columns(X)), []
 
     def _set_columns(self, X: Any, columns: list[Any]) -> None:
         """Set `context_` for these columns of tables of the form of X."""
-        names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
+        names = list(X.columns) if _features.is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
-        categories = set(category_columns(X))
+        categories = set(_features.category_columns(X))
         # Most regressors have no parameters of columns. Constraints hold for differences, but not
         # for z-scores.
         given = bool(given_parameters(self.regressor))
@@ -495,11 +483,13 @@ class ContextTableModel(Model):
         #: the most frequent categories of columns with more than histograms have bins. For
         #: scikit-learn, a missing text is a category of its own.
         self._frequent: dict[Any, list[Any]] = {}
-        if is_dataframe(X) and (self.regressor is None or isinstance(self.regressor, HISTOGRAMS)):
+        if _features.is_dataframe(X) and (
+            self.regressor is None or isinstance(self.regressor, HISTOGRAMS)
+        ):
             regressor = (
                 HistGradientBoostingRegressor() if self.regressor is None else self.regressor
             )
-            self._frequent = frequent_categories(X, regressor.max_bins - 1)
+            self._frequent = _features.frequent_categories(X, regressor.max_bins - 1)
         self._of_catboost = library_of(self.regressor) == "catboost"
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
@@ -520,7 +510,7 @@ class ContextTableModel(Model):
         if self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
         if self._frequent:
-            X = keep_categories(X, self._frequent)
+            X = _features.keep_categories(X, self._frequent)
         if self._of_catboost:
             X = readable_table(self.regressor, X)
         return X, slopes
@@ -558,7 +548,9 @@ class ContextTableModel(Model):
         n_bytes: int = PREDICTION_BYTES,
     ) -> Floats:
         """Predict the score of each document in blocks of about `n_bytes` bytes."""
-        n_columns = len(self._added) + (stored_columns(X) if sparse.issparse(X) else X.shape[1])
+        n_columns = len(self._added) + (
+            _features.stored_columns(X) if sparse.issparse(X) else X.shape[1]
+        )
         step = rows_per_block(8 * n_columns, n_bytes)
         if queries.n_rows <= step:
             return predict(self._table(X, queries)[0])
@@ -567,14 +559,14 @@ class ContextTableModel(Model):
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
         for rows, part in parts.chunks(step):
             whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
-            table, _ = self._table(X if whole else take_rows(X, rows), part)
+            table, _ = self._table(X if whole else _features.take_rows(X, rows), part)
             if part.n_rows <= step:
                 scores[rows] = predict(table)
                 continue
             # a query that is larger than a block
             starts = range(0, part.n_rows, step)
             scores[rows] = np.concatenate(
-                [predict(take_rows(table, slice(a, a + step))) for a in starts]
+                [predict(_features.take_rows(table, slice(a, a + step))) for a in starts]
             )
         return scores
 

@@ -24,15 +24,9 @@ from sklearn_rankcal.models._held_out import can_stop_early, check_stopping, fil
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils import _memory
 from sklearn_rankcal.utils._estimators import clone, tags_of
 from sklearn_rankcal.utils._features import numeric_table, take_rows
-from sklearn_rankcal.utils._memory import (
-    PREDICTION_BYTES,
-    ROWS_FOR_THREADS,
-    allowed_threads,
-    rows_per_block,
-    threads_for,
-)
 from sklearn_rankcal.utils._messages import check_flag, check_methods
 from sklearn_rankcal.utils._numbers import Floats, Ints, check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees
@@ -207,7 +201,7 @@ class DocumentModel(ContextTableModel):
         if early or library_of(regressor) in ("lightgbm", "xgboost"):
             check_stopping(regressor, early)
         self._choose_columns(training.X, training.queries)
-        large = training.queries.n_rows >= ROWS_FOR_THREADS
+        large = training.queries.n_rows >= _memory.ROWS_FOR_THREADS
         if large and not early and self._fits_in_blocks(regressor, training.X):
             try:
                 return self._fit_in_blocks(training)
@@ -237,7 +231,7 @@ class DocumentModel(ContextTableModel):
             weight_arguments(self.regressor, training.weight)  # checks them
         self.prepare(X, self._columns, float(np.abs(self._centred(training)).max()))
         width = X.shape[1] + len(self._columns) * len(self._kinds)
-        step = rows_per_block(8 * width, PREDICTION_BYTES)
+        step = _memory.rows_per_block(8 * width, _memory.PREDICTION_BYTES)
         some = replace(training, labels=None)
         parts = (self.sums(some.take(*part)) for part in training.queries.chunks(step))
         return self.solve(reduce(add, parts))
@@ -275,7 +269,7 @@ class DocumentModel(ContextTableModel):
         if isinstance(regressor, HISTOGRAMS):
             table = fill_empty_columns(table)
         as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
-        with threads_for(len(fitted)):
+        with _memory.threads_for(len(fitted)):
             self.regressor_ = self._fit_to_table(
                 regressor, table, fitted, weights, training.validation, as_scores
             )
@@ -333,11 +327,11 @@ class DocumentModel(ContextTableModel):
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document."""
-        n_bytes = PREDICTION_BYTES
+        n_bytes = _memory.PREDICTION_BYTES
         if isinstance(self.regressor_, HISTOGRAMS):
-            one_thread = queries.n_rows < ROWS_FOR_THREADS or allowed_threads() == 1
+            one_thread = queries.n_rows < _memory.ROWS_FOR_THREADS or _memory.allowed_threads() == 1
             n_bytes = _BOOSTING_BYTES if one_thread else _BOOSTING_BYTES_OF_THREADS
-        with threads_for(queries.n_rows):
+        with _memory.threads_for(queries.n_rows):
             return self._predict_blocks(X, queries, self._predict, n_bytes)
 
     def _predict(self, table: Any) -> Floats:
@@ -350,7 +344,7 @@ class DocumentModel(ContextTableModel):
 
     def _boosted(self, regressor: Any, table: Any) -> Any:
         """Return the predictions of histogram boosting, faster for few rows."""
-        if table.shape[0] >= ROWS_FOR_THREADS or not FlatTrees.suits(regressor, table):
+        if table.shape[0] >= _memory.ROWS_FOR_THREADS or not FlatTrees.suits(regressor, table):
             return regressor.predict(table)
         kept = self.__dict__.setdefault("_flat", {})
         # a regressor in the place of another can have its id

@@ -22,17 +22,8 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker, check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._wrappers import predict_scores
+from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator
-from sklearn_rankcal.utils._features import (
-    column_values,
-    hash_rows,
-    insert_column,
-    numeric_columns,
-    stack_rows,
-    take_cells,
-    take_rows,
-    used_categories,
-)
 from sklearn_rankcal.utils._messages import check_methods, checks_keywords, print_progress
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
@@ -157,7 +148,7 @@ def distill(
         if rows is table:
             rows = X
         elif name is not None:
-            rows = insert_column(rows, list(X.columns).index(name), X, name)
+            rows = _features.insert_column(rows, list(X.columns).index(name), X, name)
         found = np.asarray(predict_scores(ranker, rows, groups), dtype=np.float64)
         if not np.isfinite(found).all():
             raise ValueError("The teacher predicts NaN or infinity.")
@@ -181,7 +172,7 @@ def distill(
 def _check_categories(teacher: Any, table: Any) -> None:
     """Raise ValueError for categories that the teacher was not fitted to."""
     known = teacher._schema.categories if hasattr(teacher, "_schema") else {}
-    for name, categories in used_categories(table).items():
+    for name, categories in _features.used_categories(table).items():
         new = sorted(categories - known.get(name, categories), key=str)
         if new:
             raise ValueError(
@@ -220,7 +211,7 @@ class _Student(DocumentModel):
         """Fit the regressor to the scores of several tables of the same queries."""
         codes = [queries.codes + number * queries.n_queries for number in range(len(tables))]
         repeated = Queries.from_groups(np.concatenate(codes))
-        data = Training(stack_rows(tables), np.concatenate(learned), repeated)
+        data = Training(_features.stack_rows(tables), np.concatenate(learned), repeated)
         return self._fit_regressor(clone(self.regressor), data)
 
     def _unexplained(
@@ -239,12 +230,12 @@ class _Student(DocumentModel):
             (rows, some), (held, tested) = queries.select(~out), queries.select(out)
         kept = 1 + (len(tables) - 1) // 3
         check._fit_tables(
-            [take_rows(table, rows) for table in tables[:kept]],
+            [_features.take_rows(table, rows) for table in tables[:kept]],
             [given[rows] for given in learned[:kept]],
             some,
         )
         wanted = wanted[held]
-        missed = wanted - tested.center(check.predict(take_rows(test, held), tested))
+        missed = wanted - tested.center(check.predict(_features.take_rows(test, held), tested))
         return float(missed @ missed / ((wanted @ wanted) or 1.0))
 
 
@@ -260,11 +251,11 @@ class _Drawing:
         # rows are drawn in the order of their contents, not in the order of the user
         rows = np.arange(queries.n_rows)
         per_query, _ = hash_queries(X, queries.gather(rows), queries)
-        self._rows = np.lexsort((hash_rows(X, rows), per_query[queries.codes]))
-        columns = numeric_columns(X)
+        self._rows = np.lexsort((_features.hash_rows(X, rows), per_query[queries.codes]))
+        columns = _features.numeric_columns(X)
         self._numbers = None
         if columns:
-            numbers = np.asarray(column_values(X, columns)[self._rows], dtype=np.float64)
+            numbers = np.asarray(_features.column_values(X, columns)[self._rows], dtype=np.float64)
             self._numbers = np.clip(numbers, -LARGEST, LARGEST)
         self._constant = _constant_columns(X, queries)
         self._first = queries.gather(rows)[queries.offsets[:-1]]  # a row of each query
@@ -301,7 +292,7 @@ class _Drawing:
             rows[self._rows] = self._rows[np.where(swapped, drawn, np.arange(n_rows))]
             return rows
 
-        return take_cells(self.X, rows_of_cells)
+        return _features.take_cells(self.X, rows_of_cells)
 
 
 def _constant_columns(X: Any, queries: Queries) -> Bools:
@@ -312,5 +303,5 @@ def _constant_columns(X: Any, queries: Queries) -> Bools:
     rows = np.arange(queries.n_rows)
     for column in range(X.shape[1]):
         table = X.iloc[:, [column]] if hasattr(X, "iloc") else X[:, [column]]
-        constant[column] = queries.have_equal(hash_rows(table, rows))
+        constant[column] = queries.have_equal(_features.hash_rows(table, rows))
     return constant

@@ -14,20 +14,8 @@ from sklearn_rankcal.exceptions import CutQueriesWarning, MissingGroupsWarning
 from sklearn_rankcal.labels._labels import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._column_advice import check_columns, check_no_text
-from sklearn_rankcal.utils._features import (
-    cast_texts,
-    category_columns,
-    check_features,
-    column_values,
-    container_of,
-    dense_table,
-    in_container,
-    is_dataframe,
-    split_column,
-    used_categories,
-    warn_of_other_order,
-)
 from sklearn_rankcal.utils._messages import plain_name, warn
 from sklearn_rankcal.utils._numbers import is_missing
 from sklearn_rankcal.utils._sklearn_compat import _get_feature_names
@@ -64,17 +52,17 @@ class Schema:
 
         `name` is the name of the column with the query ids, if there is one.
         """
-        table = check_features(X)
+        table = _features.check_features(X)
         if type(table) is np.ndarray and name is None:
             schema = cls(table.shape[1], needs=needs)
         else:
             names = _get_feature_names(table)
-            features = table if name is None else split_column(table, name)[0]
-            used = used_categories(features)
+            features = table if name is None else _features.split_column(table, name)[0]
+            used = _features.used_categories(features)
             schema = cls(
                 table.shape[1],
                 None if names is None else list(names),
-                container_of(table),
+                _features.container_of(table),
                 {column: table[column].dtype for column in used},
                 used,
                 name,
@@ -92,7 +80,7 @@ class Schema:
 
     def read(self, ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
         """Return a later table in the form of `fit`, without `group_column`, and its queries."""
-        table = check_features(X)
+        table = _features.check_features(X)
         # for arrays, the checks below find nothing, and take as long as a small prediction
         if type(table) is np.ndarray and not self.names and table.shape[1] == self.n_columns:
             return self._split(table, groups)
@@ -112,7 +100,7 @@ class Schema:
         """Split `group_column` off a table, and make the rest what the model needs."""
         queries = None if groups is None else Queries.from_groups(groups, table.shape[0])
         if self.group_column is not None:
-            table, column = split_column(table, self.group_column)
+            table, column = _features.split_column(table, self.group_column)
             of_column = Queries.from_groups(column, table.shape[0])
             if queries is not None and not queries.same_partition(of_column):
                 raise ValueError(
@@ -133,31 +121,31 @@ class Schema:
             takes_categories=self.needs.takes_categories,
             has_ids=self.group_column is not None,
         )
-        return dense_table(table) if self.needs.dense else table
+        return _features.dense_table(table) if self.needs.dense else table
 
     def _as_in_fit(self, ranker: Any, table: Any) -> Any:
         """Return a table with the container of `fit`, and with its categories."""
         container, dtypes = self.container, self.dtypes
-        if container is None and is_dataframe(table):  # scikit-learn warns
+        if container is None and _features.is_dataframe(table):  # scikit-learn warns
             check_no_text(table, type(ranker).__name__, has_ids=True)
-            return column_values(table, list(table.columns))
+            return _features.column_values(table, list(table.columns))
         if not dtypes:
             return table
         names = list(dtypes)
-        if not is_dataframe(table):
+        if not _features.is_dataframe(table):
             raise TypeError(
                 f"X must be a data frame, as in fit, because {names} have categories; got "
                 f"{type(table).__name__}."
             )
-        if container is not None and container_of(table) != container:
-            table = in_container(table, container)
+        if container is not None and _features.container_of(table) != container:
+            table = _features.in_container(table, container)
         other = [name for name, dtype in dtypes.items() if table[name].dtype != dtype]
         if not other:
             return table
         for name in other:
             _warn_if_all_unknown(name, table[name], self.categories[name])
-        table = cast_texts(table, dtypes)
-        if lacking := [name for name in names if name not in category_columns(table)]:
+        table = _features.cast_texts(table, dtypes)
+        if lacking := [name for name in names if name not in _features.category_columns(table)]:
             raise TypeError(
                 f"{lacking} had categories in fit, but now {table[lacking[0]].dtype}. Convert to "
                 "the dtype that the column had in fit."
@@ -192,7 +180,7 @@ def read_queries(
     if not hasattr(ranker, "model_"):  # faster than check_is_fitted
         check_is_fitted(ranker)
     if hasattr(X, "iloc"):
-        warn_of_other_order(X=X, groups=groups)
+        _features.warn_of_other_order(X=X, groups=groups)
     X, queries = ranker._schema.read(ranker, X, groups)
     if queries is None:
         if ranker.grouped_ if required is None else required:
@@ -222,7 +210,7 @@ def read_labelled(
     ranker: Any, X: Any, y: Any, groups: ArrayLike | None
 ) -> tuple[Any, Any, Queries]:
     """Read X, y and groups for `score`: the table without `group_column`, labels and queries."""
-    warn_of_other_order(X=X, y=y, groups=groups)
+    _features.warn_of_other_order(X=X, y=y, groups=groups)
     X, of_ids = ranker._schema.read(ranker, X, groups)
     labels, of_labels = get_loss(ranker.loss).read(y, X.shape[0])
     queries = agreed_queries(of_ids, of_labels)

@@ -19,24 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.labels import relevance_labels
 from sklearn_rankcal.labels._labels import is_structured, read_relevance
 from sklearn_rankcal.rankers._predict import QueryOrder
-from sklearn_rankcal.utils._estimators import (
-    SiteLink,
-    call_with_groups,
-    clone,
-    clone_with_catboost,
-    innermost_estimator,
-    predicts_positions,
-    predicts_scores,
-    refuse_hidden_ranker,
-    tags_of,
-)
-from sklearn_rankcal.utils._features import (
-    category_codes,
-    category_columns,
-    check_features,
-    column_values,
-    is_dataframe,
-)
+from sklearn_rankcal.utils import _estimators, _features
 from sklearn_rankcal.utils._messages import checks_keywords, warn
 
 _FEW_ROWS = 20  # with fewer rows, a column can be constant by chance
@@ -86,13 +69,13 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
     >>> predict_scores(pipe, data.X, data.groups).shape == data.y.shape
     True
     """
-    final = innermost_estimator(estimator)
-    if predicts_positions(final):
+    final = _estimators.innermost_estimator(estimator)
+    if _estimators.predicts_positions(final):
         refuse_without_scores(final)
-        return call_with_groups(estimator, "decision_function", X, groups)
-    if predicts_scores(final):
-        return call_with_groups(estimator, "predict", X, groups)
-    refuse_hidden_ranker(final, "predict_scores")
+        return _estimators.call_with_groups(estimator, "decision_function", X, groups)
+    if _estimators.predicts_scores(final):
+        return _estimators.call_with_groups(estimator, "predict", X, groups)
+    _estimators.refuse_hidden_ranker(final, "predict_scores")
     return np.asarray(estimator.predict(X))
 
 
@@ -138,13 +121,13 @@ def predict_order(
     >>> predict_order(pipe, data.X, data.groups, k=3).to_frame().columns.tolist()
     ['query', 'position', 'row']
     """
-    final = innermost_estimator(estimator)
+    final = _estimators.innermost_estimator(estimator)
     if not hasattr(final, "predict_order"):
         raise TypeError(
             "predict_order needs a fitted ranker, or a pipeline or search that ends in one; got "
             f"{type(estimator).__name__} that ends in {type(final).__name__}."
         )
-    return call_with_groups(estimator, "predict_order", X, groups, k=k)
+    return _estimators.call_with_groups(estimator, "predict_order", X, groups, k=k)
 
 
 def refuse_without_scores(ranker: Any) -> None:
@@ -158,7 +141,7 @@ def refuse_without_scores(ranker: Any) -> None:
         )
 
 
-class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class ScoreRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regressor that predicts the scores of a ranker, where larger is better.
 
     Use it for tools that expect scores from `predict`, such as `partial_dependence`,
@@ -249,14 +232,14 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
         TypeError
             If `ranker` is not a ranker or has no scores.
         """
-        known = innermost_estimator(self.ranker)
-        if predicts_positions(known):
+        known = _estimators.innermost_estimator(self.ranker)
+        if _estimators.predicts_positions(known):
             refuse_without_scores(known)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         if known is self.ranker:
-            self.ranker_ = clone(self.ranker).fit(X, y, groups=groups, **weight)
+            self.ranker_ = _estimators.clone(self.ranker).fit(X, y, groups=groups, **weight)
         else:
-            self.ranker_ = clone(self.ranker).fit(X, _carry(y, groups), **weight)
+            self.ranker_ = _estimators.clone(self.ranker).fit(X, _carry(y, groups), **weight)
         self._scored()
         return self
 
@@ -306,19 +289,21 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
         """
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         ranker = self._scored()
-        if predicts_positions(ranker):
+        if _estimators.predicts_positions(ranker):
             return ranker.score(X, y, groups=groups, **weight)
         return ranker.score(X, _carry(y, groups), **weight)
 
     def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
         """Return a warning text if queries to be scored were fitted with other rows, else None."""
-        return call_with_groups(self._scored(), "_describe_cut", X, groups, labels=labels)
+        return _estimators.call_with_groups(
+            self._scored(), "_describe_cut", X, groups, labels=labels
+        )
 
     def _scored(self) -> Any:
         """Return the ranker, or raise an error if it is not fitted or has no scores."""
         ranker = getattr(self, "ranker_", self.ranker)
-        final = innermost_estimator(ranker)
-        if not predicts_positions(final):
+        final = _estimators.innermost_estimator(ranker)
+        if not _estimators.predicts_positions(final):
             raise TypeError(
                 "ScoreRegressor needs a ranker, or a pipeline or search that ends in one; got "
                 f"{type(self.ranker).__name__}."
@@ -338,12 +323,14 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
     def group_column(self) -> str | None:
         """The `group_column` of the ranker."""
         return getattr(
-            innermost_estimator(getattr(self, "ranker_", self.ranker)), "group_column", None
+            _estimators.innermost_estimator(getattr(self, "ranker_", self.ranker)),
+            "group_column",
+            None,
         )
 
     @property
     def _fitted_queries(self) -> Any:
-        return innermost_estimator(self._scored())._fitted_queries
+        return _estimators.innermost_estimator(self._scored())._fitted_queries
 
     @property
     def n_features_in_(self) -> int:
@@ -357,7 +344,7 @@ class ScoreRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_ranker = tags_of(self.ranker)
+        of_ranker = _estimators.tags_of(self.ranker)
         tags.input_tags, tags.target_tags = of_ranker.input_tags, of_ranker.target_tags
         return tags
 
@@ -372,15 +359,19 @@ def _warn_of_constants(ranker: Any, X: Any) -> None:
         for columns in getattr(part, "context_", {}).values()
         for column in columns
     }
-    X = check_features(X) if described else X
+    X = _features.check_features(X) if described else X
     if not described or X.shape[0] < _FEW_ROWS or sparse.issparse(X):
         return
-    categories = category_columns(X)
+    categories = _features.category_columns(X)
     for column in sorted(described, key=str):
         if column in categories:
-            values = category_codes(X, column)
+            values = _features.category_codes(X, column)
         else:
-            values = column_values(X, [column]) if is_dataframe(X) else X[:, [column]]
+            values = (
+                _features.column_values(X, [column])
+                if _features.is_dataframe(X)
+                else X[:, [column]]
+            )
         if (values == values[0]).all():
             warn(
                 f"Column {column!r} has the same value in all {len(values):,} rows, so its context "
@@ -396,7 +387,7 @@ def _carry(y: Any, groups: ArrayLike | None) -> Any:
     return y if groups is None or is_structured(y) else relevance_labels(y, groups)
 
 
-class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class RelevanceRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regressor that accepts the labels of rankers.
 
     Regressors of scikit-learn do not support the structured array of `relevance_labels`. This
@@ -431,7 +422,7 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstim
     (4,)
     """
 
-    __sklearn_clone__ = clone_with_catboost
+    __sklearn_clone__ = _estimators.clone_with_catboost
     _takes_ranking_labels = True  # see utils/_estimators.py
     # requests groups like a ranker, so that an ensemble can have both
     __metadata_request__fit = {"groups": True}
@@ -473,7 +464,7 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstim
         """
         relevance, _ = read_relevance(y)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.regressor_ = clone(self.regressor).fit(X, relevance, **weight)
+        self.regressor_ = _estimators.clone(self.regressor).fit(X, relevance, **weight)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -524,5 +515,5 @@ class RelevanceRegressor(SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = tags_of(self.regressor).input_tags
+        tags.input_tags = _estimators.tags_of(self.regressor).input_tags
         return tags

@@ -254,7 +254,7 @@ def test_large_arrays_are_fitted_to_sums_of_blocks(context, weighted, monkeypatc
     weight = rng.random(20_000) if weighted else None
     fits = []
     for solver in ("svd", "auto"):  # sums are solved as "cholesky" is
-        monkeypatch.setattr("sklearn_rankcal.models._document.PREDICTION_BYTES", 100_000)
+        monkeypatch.setattr("sklearn_rankcal.utils._memory.PREDICTION_BYTES", 100_000)
         ranker = CalibratedRanker(Ridge(2.0, solver=solver), context=context)
         fits.append(ranker.fit(X, y, groups=groups, sample_weight=weight))
     whole, blocks = (ranker.decision_function(X, groups=groups) for ranker in fits)
