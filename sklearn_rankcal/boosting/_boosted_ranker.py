@@ -338,16 +338,6 @@ class BoostedRanker(QueryRanker):
         -------
         self : BoostedRanker
             The fitted ranker.
-
-        Raises
-        ------
-        ValueError
-            If the data are not as described, if the loss or the surrogate does not accept the
-            labels, or if the regressor has its own objective.
-        TypeError
-            If the regressor is not one of LightGBM or XGBoost.
-        ImportError
-            If `regressor` is None or a name, and the library is not installed.
         """
         validation = ValidationArguments(X_val, y_val, groups_val, sample_weight_val)
         fit(self, X, y, groups, sample_weight, validation)

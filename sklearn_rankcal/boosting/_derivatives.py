@@ -292,11 +292,6 @@ def lightgbm_objective(
         function raises ValueError for wrong query sizes, or if the surrogate does not accept the
         labels. Copies and pickles contain no data.
 
-    Raises
-    ------
-    ValueError
-        If the surrogate or the loss is unknown.
-
     Notes
     -----
     Gradients and curvatures are scaled to a mean curvature of 1 at the start. This gives

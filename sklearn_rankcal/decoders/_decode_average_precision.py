@@ -94,9 +94,8 @@ def decode_average_precision(
     Raises
     ------
     ValueError
-        If a matrix is not square, is empty, is not symmetric (up to 1e-8 of its largest entry), or
-        has NaN, infinity or an entry beyond 1e50. If `sizes` or an option is invalid. If a query
-        has more than 24 documents, for ``"exact"``.
+        If a matrix is not symmetric (up to 1e-8 of its largest entry) or has an entry beyond 1e50.
+        If a query has more than 24 documents, for ``"exact"``.
 
     Notes
     -----

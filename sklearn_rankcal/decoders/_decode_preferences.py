@@ -124,9 +124,8 @@ def decode_preferences(
     Raises
     ------
     ValueError
-        If a matrix is not square, is empty, or has NaN, infinity, an entry beyond 1e50 or an
-        integer beyond 2^53. If `sizes` or an option is invalid. If a strongly connected component
-        has more than 100 documents, for ``"exact"`` without a time limit.
+        If an entry is beyond 1e50. If a strongly connected component has more than 100 documents,
+        for ``"exact"`` without a time limit.
 
     Notes
     -----

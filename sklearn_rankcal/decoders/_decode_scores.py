@@ -59,8 +59,6 @@ def decode_scores(
     ------
     ContradictoryRulesError
         If no ranking of a query keeps the rules.
-    ValueError
-        If scores are NaN or infinite, if there are no rows, or if lengths differ.
 
     Notes
     -----

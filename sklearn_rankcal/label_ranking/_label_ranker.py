@@ -228,13 +228,6 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         -------
         self : CalibratedLabelRanker
             The fitted ranker.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not agree, if ranks or weights are invalid, or if the loss does not support
-            missing entries, weights or these labels. If ranks do not determine the relevant labels
-            of a binary loss, or if no row has a target.
         """
         loss = get_loss(self.loss)
         _features.warn_of_other_order(X=X, y=y, sample_weight=sample_weight)

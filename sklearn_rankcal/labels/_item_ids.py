@@ -56,12 +56,6 @@ def read_edges(source: ArrayLike | Iterable[Any]) -> Bunch:
         Sort the rows of X in this order. For a data frame with the index (query, document), use
         ``X.loc[list(zip(data.groups, data.documents))]``.
 
-    Raises
-    ------
-    ValueError
-        If a row does not have 3 or 4 entries, if a weight is not a number >= 0, if an id is
-        missing, or if there are no preferences.
-
     Examples
     --------
     >>> from sklearn_rankcal.labels import preference_labels, read_edges

@@ -58,12 +58,6 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
         One entry per row, with the fields ``relevance`` (float64), ``query`` (int64, numbered by
         first appearance) and ``size`` (int64, the number of rows of the query).
 
-    Raises
-    ------
-    ValueError
-        If `y` and `groups` have different lengths, if `y` contains NaN or infinity, or if a group
-        id is missing.
-
     Examples
     --------
     >>> from sklearn_rankcal import relevance_labels
@@ -262,7 +256,7 @@ def preference_labels(
     groups : array-like of shape (n_documents,)
         Query id of each row of X, of any type and in any order.
     weight : array-like of shape (n_pairs,), default=None
-        Weight of each pair, >= 0. If None, every weight is 1.
+        Weight of each pair: 0, or between 1e-50 and 1e50. If None, every weight is 1.
     judgement : array-like of shape (n_pairs,), default=None
         A whole number for each pair that identifies its judgement, for example the annotator or the
         session. Methods that aggregate judgements use it. Losses add up the weights of all
@@ -279,13 +273,6 @@ def preference_labels(
         - ``wins`` (ndarray): the rows that this row is preferred to, in ascending order.
         - ``weights`` (ndarray): the weights of these preferences.
         - ``judgement`` (ndarray or None): their judgements, or None if `judgement` is None.
-
-    Raises
-    ------
-    ValueError
-        If there are no pairs; if lengths differ; if a row number is not a row of X; if a row is
-        preferred to itself or to a row of a different query; if a weight is negative, NaN, infinite
-        or not between 1e-50 and 1e50; or if a group id is missing.
 
     See Also
     --------

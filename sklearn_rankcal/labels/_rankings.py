@@ -133,11 +133,6 @@ def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -
         ``weights[n, i, j]`` is the number of rankings that put label i above label j. Groups are
         in order of first appearance.
 
-    Raises
-    ------
-    ValueError
-        If ranks are infinite or below 1, or if lengths differ.
-
     Examples
     --------
     >>> import numpy as np
@@ -179,12 +174,6 @@ def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     labels : structured ndarray of shape (n_documents,)
         The array of `preference_labels` for all pairs with different ranks, with weight 1. If
         `ranks` is 2-D, the field ``judgement`` holds the number of the column.
-
-    Raises
-    ------
-    ValueError
-        If ranks are infinite or below 1, if lengths differ, or if the rankings contain no
-        preference.
 
     Examples
     --------

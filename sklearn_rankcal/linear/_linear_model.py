@@ -124,12 +124,6 @@ class LinearModel(Model):
         -------
         self : LinearModel
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If a parameter, X or the targets are invalid, if the stochastic gradient method
-            diverges, or if X has a different number of columns than the model of a warm start.
         """
         surrogate, data = self._read(training)
         solve = self._fit_sgd if self.solver == "sgd" else self._fit_lbfgs
@@ -148,11 +142,6 @@ class LinearModel(Model):
         -------
         self : LinearModel
             The updated model.
-
-        Raises
-        ------
-        ValueError
-            As in `fit`, or if `solver` is not ``"sgd"``.
         """
         if self.solver != "sgd":
             raise ValueError(f"partial_fit needs solver='sgd'; got {self.solver!r}.")

@@ -237,13 +237,6 @@ class LinearRanker(QueryRanker):
         self : LinearRanker
             The fitted ranker.
 
-        Raises
-        ------
-        ValueError
-            If the data are not as described, if the surrogate does not accept the utilities of the
-            loss, if ``solver="sgd"`` diverges, or if X has a different number of columns than the
-            model of a warm start.
-
         Warns
         -----
         ConvergenceWarning
@@ -266,6 +259,7 @@ class LinearRanker(QueryRanker):
     ) -> Self:
         """Make one pass of the stochastic gradient method over a batch of whole queries.
 
+        Only with ``solver="sgd"``.
         Steps and averages continue from earlier calls of `partial_fit` or from `fit`. The first
         call fixes the coordinates, `largest_step`, `loss_`, `surrogate_` and the penalty. It should
         have many more rows than columns.
@@ -283,13 +277,6 @@ class LinearRanker(QueryRanker):
         -------
         self : LinearRanker
             The updated ranker.
-
-        Raises
-        ------
-        ValueError
-            As in `fit`, or if utilities in a later call are above `eta` of the surrogate.
-        AttributeError
-            If `solver` is not ``"sgd"``.
 
         Examples
         --------

@@ -185,11 +185,6 @@ class BoostingCV(DocumentModel):
         -------
         self : BoostingCV
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer queries than folds, or if a parameter is invalid.
         """
         if isinstance(self.losses, str) or not len(self.losses):
             raise ValueError(

@@ -96,12 +96,6 @@ def context_columns(X: Any, groups: ArrayLike, context: Any = "zscore") -> Any:
         ``"share"``, per category column. New columns of a data frame are named
         ``<column>__<kind>``.
 
-    Raises
-    ------
-    ValueError
-        If a kind is unknown or none is given, if X is sparse or has no columns for a kind, if the
-        lengths of X and `groups` differ, or if an id is missing.
-
     Notes
     -----
     Every category column gets shares, so tables of training and test queries have the same columns.

@@ -178,14 +178,6 @@ class DocumentModel(ContextTableModel):
         -------
         self : DocumentModel
             The fitted model.
-
-        Raises
-        ------
-        ValueError
-            If X has no columns for `context`, if the regressor does not support weights that are
-            needed, or if a classifier cannot learn the targets.
-        TypeError
-            If there are validation queries but the regressor cannot stop early.
         """
         if not isinstance(self.center, bool | np.bool_):
             check_flag(self.center, "center")

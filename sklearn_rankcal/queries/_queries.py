@@ -97,11 +97,6 @@ class Queries:
         queries : Queries
             Queries are numbered in order of first appearance.
 
-        Raises
-        ------
-        ValueError
-            If the length or shape is wrong, if there are no rows, or if an id is missing.
-
         Notes
         -----
         The cost is O(n) if queries are contiguous, or if ids are not numbers (one dictionary

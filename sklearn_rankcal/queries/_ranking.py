@@ -254,11 +254,6 @@ def check_ranks(ranks: ArrayLike | None, queries: Queries) -> NDArray[np.int64]:
     positions : ndarray of shape (n_rows,)
         The positions as int64.
 
-    Raises
-    ------
-    ValueError
-        If the positions of a query are not a permutation of 1 .. r.
-
     Examples
     --------
     >>> from sklearn_rankcal.queries import Queries, check_ranks
@@ -302,12 +297,6 @@ def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.i
     groups : ndarray of shape (sum(sizes),)
         Number of the query of each row, from 0.
 
-    Raises
-    ------
-    ValueError
-        If the sizes are not whole numbers >= 1 or do not add up to `n_rows`, or, without `n_rows`,
-        if they add up to more than 100 million rows.
-
     Examples
     --------
     >>> from sklearn_rankcal import sizes_to_groups
@@ -349,11 +338,6 @@ def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
     ranks : ndarray of shape (n_rows,)
         ``ranks[i]`` is the position of row i, from 1.
 
-    Raises
-    ------
-    ValueError
-        If `order` is not such a permutation.
-
     Examples
     --------
     >>> from sklearn_rankcal import order_to_ranks
@@ -380,11 +364,6 @@ def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
     -------
     order : ndarray of shape (n_rows,)
         ``order[0]`` is the best row, as an index from 0.
-
-    Raises
-    ------
-    ValueError
-        If `ranks` is not such a permutation.
 
     Examples
     --------
@@ -423,11 +402,6 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] |
     -------
     weight : ndarray of shape (n_rows,) or None
         The weights as float64, or None if `weight` is None.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or if the weights are negative, NaN, infinite, all 0 or out of range.
 
     Examples
     --------

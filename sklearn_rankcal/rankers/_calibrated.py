@@ -198,11 +198,6 @@ class CalibratedRanker(QueryRanker):
         -------
         self : CalibratedRanker
             The fitted ranker.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are invalid, or if the regressor is a ranker or cannot stop early.
         """
         validation = ValidationArguments(X_val, y_val, groups_val, sample_weight_val)
         fit(self, X, y, groups, sample_weight, validation)

@@ -115,11 +115,6 @@ class Diagnosis:
         Returns
         -------
         frame : pandas.DataFrame of shape (n_queries, n_columns)
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
         """
         try:
             import pandas as pd

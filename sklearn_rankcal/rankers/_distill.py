@@ -86,16 +86,6 @@ def distill(
         a second student, fitted to four of five queries and fewer copies, so the first is usually a
         little better.
 
-    Raises
-    ------
-    TypeError
-        If the teacher has no scores because its loss is on pairs of documents, or if the student is
-        a classifier or a ranker.
-    ValueError
-        If X does not have the columns of the teacher, or has a category that it was not fitted to.
-    NotFittedError
-        If the teacher is not fitted.
-
     Notes
     -----
     By the triangle inequality, the distance between the student's scores and the expected targets

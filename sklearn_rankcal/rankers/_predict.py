@@ -58,11 +58,6 @@ class QueryOrder(NamedTuple):
         -------
         frame : pandas.DataFrame of shape (n_listed, 3)
             Columns ``query`` (id), ``position`` (1 = top of the query) and ``row`` (index into X).
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
         """
         try:
             import pandas as pd

@@ -226,11 +226,6 @@ class ScoreRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, B
         -------
         self : ScoreRegressor
             The fitted regressor.
-
-        Raises
-        ------
-        TypeError
-            If `ranker` is not a ranker or has no scores.
         """
         known = _estimators.innermost_estimator(self.ranker)
         if _estimators.predicts_positions(known):
@@ -455,12 +450,6 @@ class RelevanceRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixi
         -------
         self : RelevanceRegressor
             The fitted regressor.
-
-        Raises
-        ------
-        ValueError
-            If the labels are preferences, if they contain NaN or infinity, or if a splitter removed
-            some rows of a query.
         """
         relevance, _ = read_relevance(y)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}

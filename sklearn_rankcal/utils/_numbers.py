@@ -51,14 +51,6 @@ def read_numbers(
     If `missing`, masked entries, None and pandas' NA become NaN; otherwise they raise an error. If
     `keep_float32`, float16 and float32 are not converted. The result may be `values` itself.
 
-    Raises
-    ------
-    ValueError
-        If there are masked or missing entries, text, dates, complex numbers or other objects, if
-        nested lists have different lengths, or if float64 would round an integer.
-    TypeError
-        If `values` is a sparse matrix.
-
     Examples
     --------
     >>> from sklearn_rankcal.utils._numbers import read_numbers
