@@ -192,14 +192,6 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : RiskControlledCutoff
 
-        Raises
-        ------
-        ValueError
-            If there are no query ids, if there are too few calibration queries for `alpha`, or if
-            the risk can grow with the list or exceed 1.
-        TypeError
-            If the rule needs scores and the ranker has none.
-
         Warns
         -----
         UserWarning

@@ -183,7 +183,8 @@ class BoostedRanker(QueryRanker):
     The ranker computes utilities from the labels, grows trees on the gradients and curvatures of
     the surrogate, and sorts documents by their scores. If the surrogate is order preserving,
     minimising its expected value sorts documents by their expected utilities, which is the best
-    ranking for the loss [1]_. With squared error, `CalibratedRanker` does the same.
+    ranking for the loss (theorem 3.2 of Calauzènes et al., 2013, in :doc:`/theory`). With squared
+    error, `CalibratedRanker` does the same.
 
     Parameters
     ----------
@@ -241,11 +242,6 @@ class BoostedRanker(QueryRanker):
     Computing gradients for a query of r documents takes O(r) or O(r log r) time with pointwise
     surrogates, softmax, cosine, pairwise squared and pairwise exponential. The remaining surrogates
     take O(r^2), or O(r log r) for queries with thousands of documents and few grades.
-
-    References
-    ----------
-    .. [1] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
-       order-preserving surrogate losses in learning to rank. Machine Learning. Theorem 3.2.
 
     Examples
     --------
@@ -321,18 +317,11 @@ class BoostedRanker(QueryRanker):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : array-like of shape (n_documents,)
-            Relevance grade of each document, larger is better, or the array returned by
-            `relevance_labels` or `preference_labels`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row, in any order. If None, all rows are one query, with a warning.
+        X, y, groups, X_val, y_val, groups_val, sample_weight_val
+            As in `CalibratedRanker.fit`.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row. The weight of a query is the mean weight of its rows.
             Only the ratios of weights matter. Rows of weight 0 are left out.
-        X_val, y_val, groups_val, sample_weight_val : default=None
-            Validation queries in the same form. X must not contain any of these queries.
 
         Returns
         -------

@@ -101,11 +101,6 @@ def decode_average_precision(
     -----
     ``"exact"`` takes O(2^r r) time and 2^r floats. Each sweep of the local search takes O(r^2).
 
-    References
-    ----------
-    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
-       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 4.
-
     Examples
     --------
     With probability 0.3, only the third document is relevant. With probability 0.7, the other three

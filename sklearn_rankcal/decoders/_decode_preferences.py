@@ -135,11 +135,6 @@ def decode_preferences(
     documents. The problem is NP-hard, so ``"exact"`` can take arbitrarily long for larger
     components. Components of more than 500 documents get no lower bound.
 
-    References
-    ----------
-    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
-       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 7.
-
     Examples
     --------
     >>> from sklearn_rankcal.decoders import decode_preferences

@@ -113,31 +113,25 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         held-out predictions.
     by_scores_ : bool
         Whether the regressor learns one score per label, and not one preference per pair.
-    loss_ : Loss
-        The loss, with its data-dependent parameters set.
-    decoder_ : decoder
-        The decoder.
-    n_labels_ : int
-        Number of labels r.
-    labels_ : ndarray of shape (r,)
-        Names of the labels, or 0 to r - 1 if `y` has no names.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Column names of X. Defined only if X has string column names.
+    loss_, decoder_
+        The loss, with its data-dependent parameters set, and the decoder.
+    n_labels_, labels_
+        Number of labels r, and their names, or 0 to r - 1 if `y` has no names.
+    n_features_in_, feature_names_in_
+        Number of columns of X, and their names if they are strings.
 
     Notes
     -----
     The ranker is calibrated over ``loss_.calibrated_over`` if the regressor estimates conditional
     means and the decoder is exact. For ``"pd"``, these are all distributions of complete rankings
-    (theorem 3 of [1]_).
+    (theorem 3 of Ramaswamy et al., 2013, in :doc:`/theory`).
 
     Missing entries are ignored pair by pair. This is valid if, given X, the ranking does not
     influence which entries are missing; with one score per label, all entries must also be missing
     equally often. Rows with an undefined loss are left out.
 
     With ``"pd"``, predictions are differences of scores s_i - s_j plus an orthogonal cyclic part
-    [2]_, which is mostly noise with few rows. If the regressor has a method ``fit_held_out``, like
+    [1]_, which is mostly noise with few rows. If the regressor has a method ``fit_held_out``, like
     the default, `fit` chooses `cyclic_weight_` by least squares from held-out predictions. With 0,
     every decoder sorts by scores. The weight approaches 1 as the predictions approach the
     conditional means, and calibration still holds.
@@ -147,9 +141,7 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
 
     References
     ----------
-    .. [1] H. G. Ramaswamy, S. Agarwal and A. Tewari (2013). Convex calibrated surrogates for
-       low-rank loss matrices with applications to subset ranking losses. NIPS. Theorem 3.
-    .. [2] X. Jiang, L.-H. Lim, Y. Yao and Y. Ye (2011). Statistical ranking and combinatorial Hodge
+    .. [1] X. Jiang, L.-H. Lim, Y. Yao and Y. Ye (2011). Statistical ranking and combinatorial Hodge
        theory. Mathematical Programming 127.
 
     Examples

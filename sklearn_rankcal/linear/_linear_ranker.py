@@ -44,7 +44,8 @@ class LinearRanker(QueryRanker):
     query q, and w_q is the mean weight of its rows.
 
     With enough data, the rankings become optimal for the loss under two conditions: the surrogate
-    is order preserving, and linear scores can minimise its expected value in each query [2]_.
+    is order preserving, and linear scores can minimise its expected value in each query (theorem
+    3.2 of Calauzènes et al., 2013, in :doc:`/theory`).
 
     Parameters
     ----------
@@ -132,9 +133,6 @@ class LinearRanker(QueryRanker):
     ----------
     .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
        Annals of Statistics 41, 2292-2323. Section 6.1.
-    .. [2] C. Calauzènes, N. Usunier and P. Gallinari (2013). Calibration and regret bounds for
-       order-preserving surrogate losses in learning to rank. Machine Learning 93, 227-260.
-       Theorem 3.2.
 
     Examples
     --------
@@ -223,11 +221,8 @@ class LinearRanker(QueryRanker):
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
             One row per query-document pair. All columns must be numeric and finite.
-        y : array-like of shape (n_documents,)
-            Relevance grade of each document, larger is better, or the array returned by
-            `relevance_labels` or `preference_labels`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row, in any order. If None, all rows are one query, with a warning.
+        y, groups
+            As in `CalibratedRanker.fit`.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row. The weight of a query is the mean of the nonzero
             weights of its rows. The largest weight must be between 1e-12 and 1e12.
