@@ -57,6 +57,12 @@ def few_trees(monkeypatch):
     It serves tests of what goes through the regressor, and not of how well it fits.
     """
 
+    limit_trees(monkeypatch)
+
+
+def limit_trees(monkeypatch):
+    """What `few_trees` does, for fixtures of a module."""
+
     def make(**parameters):
         n = min(N_TREES, parameters.pop("max_iter", N_TREES))
         return HistGradientBoostingRegressor(max_iter=n, **parameters)

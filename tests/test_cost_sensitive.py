@@ -144,7 +144,7 @@ def test_the_default_is_good(load, least):
 def test_a_thousand_classes_take_five_outputs():
     """No array of samples by classes is held; the largest chunks have 2^22 numbers."""
     rng = np.random.default_rng(0)
-    n_classes, n = 20_000, 50_000
+    n_classes, n = 10_000, 25_000
     alpha, beta = rng.normal(size=(n_classes, 5)), rng.normal(size=(n_classes, 5))
     y = np.append(np.arange(n_classes), rng.integers(n_classes, size=n - n_classes))
     X = alpha[y] + 0.1 * rng.normal(size=(n, 5))
@@ -284,7 +284,7 @@ def test_recalibration_is_used_only_where_it_is_better():
     """The frequencies of cells are exact, so that recalibration could only add noise."""
     rng = np.random.default_rng(0)
     chosen = []
-    for _ in range(6):
+    for _ in range(3):
         X, y = cells(30, 3, 3000, rng)
         clf = LowRankClassifier(LinearRegression(fit_intercept=False), loss_matrix=distance)
         chosen.append(clf.fit(X, y).recalibrator_ is not None)
@@ -490,7 +490,7 @@ def adversarial(loss, u, rng):
     return u - 1.001 * (gap / square)[:, None] * apart
 
 
-@pytest.mark.parametrize("n_draws", [100, pytest.param(400, marks=REST)])
+@pytest.mark.parametrize("n_draws", [25, pytest.param(400, marks=REST)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_theorem_3(kind, n_draws):
     """Given E[alpha] the decoder minimises the risk; given any u its regret is within the bound."""
@@ -523,7 +523,7 @@ def test_the_regret_bound_is_attained():
         assert 0.998 < ratio.max() / loss.regret_constant() <= 1
 
 
-@pytest.mark.parametrize("n_draws", [80, pytest.param(300, marks=REST)])
+@pytest.mark.parametrize("n_draws", [20, pytest.param(300, marks=REST)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_approximation_loses_at_most_twice_its_error(kind, n_draws):
     rng = np.random.default_rng(10 + KINDS.index(kind))
@@ -562,7 +562,7 @@ def test_twice_the_error_can_be_lost():
 def test_the_rank_is_the_least_possible():
     """Constructed ranks are found, and no other intercept gives a lower rank."""
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(100):
         n, k = rng.integers(4, 12, size=2)
         d = rng.integers(1, min(n, k) - 1)
         L = rng.normal(size=(n, d)) @ rng.normal(size=(d, k))
@@ -574,7 +574,7 @@ def test_the_rank_is_the_least_possible():
         for other in (0, L[0], rng.normal(size=k)):
             assert np.linalg.matrix_rank(L + b - other, tol=1e-9) >= d
     for kind in KINDS:
-        for _ in range(50):
+        for _ in range(20):
             L = random_costs(kind, rng)
             least = max(np.linalg.matrix_rank(L - L.mean(axis=0), tol=1e-9), 1)
             assert LowRankLoss.from_matrix(L).alpha.shape[1] == least
@@ -642,7 +642,7 @@ def test_many_targets_are_decoded_in_blocks(monkeypatch):
 def test_ties_go_to_the_first_target():
     """Equal columns tie, although their factors are rounded differently."""
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(50):
         L = rng.uniform(size=(5, 4))
         loss = LowRankLoss.from_matrix(np.c_[L, L])
         p = rng.dirichlet(np.ones(5), size=20)

@@ -192,7 +192,7 @@ def test_heads_of_tables_have_the_delimiter_of_their_rows():
     assert heads and all(in_head >= in_row > 0 for in_head, in_row in heads)
 
 
-def test_the_comparison_with_lightgbm(capsys):
+def test_the_comparison_with_lightgbm(capsys, few_trees):
     """Its code is not run with the page, which is tested without LightGBM."""
     pytest.importorskip("lightgbm")
     text = (DOC / "coming_from.rst").read_text(encoding="utf-8")

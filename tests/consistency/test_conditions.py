@@ -145,7 +145,7 @@ def tied_world(rng, r):
 def test_conditions_of_distributions_equal_those_of_exact_fractions(r):
     rng = np.random.default_rng(10 + r)
     held = np.zeros((2 + len(SCORES), 2), int)
-    for trial in range(150):
+    for trial in range(75):
         weights, counts = tied_world(rng, r)
         scale = 10.0 ** rng.integers(-6, 7)
         world = LabelDistribution(scale * weights, np.array(counts) / sum(counts))
@@ -167,7 +167,7 @@ def test_conditions_of_distributions_equal_those_of_exact_fractions(r):
         d = np.array(mean) - np.array(mean).T
         np.testing.assert_array_equal(expected_targets(world, "pd") != 0, d != 0)
         assert satisfies_dag(expected_targets(world, "pd")).violations == cases[0][1]
-    assert (held[:, 1] > 5).all() and (r < 3 or (held[1:, 0] > 5).all())
+    assert (held[:, 1] > 2).all() and (r < 3 or (held[1:, 0] > 2).all())
 
 
 @pytest.mark.parametrize("r", [2, 3, 4, 5])
@@ -234,7 +234,7 @@ def test_scores_whose_terms_cancel_inside_a_label_are_ties():
 def test_tied_worlds_have_low_noise():
     """Each preference is opposed by an equal one, so that there is no edge and no path."""
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(40):
         weights, counts = tied_world(rng, 4)
         weights = np.concatenate([weights, weights.transpose(0, 2, 1)])
         p = np.tile(counts, 2) / (2 * sum(counts))

@@ -126,7 +126,14 @@ def check_genuine(found, loss, surrogate):
     assert suboptimality(0.999 * found.regret, p, loss, surrogate) < nothing
 
 
-@pytest.mark.parametrize("surrogate", BAD, ids=name_of)
+@pytest.mark.parametrize(
+    "surrogate",
+    covering(
+        [(surrogate,) for surrogate in BAD],
+        lambda one: [getattr(one, name, "") for name in ("name", "margin", "weight", "required")],
+    ),
+    ids=name_of,
+)
 def test_a_violation_is_found_for_each_that_is_not_order_preserving(surrogate):
     own = getattr(surrogate, "normalization", "") == "own"
     loss = "ndcg" if own else "dcg"

@@ -134,7 +134,6 @@ def test_nothing_is_searched_once_time_is_up(monkeypatch, decode, method):
     [
         (decode_preferences, "local_search", 1500),
         (decode_preferences, "exact", 300),
-        (decode_preferences, "exact", 1500),
         (decode_average_precision, "local_search", 1200),
     ],
 )

@@ -56,7 +56,7 @@ def test_leave_one_out_is_refitting_without_the_row(monkeypatch, weighted):
 def test_weights_and_predictions_are_convex():
     X, y = load_diabetes(return_X_y=True)
     Y = np.c_[y, -y, X[:, 0]]
-    model = BlendedRegressor(random_state=0).fit(X[:300], Y[:300])
+    model = BlendedRegressor(n_estimators=50, random_state=0).fit(X[:300], Y[:300])
     assert model.weights_.min() >= 0 and model.weights_.sum() == pytest.approx(1)
     parts = [model.forest_.predict(X[300:])]
     scaled = model.scaler_.transform(X[300:])
@@ -99,12 +99,12 @@ def test_rows_without_held_out_predictions_have_nan(monkeypatch):
     assert np.isfinite(drawn).sum() == 30
 
 
-@pytest.mark.parametrize("unit", [2.0**-40, 2.0**-3, 2.0**5, 2.0**40])
+@pytest.mark.parametrize("unit", [2.0**-3, 2.0**40])
 def test_the_unit_of_the_targets_does_not_matter(unit):
     X, y = load_diabetes(return_X_y=True)
     Y = np.column_stack([y, y**2 / 100])[:80]
     one, other = (
-        BlendedRegressor(n_estimators=50, random_state=0).fit(X[:80], u * Y) for u in (1, unit)
+        BlendedRegressor(n_estimators=20, random_state=0).fit(X[:80], u * Y) for u in (1, unit)
     )
     np.testing.assert_array_equal(other.predict(X), unit * one.predict(X))
 
@@ -112,9 +112,9 @@ def test_the_unit_of_the_targets_does_not_matter(unit):
 def test_more_shrinkage_brings_weights_closer_to_equal(monkeypatch):
     X, y = (part[:200] for part in load_diabetes(return_X_y=True))
     distances = []
-    for shrinkage in (0.0, 2.0, 100.0, 1e4):
+    for shrinkage in (0.0, 100.0, 1e4):
         monkeypatch.setattr(_blend, "SHRINKAGE", shrinkage)
-        weights = BlendedRegressor(random_state=0).fit(X, y).weights_
+        weights = BlendedRegressor(n_estimators=50, random_state=0).fit(X, y).weights_
         distances.append(np.abs(weights - 1 / 4).max())
     assert distances == sorted(distances, reverse=True) and distances[-1] < 0.05
 
@@ -139,13 +139,14 @@ def test_beyond_its_limits_it_draws_rows(monkeypatch):
     assert BlendedRegressor(random_state=0).fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.95
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
+@pytest.mark.parametrize("n", [1, 2, 9])
 def test_few_rows_equal_rows_and_constants(n):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(n, 3)), np.sign(rng.normal(size=(n, 4)))
     for table, goal in ((X, Y), (np.repeat(X, 30, axis=0), np.repeat(Y, 30, axis=0)),
                         (np.ones((n, 3)), np.zeros((n, 4)))):  # fmt: skip
-        found = BlendedRegressor(random_state=0).fit(table, goal).predict(X)
+        model = BlendedRegressor(n_estimators=20, random_state=0)
+        found = model.fit(table, goal).predict(X)
         assert found.shape == (n, 4) and np.isfinite(found).all()
     with pytest.raises(ValueError, match=r"0 for every row|at least one non-zero"):
         BlendedRegressor().fit(X, Y, np.zeros(n))

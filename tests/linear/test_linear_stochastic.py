@@ -27,14 +27,14 @@ def test_the_stochastic_gradient_tends_to_the_solution_of_lbfgs(surrogate, rule)
     best = objective_of(fit(surrogate, alpha))
     start = objective_of(fit(surrogate, 1e12))
     gaps = []
-    for passes in (2, 20, 200):
+    for passes in (2, 10, 50):
         ranker = fit(
             surrogate, alpha, solver="sgd", step_size=rule, max_iter=passes, random_state=0
         )
         assert ranker.n_iter_ == passes
         gaps.append((objective_of(ranker) - best) / (start - best))
     assert 0 <= gaps[2] < gaps[1] / 2 < gaps[0] / 4
-    assert gaps[2] < 2e-4
+    assert gaps[2] < 2e-3
 
 
 def test_the_steps_are_those_of_the_formula():

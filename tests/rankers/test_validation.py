@@ -1,7 +1,7 @@
 """Validation queries: early stopping of boosted regressors on the measure of the loss."""
 
 import pickle
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import ClassVar
 
 import numpy as np
@@ -37,6 +37,8 @@ from sklearn_rankcal.models import (
 from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries
 
+from ..covering import covering
+
 DATA = make_ranking(90, (3, 10), 6, random_state=0)
 # NDCG is defined on every query: its first document is relevant.
 DATA.y[np.unique(DATA.groups, return_index=True)[1]] = 2
@@ -66,6 +68,11 @@ def boosting(name, n, **parameters):
     return getattr(ensemble, name)(**parameters)
 
 
+@pytest.fixture(scope="module")
+def plain():
+    return CalibratedRanker(n_iter_no_change=5, random_state=0).fit(X, Y, G, **VAL)
+
+
 def kept_score(ranker):
     """The measure of the validation queries after the iterations that were kept."""
     return ranker.validation_scores_[ranker.n_iter_ - 1]
@@ -88,8 +95,7 @@ CLASSIFIERS = [
 # -------------------------------------------------------------------- which regressor is kept
 
 
-@pytest.mark.parametrize("loss", ["ndcg@5", "err"])
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(("name", "loss"), covering(product(REGRESSORS, ["ndcg@5", "err"])))
 def test_the_regressor_is_the_one_with_the_best_number_of_iterations(name, loss, monkeypatch):
     """It is the last one with a new best measure, or a new least error of the targets."""
     seen, record = [], Validation.record
@@ -157,11 +163,11 @@ class LoggedBoosting(HistGradientBoostingRegressor):
 
 def test_histogram_boosting_grows_in_steps_and_fits_no_tree_twice():
     LoggedBoosting.log.clear()
-    regressor = LoggedBoosting(max_iter=400, learning_rate=0.03, min_samples_leaf=4)
+    regressor = LoggedBoosting(max_iter=250, learning_rate=0.03, max_leaf_nodes=7)
     ranker = CalibratedRanker(regressor, n_iter_no_change=10)
     ranker.fit(X, Y, G, X_val=X, y_val=Y, groups_val=G + 1000)  # improves for long
     steps = LoggedBoosting.log
-    ends = [0, 20, 40, 60, 90, 135, 202, 303, 400]
+    ends = [0, 20, 40, 60, 90, 135, 202, 250]
     assert len(steps) > 4
     assert steps == list(pairwise(ends))[: len(steps)]
     assert ranker.n_iter_ == ranker.model_.regressor_.n_iter_ <= steps[-1][1]
@@ -177,7 +183,7 @@ def test_steps_of_histogram_boosting_share_their_bins(monkeypatch):
 
     monkeypatch.setattr(HistGradientBoostingRegressor, "_bin_data", count)
     LoggedBoosting.log.clear()
-    regressor = LoggedBoosting(max_iter=400, learning_rate=0.03, max_bins=9, min_samples_leaf=4)
+    regressor = LoggedBoosting(max_iter=90, learning_rate=0.03, max_bins=9, max_leaf_nodes=7)
     ranker = CalibratedRanker(regressor, n_iter_no_change=10, context=None)
     ranker.fit(X, Y, G, X_val=X, y_val=Y, groups_val=G + 1000)
     assert len(found) == 1 < len(LoggedBoosting.log)
@@ -205,19 +211,18 @@ def test_training_goes_on_while_the_measure_or_the_error_improves(measure, stead
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize(("loss", "top"), [("dcg@5", 1), ("dcg@5", 2), ("ndcg@5", 2)])
+@pytest.mark.parametrize(("loss", "top"), [("dcg@5", 1), ("ndcg@5", 2)])
 def test_classifiers_stop_early(name, loss, top):
     y, y_val = np.minimum(Y, top), np.minimum(Y_VAL, top)
-    ranker = CalibratedRanker(boosting(name, 40), loss=loss, n_iter_no_change=8)
+    ranker = CalibratedRanker(boosting(name, 20), loss=loss, n_iter_no_change=8)
     ranker.fit(X, y, G, X_val=X_VAL, y_val=y_val, groups_val=G_VAL)
     assert ranker.score(X_VAL, y_val, G_VAL) == pytest.approx(kept_score(ranker))
-    assert len(ranker.validation_scores_) == min(ranker.n_iter_ + 8, 40)
+    assert len(ranker.validation_scores_) == min(ranker.n_iter_ + 8, 20)
 
 
-def test_the_default_regressor_has_up_to_1000_trees():
-    ranker = CalibratedRanker(n_iter_no_change=5).fit(X, Y, G, **VAL)
-    assert ranker.model_.regressor_.get_params()["max_iter"] == 1000
-    assert ranker.model_.regressor_.n_iter_ == ranker.n_iter_ < 1000
+def test_the_default_regressor_has_up_to_1000_trees(plain):
+    assert plain.model_.regressor_.get_params()["max_iter"] == 1000
+    assert plain.model_.regressor_.n_iter_ == plain.n_iter_ < 1000
     assert default_regressor(10).max_iter == 100
     bare = CalibratedRanker(DocumentModel(), n_iter_no_change=5).fit(X, Y, G, **VAL)
     assert bare.model_.regressor_.max_iter == 1000
@@ -267,10 +272,9 @@ def test_weights_of_validation_rows_are_those_of_score():
     best = kept_score(ranker)
     assert ranker.score(X_VAL, Y_VAL, G_VAL, sample_weight=weight) == best
     assert ranker.score(X_VAL, Y_VAL, G_VAL) != best
-    held_out = CalibratedRanker(validation_queries=0.3, n_iter_no_change=5, random_state=0)
-    held_out.fit(DATA.X, DATA.y, DATA.groups, np.repeat([1.0, 3.0], len(DATA.y))[: len(DATA.y)])
+    other = CalibratedRanker(validation_queries=0.3, n_iter_no_change=5, random_state=0)
     heavy = np.linspace(1, 50, len(DATA.y))
-    other = clone(held_out).fit(DATA.X, DATA.y, DATA.groups, heavy)
+    other.fit(DATA.X, DATA.y, DATA.groups, heavy)
     out = np.isin(DATA.groups, other.validation_queries_)
     rows = DATA.X[out], DATA.y[out], DATA.groups[out]
     assert other.score(*rows, sample_weight=heavy[out]) == kept_score(other)
@@ -278,10 +282,9 @@ def test_weights_of_validation_rows_are_those_of_score():
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "labels", "sparse", "shuffled"])
-def test_containers_and_ways_to_pass_queries(kind):
+def test_containers_and_ways_to_pass_queries(plain, kind):
     """All give the fit of arrays with groups."""
     parameters = {"n_iter_no_change": 5, "random_state": 0}
-    plain = CalibratedRanker(**parameters).fit(X, Y, G, **VAL)
     if kind in ("pandas", "polars"):
         ranker = CalibratedRanker(**parameters, group_column="qid")
         frame = pd.DataFrame if kind == "pandas" else pl.DataFrame
@@ -560,6 +563,7 @@ def test_a_split_of_rows_warns(regressor, n_rows):
         None,
     ],
 )
+@pytest.mark.usefixtures("few_trees")
 def test_no_warning_without_a_split(regressor):
     CalibratedRanker(regressor).fit(X, Y, G)
 
@@ -631,10 +635,10 @@ def test_metadata_routing_passes_validation_queries():
 
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_verbose_shows_the_progress(name, capsys):
-    ranker = CalibratedRanker(boosting(name, 40), n_iter_no_change=40, verbose=1)
+    ranker = CalibratedRanker(boosting(name, 25), n_iter_no_change=40, verbose=1)
     ranker.fit(X, Y, G, **VAL)
     lines = [line for line in capsys.readouterr().out.splitlines() if "iteration" in line]
-    assert "of at most 40: " in lines[0] and "s remain" in lines[0]
+    assert "of at most 25: " in lines[0] and "s remain" in lines[0]
     assert lines[-1].partition("(")[0].endswith(f"with {ranker.n_iter_} iterations ")
     assert len(lines) <= 22
     ranker.set_params(verbose=0).fit(X, Y, G, **VAL)
