@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sklearn_rankcal.utils._numbers import exceeds
+from sklearn_rankcal.utils._numbers import exceeds  # what counts as more than rounding
 from tests.boosting_tools import regressor as gradient_boosting
 
 LIBRARIES = ("sklearn", "lightgbm", "xgboost", "catboost")

@@ -19,7 +19,7 @@ from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.inspection import permutation_importance
 from sklearn_rankcal.metrics import evaluate_rankings, get_ranking_scorer, ndcg_score
 from sklearn_rankcal.models import PairwiseRidge
-from sklearn_rankcal.utils._features import replace_column
+from sklearn_rankcal.utils._features import replace_column  # one column of every container
 
 DATA = make_ranking(40, (4, 12), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups

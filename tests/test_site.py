@@ -28,7 +28,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.targets import SCORES
-from sklearn_rankcal.utils import _estimators
+from sklearn_rankcal.utils import _estimators  # an address that tests replace
 
 DOC = Path(__file__).parent.parent / "doc"
 

@@ -12,7 +12,7 @@ from sklearn_rankcal.decoders import DECODERS, Rules, Tiers, decode_preferences,
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.metrics import pairwise_disagreement_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.tiers import _best_tiers, _search, _value
+from sklearn_rankcal.tiers import _best_tiers, _search, _value  # the search beside the exact steps
 
 
 def weak_orders(r):

@@ -14,6 +14,8 @@ from sklearn_rankcal.boosting import (
     xgboost_metric,
     xgboost_objective,
 )
+
+# private: the objective by itself, which libraries call
 from sklearn_rankcal.boosting._derivatives import Derivatives
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import NDCG, PD, get_loss

@@ -23,8 +23,7 @@ from sklearn_rankcal.aggregation import (
     InversePropensity,
     estimate_relevance,
 )
-from sklearn_rankcal.clicks import click_labels
-from sklearn_rankcal.clicks._clicks import read_clicks
+from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.losses import DCG, ERU, PDByScores
 from sklearn_rankcal.queries import Queries

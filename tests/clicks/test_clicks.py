@@ -17,9 +17,8 @@ from sklearn.model_selection import train_test_split
 
 from sklearn_rankcal import QueryKFold, preference_labels
 from sklearn_rankcal.aggregation import CascadeSatisfaction, ClickThroughRate, InversePropensity
-from sklearn_rankcal.clicks import click_labels, estimate_propensities
-from sklearn_rankcal.clicks._clicks import read_clicks
-from sklearn_rankcal.clicks._propensities import count_cells
+from sklearn_rankcal.clicks import click_labels, estimate_propensities, read_clicks
+from sklearn_rankcal.clicks._propensities import count_cells  # counts that no result shows
 from sklearn_rankcal.datasets import make_clicks
 from sklearn_rankcal.queries import Queries
 

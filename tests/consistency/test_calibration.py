@@ -29,7 +29,7 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._distributions import (
+from sklearn_rankcal.consistency._distributions import (  # enumerations, shared for their speed
     all_ranks,
     all_targets,
     as_queries,

@@ -19,7 +19,6 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-from sklearn_rankcal.consistency._distributions import all_ranks, ranking_numbers
 from sklearn_rankcal.decoders import PreferenceDecoder, decode_preferences
 from sklearn_rankcal.losses import DCG, ERR, LOSSES, NDCG, MAPByScores, PDByScores
 
@@ -29,15 +28,6 @@ from ..pair_scores import SCORES_OF_PAIRS
 
 TIED = ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.5, 0.5])
 SIX_EDGES = [[0, 1, 3, 0], [0, 0, 0, 4], [0, 5, 0, 0], [6, 0, 2, 0]]
-
-
-def test_rankings_are_found_by_their_number():
-    rng = np.random.default_rng(0)
-    for r in range(1, 7):
-        number = rng.permutation(len(all_ranks(r)))
-        np.testing.assert_array_equal(ranking_numbers(all_ranks(r)[number]), number)
-
-
 INSIDE_DAG = {(0, 1): 0.20, (1, 0): 0.10, (1, 2): 0.36, (0, 2): 0.24, (2, 0): 0.10}
 
 

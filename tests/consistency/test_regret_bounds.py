@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal.consistency import regret_bound
-from sklearn_rankcal.consistency._distributions import (
+from sklearn_rankcal.consistency._distributions import (  # enumerations, shared for their speed
     all_ranks,
     all_targets,
     as_queries,

@@ -20,6 +20,8 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
+
+# private: a loss of workers cannot be staged in time
 from sklearn_rankcal.dask._collections import refuse_lost_workers
 
 from ..column_tools import behind

@@ -17,6 +17,8 @@ from sklearn_rankcal.datasets import (
     make_preferences,
     make_ranking,
 )
+
+# private: draws and their probabilities, for enumerations
 from sklearn_rankcal.datasets._judgements import (
     _clockwise,
     draw_mallows,

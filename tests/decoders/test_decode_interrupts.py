@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.decoders import (
+from sklearn_rankcal.decoders import (  # clocks and solvers that tests replace
     KERNELS,
     _batches,
     _decode_average_precision,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.decoders import (
+from sklearn_rankcal.decoders import (  # a limit that tests lower
     KERNELS,
     _decode_preferences,
     decode_average_precision,

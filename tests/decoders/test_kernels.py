@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 
-from sklearn_rankcal._kernels import _numpy
+from sklearn_rankcal._kernels import _numpy  # both kinds of kernels, to compare them
 from sklearn_rankcal.decoders import KERNELS, decode_preferences
 
 from .. import matrices

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult, linprog
 
-from sklearn_rankcal.decoders import _linear_ordering as module
+from sklearn_rankcal.decoders import _linear_ordering as module  # each step by itself
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 
 

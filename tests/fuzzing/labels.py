@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 import sklearn_rankcal as public
-from sklearn_rankcal.labels._labels import read_preferences, read_relevance
+from sklearn_rankcal.labels._labels import read_preferences, read_relevance  # what rankers read
 from sklearn_rankcal.labels._rankings import rankings_to_preferences
 
 from .values import (

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_rankcal import CalibratedRanker, QueryKFold, relevance_labels
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import Preferences, preference_labels
-from sklearn_rankcal.labels._labels import read_preferences, read_relevance
+from sklearn_rankcal.labels._labels import read_preferences, read_relevance  # what rankers read
 from sklearn_rankcal.labels._rankings import relevance_preferences
 from sklearn_rankcal.queries import Queries
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from sklearn_rankcal.aggregation import Judgements
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import preference_labels, read_edges
-from sklearn_rankcal.labels._labels import read_preferences
+from sklearn_rankcal.labels._labels import read_preferences  # what rankers read
 
 from ..preference_data import drawn, judged
 

@@ -12,7 +12,7 @@ import pytest
 
 from sklearn_rankcal.aggregation import Judgements
 from sklearn_rankcal.labels import preference_labels, read_edges
-from sklearn_rankcal.utils._text_files import LineReader
+from sklearn_rankcal.utils._text_files import LineReader  # lines and their numbers, of all formats
 
 BIG = 2**53
 

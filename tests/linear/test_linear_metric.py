@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from sklearn_rankcal import LinearRanker
-from sklearn_rankcal.linear import _linear_objective
+from sklearn_rankcal.linear import _linear_objective  # the coordinates, which a fit does not show
 from sklearn_rankcal.linear._linear_objective import LinearObjective, QueryBatches, minimize_smooth
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import get_surrogate

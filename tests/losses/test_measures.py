@@ -10,7 +10,7 @@ import sklearn
 from sklearn_rankcal import losses, metrics
 from sklearn_rankcal.decoders import DECODERS
 from sklearn_rankcal.losses import MEASURES, get_measure
-from sklearn_rankcal.losses._base import BinaryMeasure
+from sklearn_rankcal.losses._base import BinaryMeasure  # what all names and measures share
 from sklearn_rankcal.losses._registry import get_measures, parameters_of
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import (

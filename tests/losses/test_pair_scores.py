@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_rankcal import CalibratedRanker, QueryKFold, preference_labels
 from sklearn_rankcal.estimator_checks import check_loss
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.labels._rankings import relevance_preferences
+from sklearn_rankcal.labels._rankings import relevance_preferences  # preferences as losses see them
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import RelevanceDifferences

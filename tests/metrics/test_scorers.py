@@ -25,6 +25,8 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
+
+# private: labels as scorers read them
 from sklearn_rankcal.labels._label_rankings import read_label_rankings
 from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import MEASURES

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal import CalibratedRanker, preference_labels
-from sklearn_rankcal._kernels import KERNELS
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, Training
 from sklearn_rankcal.models import _boosting_cv as module

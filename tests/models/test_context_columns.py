@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.models import DocumentModel, Training
-from sklearn_rankcal.models._context import add_context
+from sklearn_rankcal.models._context import add_context  # columns of queries of one size
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._input import read_queries
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from sklearn_rankcal.models._held_out import query_folds
+from sklearn_rankcal.models._held_out import query_folds  # folds, which models share
 from sklearn_rankcal.queries import Queries
 
 X = np.random.default_rng(0).normal(size=(160, 6))

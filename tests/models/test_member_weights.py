@@ -10,7 +10,7 @@ from scipy.optimize import check_grad, minimize, nnls
 
 from sklearn_rankcal.losses import NDCG
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.models._member_weights import (
+from sklearn_rankcal.models._member_weights import (  # weights without a fit of members
     _listwise,
     _nonnegative_weights,
     listwise_error,

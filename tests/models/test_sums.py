@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 
 from sklearn_rankcal.models import BilinearPairs, PairwiseRidge, Training
-from sklearn_rankcal.models._held_out import query_folds
+from sklearn_rankcal.models._held_out import query_folds  # sums of parts, as workers add them
 from sklearn_rankcal.models._sums import DocumentSums, has_closed_form
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels import preference_labels
-from sklearn_rankcal.labels._labels import read_preferences
+from sklearn_rankcal.labels._labels import read_preferences  # labels as losses see them
 from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.metrics import pairwise_disagreement_loss
 from sklearn_rankcal.models import (

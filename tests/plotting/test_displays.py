@@ -19,7 +19,7 @@ from sklearn_rankcal.metrics import (
     precision_at_k_score,
 )
 from sklearn_rankcal.plotting import MetricAtKDisplay, QueryDifferencesDisplay
-from sklearn_rankcal.utils._axes import place_legend
+from sklearn_rankcal.utils._axes import place_legend  # the place of all legends
 
 from ..covering import covering
 from ..metric_data import per_query

@@ -24,7 +24,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, PDByScores
 from sklearn_rankcal.models import DocumentModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers import _distill
+from sklearn_rankcal.rankers import _distill  # limits, and what is drawn
 from sklearn_rankcal.rankers._distill import _Drawing
 
 #: With these columns, the centred scores of linear models of z-scores are linear.

@@ -23,7 +23,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import DCG, ERR, NDCG
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, default_regressor
-from sklearn_rankcal.rankers import _predict
+from sklearn_rankcal.rankers import _predict  # a limit that tests lower
 from sklearn_rankcal.rankers._input import read_queries
 
 from .. import oracles

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal import CalibratedRanker, LinearRanker, relevance_labels
 from sklearn_rankcal.losses import MAP, Positional
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge
-from sklearn_rankcal.utils import _column_advice, _features
+from sklearn_rankcal.utils import _column_advice, _features  # limits, and keys that no ranker shows
 from sklearn_rankcal.utils._features import hash_rows
 
 from ..ranker_data import G, X, Y

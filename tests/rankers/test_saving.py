@@ -20,7 +20,7 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     ResidualProductModel,
 )
-from sklearn_rankcal.utils import _estimators
+from sklearn_rankcal.utils import _estimators  # the version that a pickle has
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

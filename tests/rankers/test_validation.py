@@ -34,7 +34,7 @@ from sklearn_rankcal.models import (
     ResidualPairModel,
     default_regressor,
 )
-from sklearn_rankcal.models._model import Validation
+from sklearn_rankcal.models._model import Validation  # the curve, which tests record
 from sklearn_rankcal.queries import Queries
 
 from ..covering import covering

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.surrogates import (
+from sklearn_rankcal.surrogates import (  # both ways to add pairs, to compare them
     SURROGATES,
     Bregman,
     Cosine,

@@ -33,7 +33,7 @@ from sklearn_rankcal.inspection import permutation_importance
 from sklearn_rankcal.labels import ranking_labels
 from sklearn_rankcal.model_selection import query_cross_val_predict
 from sklearn_rankcal.models import DocumentModel
-from sklearn_rankcal.rankers._query_ranker import FOREIGN
+from sklearn_rankcal.rankers._query_ranker import FOREIGN  # a table that must be complete
 
 DATA = make_ranking(n_queries=12, n_documents=5, random_state=0)
 X, Y, GROUPS = DATA.X, DATA.y, DATA.groups

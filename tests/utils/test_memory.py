@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sklearn_rankcal.utils import _memory
+from sklearn_rankcal.utils import _memory  # limits that tests replace
 from sklearn_rankcal.utils._memory import check_memory, container_memory
 
 # Version 1 of control groups writes this number if there is no limit.

@@ -28,7 +28,7 @@ from sklearn_rankcal.consistency import LabelDistribution, ranking_risk, regret_
 from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import preference_labels, ranking_labels
-from sklearn_rankcal.labels._labels import read_relevance
+from sklearn_rankcal.labels._labels import read_relevance  # the readers that all functions share
 from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import PD, Positional
 from sklearn_rankcal.metrics import compare_rankings

@@ -18,7 +18,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.label_ranking import BlendedRegressor
-from sklearn_rankcal.labels._labels import read_preferences
+from sklearn_rankcal.labels._labels import read_preferences  # labels as losses see them
 from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairModel, PairwiseRidge

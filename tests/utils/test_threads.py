@@ -13,7 +13,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
 from sklearn_rankcal import CalibratedRanker
-from sklearn_rankcal.models import BoostingCV, Training, _held_out
+from sklearn_rankcal.models import BoostingCV, Training, _held_out  # limits that tests replace
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _memory
 from sklearn_rankcal.utils._memory import allowed_threads, map_in_order, threads_for

@@ -11,7 +11,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.metrics import evaluate_rankings
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rankers._advice import warn_of_ids
+from sklearn_rankcal.rankers._advice import warn_of_ids  # the advice without a fit, in many worlds
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -10,8 +10,7 @@ import pytest
 
 from sklearn_rankcal import Judgements
 from sklearn_rankcal.aggregation import InversePropensity
-from sklearn_rankcal.clicks import click_labels
-from sklearn_rankcal.clicks._clicks import read_clicks
+from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.datasets import load_letor, make_clicks
 
 # ---------------------------------------------------------------- feature files
