@@ -1,4 +1,4 @@
-"""Rankers: a permutation of every query, the same whatever does not matter, and the best one."""
+"""Rankers: a permutation of every query, the same whatever does not matter."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import sklearn_rankcal as public
-from tests.metric_data import per_query
 
 from .values import (
     GROUP_WORDS,
@@ -25,72 +24,8 @@ from .values import (
     spoiled_numbers,
 )
 
-_L, _M, _MODELS = public.losses, public.metrics, public.models
+_L, _MODELS = public.losses, public.models
 WIDTH = 3
-
-
-class Memory(RegressorMixin, BaseEstimator):
-    """A regressor that knows the targets of the rows it has seen, and 0 of all others."""
-
-    def fit(self, X, y):
-        rows = np.ascontiguousarray(X, dtype=float)
-        self.known_ = {row.tobytes(): value for row, value in zip(rows, y, strict=True)}
-        self.shape_ = np.shape(y)[1:]
-        return self
-
-    def predict(self, X):
-        rows = np.ascontiguousarray(X, dtype=float)
-        found = [self.known_.get(row.tobytes(), np.zeros(self.shape_)) for row in rows]
-        return np.array(found).reshape(len(rows), *self.shape_)
-
-
-#: loss: its metric with the same parameters, and whether labels must be binary
-_LOSSES = {
-    "ndcg": (lambda: _L.NDCG(2, shrinkage=0.0), lambda **a: per_query(_M.ndcg_score, k=2, **a)),
-    "ndcg_linear": (
-        lambda: _L.NDCG(gain="linear", shrinkage=0.0),
-        lambda **a: per_query(_M.ndcg_score, gain="linear", **a),
-    ),
-    "dcg": (lambda: _L.DCG(), lambda **a: per_query(_M.dcg_score, **a)),
-    "precision": (
-        lambda: _L.Precision(2, threshold=2),
-        lambda **a: per_query(_M.precision_at_k_score, k=2, threshold=2, **a),
-    ),
-    "recall": (
-        lambda: _L.Recall(2, threshold=1, shrinkage=0.0),
-        lambda **a: per_query(_M.recall_at_k_score, k=2, threshold=1, **a),
-    ),
-    "auc": (
-        lambda: _L.AUC(threshold=1, shrinkage=0.0),
-        lambda **a: per_query(_M.auc_score, threshold=1, **a),
-    ),
-    "spearman": (lambda: _L.Spearman(), lambda **a: per_query(_M.spearman_score, **a)),
-    "eru": (lambda: _L.ERU(half_life=3), lambda **a: per_query(_M.eru_score, half_life=3, **a)),
-    "err": (
-        lambda: _L.ERR(max_relevance=4), lambda **a: per_query(_M.err_score, max_relevance=4, **a),
-    ),
-    "map": (
-        lambda: _L.MAP(threshold=2, shrinkage=0.0),
-        lambda **a: per_query(_M.map_score, threshold=2, **a),
-    ),
-    "map_by_scores": (
-        lambda: _L.MAPByScores(threshold=2, shrinkage=0.0),
-        lambda **a: per_query(_M.map_score, threshold=2, **a),
-    ),
-    "pd": (lambda: _L.PD(), lambda **a: -per_query(_M.pairwise_disagreement_loss, **a)),
-    "pd_graded": (
-        lambda: _L.PD("graded", equal_queries=True),
-        lambda **a: -per_query(_M.pairwise_disagreement_loss, pair_weight="graded", **a),
-    ),
-    "pd_by_scores": (
-        lambda: _L.PDByScores(),
-        lambda **a: -per_query(_M.pairwise_disagreement_loss, **a),
-    ),
-    "positional": (
-        lambda: _L.Positional(discount=[1.0, 0.5, 0.25]),
-        lambda **a: per_query(_M.dcg_score, gain="linear", k=1, **a),
-    ),
-}  # fmt: skip
 
 
 def _data(case, least=1):
@@ -107,35 +42,6 @@ def _permutations(case, ranks, codes, what="predict"):
         found = sorted(np.asarray(ranks)[rows].tolist())
         case.expect(found == list(range(1, len(rows) + 1)), f"{what} gives no permutation",
                     f"{found}")  # fmt: skip
-
-
-def best(case):
-    """A regressor that knows the targets makes the best ranking of every query."""
-    name = case.choose(_LOSSES)
-    make, metric = _LOSSES[name]
-    X, y, codes = _data(case)
-    groups = draw_groups(case, codes.tolist())
-    ranker = public.CalibratedRanker(Memory(), loss=make(), center=False, context=None)
-    outcome = case.attempt(ranker.fit, X, y, groups=groups)
-    if outcome.error is not None:
-        return  # undefined on every query
-    ranks = case.call(ranker.predict, X, groups=groups)
-    _permutations(case, ranks, codes)
-    values = metric(y_true=y, ranks=ranks, groups=codes)
-    for rows, value in zip(rows_of(codes.tolist()), values, strict=True):
-        orders = np.array(list(itertools.permutations(range(1, len(rows) + 1))))
-        every = metric(
-            y_true=np.tile(y[rows], len(orders)),
-            ranks=orders.ravel(),
-            groups=np.repeat(np.arange(len(orders)), len(rows)),
-        )
-        if not np.isnan(every).any():
-            case.equal(value, every.max(), f"not the best ranking for {name}", 1e-12)
-    whole = case.attempt(ranker.score, X, y, groups=groups)
-    if whole.error is None and name != "positional":
-        mean = np.nan if np.isnan(values).all() else np.nanmean(values)
-        shift = 1.0 if name.startswith("pd") else 0.0
-        case.equal(whole.value, mean + shift, "score is not the mean of its metric", 1e-9)
 
 
 _CHEAP = {
@@ -262,6 +168,3 @@ def bad_fit(case):
         if (name, given) == ("context", []):
             return
         case.refuses(ranker.set_params(**{name: given}).fit, X, y, groups=codes)
-
-
-# -------------------------------------------------------------------- label ranking
