@@ -5,7 +5,7 @@ import re
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from sklearn_rankcal.consistency._regrets import _problem
+from sklearn_rankcal.consistency._regrets import _problem  # one value of a surrogate
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (
     SURROGATES,

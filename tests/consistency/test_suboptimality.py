@@ -13,7 +13,7 @@ from sklearn_rankcal.consistency import (
     suboptimality,
     surrogate_regret,
 )
-from sklearn_rankcal.consistency import _regrets as minima
+from sklearn_rankcal.consistency import _regrets as minima  # limits that tests lower
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import NDCG, get_loss
 from sklearn_rankcal.queries import Queries

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from sklearn_rankcal import CalibratedRanker, LinearRanker, preference_labels
-from sklearn_rankcal.linear import LinearModel, _linear_objective
+from sklearn_rankcal.linear import LinearModel, _linear_objective  # a limit that tests lower
 from sklearn_rankcal.losses import ERR
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries

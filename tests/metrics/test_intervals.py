@@ -6,7 +6,7 @@ from scipy import stats
 
 from sklearn_rankcal.losses import MEASURES, Measure
 from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, evaluate_run
-from sklearn_rankcal.metrics._intervals import bounds_of
+from sklearn_rankcal.metrics._intervals import bounds_of  # the rule by itself
 from sklearn_rankcal.queries import Queries, Ranking, interval_of_mean
 
 from .means_coverage import enumerated, simulated

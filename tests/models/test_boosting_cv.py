@@ -16,7 +16,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, Training
-from sklearn_rankcal.models import _boosting_cv as module
+from sklearn_rankcal.models import _boosting_cv as module  # limits that tests lower
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters
 

@@ -9,6 +9,8 @@ from scipy.special import logsumexp
 
 from sklearn_rankcal import LinearRanker
 from sklearn_rankcal.queries import Queries
+
+# private: both ways to add pairs, to compare them
 from sklearn_rankcal.surrogates import SURROGATES, PairwiseMargin, _pair_sums, get_surrogate
 
 from ..surrogate_data import MARGINS, name_of

@@ -24,7 +24,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Tiers
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import DocumentModel
-from sklearn_rankcal.rankers._calibrated import calibrated_over
+from sklearn_rankcal.rankers._calibrated import calibrated_over  # the sentence before a fit
 
 DATA = make_ranking(n_queries=12, random_state=0)
 

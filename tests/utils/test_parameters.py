@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairModel, ResidualPairModel
-from sklearn_rankcal.utils._messages import check_number
+from sklearn_rankcal.utils._messages import check_number  # the check that all parameters share
 
 DATA = make_ranking(12, (2, 6), 6, random_state=0)
 COUNTS = [2.5, 0, -1, "x", np.nan, True, [1], np.inf]
