@@ -118,7 +118,7 @@ def test_the_rows_of_fit_and_new_queries_give_no_warning(what):
 
 
 @pytest.mark.parametrize("container", ["float32", "sparse", "pandas", "polars", "categories"])
-def test_every_container_of_features(container):
+def test_every_container_of_features(container, few_trees):
     make = {
         "float32": lambda rows: X[rows].astype(np.float32),
         "sparse": lambda rows: sparse.csr_matrix(X[rows]),

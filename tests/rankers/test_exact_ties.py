@@ -42,7 +42,7 @@ def rows_of_twins(seed):
 )
 def test_documents_with_equal_features_keep_the_order_of_their_rows(ranker):
     ranker.fit(DATA.X, DATA.y, groups=DATA.groups)
-    for seed in range(40):
+    for seed in range(10):
         X, which = rows_of_twins(seed)
         ranks = ranker.predict(X, groups=np.zeros(25))
         assert sorted(ranks) == list(range(1, 26))
@@ -57,7 +57,7 @@ def test_a_cutoff_shows_equal_rows_of_a_plain_regressor_in_their_order():
         LinearRegression(), alpha=0.2, rule="count", threshold=3, random_state=0
     )
     shows.fit(DATA.X, DATA.y, groups=DATA.groups)
-    for seed in range(40):
+    for seed in range(10):
         X, which = rows_of_twins(seed)
         ranks = shows.predict(X, groups=np.zeros(25))
         assert all((np.diff(ranks[which == document]) > 0).all() for document in range(5))

@@ -127,8 +127,8 @@ def test_a_classifier_predicts_expected_targets():
 
 
 def test_default_beats_its_own_regressor_on_raw_labels_on_new_queries():
-    data = make_ranking(300, 15, 8, noise=0.3, query_effect=2.0, random_state=1)
-    train = data.groups < 200
+    data = make_ranking(200, 10, 8, noise=0.3, query_effect=2.0, random_state=1)
+    train = data.groups < 100
     test_y, test_g = data.y[~train], data.groups[~train]
     ranker = CalibratedRanker(loss="ndcg@10").fit(data.X[train], data.y[train], data.groups[train])
     scores = ranker.decision_function(data.X[~train], groups=test_g)

@@ -87,14 +87,7 @@ RANKERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "check"),
-    [
-        *itertools.product(["default"], CHECKS),
-        *covering(itertools.product([name for name in RANKERS if name != "default"], CHECKS)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("name", "check"), covering(itertools.product(RANKERS, CHECKS)), ids=str)
 def test_ranker_checks(name, check):
     CHECKS[check](RANKERS[name])
 

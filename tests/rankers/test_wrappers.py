@@ -244,7 +244,7 @@ def test_the_view_is_a_regressor_for_scikit_learn(routing):
         with pytest.warns(UserWarning, match="'a' has the same value in all .* context=None"):
             of_frame = partial_dependence(ScoreRegressor(BY_COLUMN), FRAME.astype(float), ["a"])
         assert np.isfinite(of_frame["average"]).all()
-        student = distill(BY_COLUMN, FRAME, context=None, random_state=0)
+        student = distill(BY_COLUMN, FRAME, regressor=Ridge(), context=None, random_state=0)
         advised = partial_dependence(ScoreRegressor(student), FRAME.astype(float), ["a"])
         assert np.ptp(advised["average"]) > 1.5 * np.ptp(of_frame["average"])
 
