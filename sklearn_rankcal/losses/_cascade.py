@@ -192,38 +192,36 @@ class ERR(Loss):
         first = np.flatnonzero((ranking.queries.place == ranking.start) & (lengths > 1))
         for m in np.unique(lengths[first]):  # all blocks of the same length at once
             blocks = first[lengths[first] == m]
-            inside = blocks[:, None] + np.arange(m)
+            inside = blocks + np.arange(m)[:, None]
             # E_t <= E_1^t by Maclaurin's inequality: leave out places that users hardly reach
-            mean = float(passing[inside].mean(axis=1).max())
+            mean = float(passing[inside].mean(axis=0).max())
             places = m
             if mean < 1:
                 places = min(m, int(np.ceil(_NEGLIGIBLE / -np.log(mean))) if mean > 0 else 1)
             if self.k is not None:
                 places = min(places, self.k - int(ranking.start[blocks].min()))
-            stopping[inside] = 0.0
-            stopping[inside[:, :places]] = -np.diff(means_of_subsets(passing[inside], places))
+            stopping[inside[places:]] = 0.0
+            stopping[inside[:places]] = -np.diff(means_of_subsets(passing[inside], places), axis=0)
         return stopping / self.divisors(int(ranking.stop.max()))[ranking.queries.place]
 
 
 def means_of_subsets(passing: Floats, places: int) -> Floats:
-    """Return E_0 .. E_T of blocks of m documents, given 1 - R along the last axis.
+    """Return E_0 .. E_T of n blocks of m documents (T + 1, n), given 1 - R of shape (m, n).
 
     E_t is the mean of prod (1 - R) over all subsets of t documents. Document s is in a share t / s
     of the subsets of t of the first s documents. Therefore
     E_t(s) = ((s - t) E_t(s - 1) + t (1 - R_s) E_(t-1)(s - 1)) / s. The cost is O(n T) for n
     documents with R > 0.
     """
-    m = passing.shape[-1]
     # begin with the documents at which no user stops: E_t of them alone is 1
-    passing = -np.sort(-passing, axis=-1)
-    idle = int((passing == 1).sum(axis=-1).min())
-    mean = np.zeros((*passing.shape[:-1], places + 1))
-    mean[..., : min(idle, places) + 1] = 1.0
-    for seen in range(idle + 1, m + 1):
-        size = np.arange(1, min(seen, places) + 1)
-        last = size[-1]
-        mean[..., 1 : last + 1] = (
-            (seen - size) * mean[..., 1 : last + 1]
-            + size * passing[..., seen - 1 : seen] * mean[..., :last]
+    passing = -np.sort(-passing, axis=0)
+    idle = np.count_nonzero(passing.min(axis=1) == 1)
+    mean = np.zeros((places + 1, passing.shape[1]))
+    mean[: min(idle, places) + 1] = 1.0
+    for seen in range(idle + 1, len(passing) + 1):
+        size = np.arange(1, min(seen, places) + 1)[:, None]
+        last = len(size)
+        mean[1 : last + 1] = (
+            (seen - size) * mean[1 : last + 1] + size * passing[seen - 1] * mean[:last]
         ) / seen
     return mean

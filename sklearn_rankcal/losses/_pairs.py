@@ -462,7 +462,7 @@ def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False)
 
     A pair of rows of a query with y_i > y_j is discordant if row i is not above row j. Its weight
     is 1, or y_i - y_j if `graded`. Pairs are counted in integers and never formed: label by label
-    if there are few labels, otherwise by a radix partition in O(n log(number of labels)).
+    if there are few labels, otherwise by a radix partition in O(n log(labels of a query)).
 
     If `graded`, each gap between neighbouring labels of a query is multiplied by the number of
     discordant pairs across it, and the products are added in ascending order. The result is
@@ -471,17 +471,20 @@ def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False)
     levels = np.unique(relevance)
     if len(levels) <= FEW_LEVELS:
         return _discordant_by_level(ranking, relevance, levels, graded)
-    codes = np.searchsorted(levels, relevance)
-    # 32 bits halve the time
-    codes = codes.astype(np.int32 if len(codes) < 2**31 else np.int64)
+    # Number the labels of each query. 32 bits halve the time.
+    queries, order = ranking.queries, ranking.queries.sort(-relevance)
+    ascending = relevance[order]
+    number = np.cumsum(~equal_neighbours(ascending, queries), dtype=np.int64)
+    number -= queries.repeat(number[queries.offsets[:-1]])
+    codes = np.empty(len(order), dtype=np.int32 if len(order) < 2**31 else np.int64)
+    codes[order] = number
     if ranking.start is None:
-        code, count = _discordant_counts(ranking, codes, len(levels), graded)
+        count = _discordant_counts(ranking, codes, graded)
     else:  # a tied pair counts 0 in one of these orders and 1 in the other
-        best = ranking.break_ties(-codes)
-        code, count = _discordant_counts(best, codes, len(levels), graded)
-        _, more = _discordant_counts(ranking.break_ties(codes), codes, len(levels), graded)
-        count = (count + more) / 2
-    return _sum_of_gaps(ranking.queries, levels[code], count) if graded else count.astype(float)
+        best, worst = (ranking.break_ties(key) for key in (-codes, codes))
+        count = _discordant_counts(best, codes, graded) + _discordant_counts(worst, codes, graded)
+        count = count / 2
+    return _sum_of_gaps(queries, ascending, count) if graded else count.astype(float)
 
 
 def _by_level(queries: Queries, values: Floats, levels: Floats, graded: bool) -> Iterator[Any]:
@@ -536,13 +539,11 @@ def _sum_of_gaps(queries: Queries, ascending: Floats, across: NDArray[Any]) -> F
     return total.astype(np.float64, copy=False)
 
 
-def _discordant_counts(
-    ranking: Ranking, codes: NDArray[Any], n_levels: int, graded: bool
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _discordant_counts(ranking: Ranking, codes: NDArray[Any], graded: bool) -> NDArray[Any]:
     """Count the discordant pairs of a ranking without ties, given the numbers of the labels.
 
     The result is the number of pairs of each query. If `graded`, it is the number of pairs across
-    the gap after each label, and the labels of each query in ascending order come first.
+    the gap after each label, in ascending order.
 
     Rows are partitioned by the bits of the numbers, from the highest bit to the lowest. Invariant:
     rows with equal higher bits form a group, in the order of the ranking. A discordant pair is
@@ -553,7 +554,7 @@ def _discordant_counts(
     count = np.zeros(len(code) if graded else queries.n_queries, dtype=np.int64)
     row = np.arange(len(code), dtype=code.dtype)
     starts, sizes = queries.offsets[:-1].astype(code.dtype), queries.sizes  # of the groups
-    for bit in reversed(range((n_levels - 1).bit_length())):
+    for bit in reversed(range(int(codes.max()).bit_length())):
         high = (code >> bit) & 1
         # for each row: the rows of its group with bit 1 that are above it
         before = np.cumsum(high, dtype=code.dtype) - high
@@ -586,7 +587,7 @@ def _discordant_counts(
         begins[starts] = begins[(starts + n_low)[split]] = True
         starts = row[begins]
         sizes = np.diff(np.append(starts, len(code)))
-    return code, queries.cumsum(count) if graded else count
+    return queries.cumsum(count) if graded else count
 
 
 def preference_weight(queries: Queries, relevance: Floats, graded: bool = False) -> Floats:
