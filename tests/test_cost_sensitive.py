@@ -325,13 +325,6 @@ def test_bad_parameters(parameters, message):
         LowRankClassifier(**({"regressor": Ridge()} | parameters)).fit(X, y)
 
 
-def test_a_target_that_costs_nothing_is_always_predicted():
-    X, y = load_iris(return_X_y=True)
-    costs = np.c_[1 - np.eye(3), np.zeros(3)]
-    free = LowRankClassifier(Ridge(), loss_matrix=costs, targets=list("abcd")).fit(X, y)
-    assert set(free.predict(X).tolist()) == {"d"} and free.score(X, y) == 1
-
-
 def test_equal_differences_of_costs_in_all_classes():
     X, y = load_iris(return_X_y=True)
     costs = np.array([[2.0, 1.0, 3.0], [5.0, 4.0, 6.0], [2.5, 1.5, 3.5]])
@@ -598,13 +591,6 @@ def test_an_intercept_is_copied_and_counts_for_ties():
     assert deepcopy(loss).decode([[1.0], [0.0], [0.5]]).tolist() == [0, 1, 0]
 
 
-def test_a_greater_rank_than_needed_changes_nothing():
-    L = 1 - np.eye(4)
-    whole, capped = LowRankLoss.from_matrix(L), LowRankLoss.from_matrix(L, rank=4)
-    assert whole.alpha.shape == capped.alpha.shape == (4, 3)
-    np.testing.assert_array_equal(whole.beta, capped.beta)
-
-
 # ---------------------------------------------------------------- rankings as targets
 
 
@@ -658,12 +644,6 @@ def test_a_loss_is_a_value():
     for twin in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert twin.error == loss.error > 0
         np.testing.assert_array_equal(twin.decode([[1.0], [-1.0]]), loss.decode([[1.0], [-1.0]]))
-
-
-def test_costs_that_do_not_depend_on_the_label_have_an_output_that_is_always_0():
-    loss = LowRankLoss.from_matrix([[3.0, 1.0], [3.0, 1.0]])
-    assert loss.alpha.tolist() == [[0], [0]] and loss.intercept.tolist() == [3, 1]
-    assert loss.decode(np.zeros((3, 1))).tolist() == [1, 1, 1]
 
 
 def test_targets_may_be_free():

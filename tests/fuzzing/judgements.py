@@ -1,127 +1,15 @@
-"""Judgements of pairs and votes say what loops read from them, and bad ones are refused."""
+"""Judgements of pairs, votes, orders and ranks without a meaning are refused."""
 
 from __future__ import annotations
-
-from collections import defaultdict
 
 import numpy as np
 import pandas as pd
 
 import sklearn_rankcal as public
 
-from .values import _IDS, GROUP_WORDS, draw_groups, spoiled_groups, spoiled_numbers
+from .values import GROUP_WORDS, spoiled_groups, spoiled_numbers
 
 _A = public.aggregation
-
-
-def _queries(case, n):
-    """The query of each of n judgements, by first appearance, and groups to pass; or None."""
-    if case.chance(0.4):
-        return [0] * n, None
-    numbers = case.rng.integers(0, 3, n).tolist()
-    first = {number: k for k, number in enumerate(dict.fromkeys(numbers))}
-    codes = [first[number] for number in numbers]
-    return codes, draw_groups(case, codes)
-
-
-def _names(case):
-    """Six ids of the same odd type."""
-    kinds = [kind for kind in _IDS if kind != "mixed"]
-    make = _IDS["mixed" if case.chance(0.1) else case.choose(kinds)]
-    return [make(k) for k in range(6)]
-
-
-def _expect_totals(case, read, names, wanted):
-    """The sums of weights equal the sums of a loop."""
-    number = {name: k for k, name in enumerate(names)}
-    items = [number[item] for item in read.items.tolist()]
-    codes, preferences = read.queries.codes, read.preferences()
-    found = defaultdict(float)
-    for i, j, weight in zip(preferences.winner.tolist(), preferences.loser.tolist(),
-                            preferences.weight.tolist(), strict=True):  # fmt: skip
-        case.expect(codes[i] == codes[j], "compares items of two queries")
-        found[int(codes[i]), items[i], items[j]] += weight
-    keys = sorted({*found, *wanted})
-    case.equal([found[k] for k in keys], [wanted[k] for k in keys], "other sums of comparisons")
-
-
-def formats(case):
-    """Pairs and votes."""
-    case.choose([_pairs, _votes])(case)
-
-
-def _pairs(case):
-    names, n = _names(case), case.whole(1, 3 * case.size)
-    codes, groups = _queries(case, n)
-    rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
-    options, factor, tied = {}, [1.0] * n, [False] * n
-    if case.chance(0.4):
-        factor = case.rng.choice([0, 0.5, 1, 3], n).tolist()
-        options["weight"] = case.choose([list, np.array])(factor)
-    if case.chance(0.4):
-        tied = (case.rng.random(n) < 0.3).tolist()
-        options["tied"] = case.choose([list, np.array])(tied)
-    extra = case.choose(["count", "judgement", "judge", None])
-    if extra == "count":
-        options["count"] = case.rng.integers(0, 4, n)
-        factor = [f * c for f, c in zip(factor, options["count"].tolist(), strict=True)]
-    elif extra is not None:
-        options[extra] = [_IDS["text"](k) for k in case.rng.integers(0, 3, n).tolist()]
-    made = [(names[i], names[j]) for i, j in rows]
-    if case.chance(0.3):
-        made = [list(pair) for pair in made]
-    elif case.chance(0.3):
-        columns = [np.empty(n, dtype=object) for _ in range(2)]
-        for k, pair in enumerate(made):
-            columns[0][k], columns[1][k] = pair
-        made = pd.DataFrame({"loser": columns[1], "winner": columns[0]}, dtype=object)
-    read = case.call(_A.Judgements.from_pairs, made, groups=groups, **options)
-    wanted = defaultdict(float)
-    for (i, j), q, f, tie in zip(rows, codes, factor, tied, strict=True):
-        wanted[q, i, j] += f / 2 if tie else f
-        wanted[q, j, i] += f / 2 if tie else 0.0
-    _expect_totals(case, read, names, wanted)
-    if extra == "judgement":
-        n = len(set(zip(codes, options["judgement"], strict=True)))
-    case.expect(read.n_judgements == n, "counts judgements wrongly")
-
-
-def _votes(case):
-    names, n = _names(case), case.whole(1, 3 * case.size)
-    codes, groups = _queries(case, n)
-    rows = [case.rng.permutation(6)[:2].tolist() for _ in range(n)]
-    refusing = case.chance(0.3)
-    outcomes = [case.whole(0, 3 if refusing else 2) for _ in range(n)]
-    words = ["model_a", "model_b", "tie", case.choose(["no", None, np.nan])]
-    winner = [
-        names[pair[outcome]] if outcome < 2 and case.chance(0.5) else words[outcome]
-        for pair, outcome in zip(rows, outcomes, strict=True)
-    ]
-    columns = [[names[pair[k]] for pair in rows] for k in (0, 1)]
-    options = {"refused": words[3] if isinstance(words[3], str) else None} if refusing else {}
-    read = case.call(_A.Judgements.from_votes, *columns, winner, groups=groups, **options)
-    wanted = defaultdict(float)
-    for (i, j), q, outcome in zip(rows, codes, outcomes, strict=True):
-        wanted[q, i, j] += (1.0, 0.0, 0.5, 0.0)[outcome]
-        wanted[q, j, i] += (0.0, 1.0, 0.5, 0.0)[outcome]
-    _expect_totals(case, read, names, wanted)
-    case.expect(read.n_judgements == n - outcomes.count(3), "counts votes wrongly")
-    if refusing:
-        case.expect(read.refused.sum() == outcomes.count(3), "counts refusals wrongly")
-    if read.n_judgements:
-        _expect_labels(case, read, names, wanted)
-
-
-def _expect_labels(case, read, names, wanted):
-    """The labels of a table have the same sums for any order of its rows."""
-    order = case.rng.permutation(read.queries.n_rows)
-    codes, ids = read.queries.codes[order], read.items[order]
-    labels = case.call(read.to_labels, read.queries.ids[codes], ids)
-    found = _A.Judgements.from_labels(labels)
-    found.items = ids
-    number = {code: k for k, code in enumerate(dict.fromkeys(codes.tolist()))}
-    moved = {(number[q], i, j): weight for (q, i, j), weight in wanted.items()}
-    _expect_totals(case, found, names, defaultdict(float, moved))
 
 
 _NO_PAIRS = [

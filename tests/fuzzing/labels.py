@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
 
 import sklearn_rankcal as public
-from sklearn_rankcal.labels._labels import read_preferences, read_relevance  # what rankers read
+from sklearn_rankcal.labels._labels import read_relevance  # what rankers read
 from sklearn_rankcal.labels._rankings import rankings_to_preferences
 
 from .values import (
@@ -17,7 +16,6 @@ from .values import (
     draw_codes,
     draw_groups,
     draw_numbers,
-    read_only,
     rows_of,
     spoiled_groups,
     spoiled_numbers,
@@ -80,48 +78,6 @@ def bad_relevance(case):
         bad, kind = spoiled_numbers(case, n)
         words = () if kind in ("short", "long", "empty") else ("y ", "relevance", "label")
         case.refuses(public.relevance_labels, bad, codes, words=words)
-
-
-def preferences(case):
-    """Weights of every pair come back, added up where it is given several times."""
-    codes = draw_codes(case, least=2)
-    groups = draw_groups(case, codes)
-    pairs = []
-    for _ in range(case.whole(1, 3 * case.size)):
-        rows = case.choose([rows for rows in rows_of(codes) if len(rows) > 1])
-        pairs.append(tuple(case.rng.permutation(rows)[:2].tolist()))
-    weight = None
-    exact = [Fraction(1)] * len(pairs)
-    if case.chance(0.7):
-        given = draw_numbers(case, [0] * len(pairs), ("grades", "shares", "spread", "tiny",
-                                                      "beyond_2_53"))  # fmt: skip
-        weight, exact = given.value, given.exact
-    form = case.choose(["list", "int64", "int32", "uint64", "float64", "object", "read_only"])
-    made = {
-        "list": list, "int64": lambda p: np.array(p), "int32": lambda p: np.array(p, np.int32),
-        "uint64": lambda p: np.array(p, np.uint64), "float64": lambda p: np.array(p, float),
-        "object": lambda p: np.array(p, dtype=object),
-        "read_only": lambda p: read_only(np.array(p)),
-    }[form](pairs)  # fmt: skip
-    outcome = case.attempt(public.preference_labels, made, groups, weight)
-    if outcome.error is not None:
-        sure = form != "object" and (weight is None or given.sure)
-        case.expect(not sure, "refuses good pairs", outcome.describe())
-        return
-    labels = outcome.value
-    case.expect(labels["query"].tolist() == codes, "merges or splits queries")
-    order = case.rng.permutation(len(codes))
-    new = np.argsort(order)
-    read = case.call(read_preferences, labels[order])
-    wanted = defaultdict(Fraction)
-    for (i, j), w in zip(pairs, exact, strict=True):
-        wanted[new[i], new[j]] += w
-    found = dict(zip(zip(read.winner.tolist(), read.loser.tolist(), strict=True),
-                     map(Fraction, read.weight.tolist()), strict=True))  # fmt: skip
-    case.expect(set(found) == set(wanted), "other pairs")
-    for pair, w in wanted.items():
-        case.expect(abs(found[pair] - w) <= w / 2**40, "another weight",
-                    f"{float(found[pair])} for {float(w)}")  # fmt: skip
 
 
 def bad_preferences(case):

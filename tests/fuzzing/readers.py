@@ -18,60 +18,7 @@ from .values import rows_of
 _L = public.labels
 
 
-def _same_labels(found, wanted):
-    return len(found) == len(wanted) and all(a == b for a, b in zip(found, wanted, strict=True))
-
-
 # -------------------------------------------------------------------- edges
-
-
-def _ids(case, n):
-    kind = case.choose(["text", "int", "beyond_2_53", "nul", "tuple", "mixed", "bytes"])
-    made = {
-        "text": lambda k: f"d{k}", "int": lambda k: k, "beyond_2_53": lambda k: 2**53 + k,
-        "nul": lambda k: "d" + "\0" * k, "tuple": lambda k: ("d", k),
-        "mixed": lambda k: k if k % 2 else str(k), "bytes": lambda k: b"d%d" % k,
-    }[kind]  # fmt: skip
-    return [made(k) for k in range(n)], kind
-
-
-def edges(case):
-    """Rows of edges, as lists, arrays and frames: pairs, weights and names."""
-    names, kind = _ids(case, 3 * case.size)
-    n = case.whole(1, 2 * case.size)
-    rows = []
-    for _ in range(n):
-        i, j = case.rng.permutation(len(names))[:2]
-        rows.append((case.choose(["q1", "q2"]) if kind in ("text", "nul") else case.whole(1, 2),
-                     names[i], names[j]))  # fmt: skip
-    weights = None
-    if case.chance(0.6):
-        weights = case.choose([[1.5] * n, list(range(1, n + 1)), [0.1 * k for k in range(n)]])
-        rows = [(*row, w) for row, w in zip(rows, weights, strict=True)]
-    form = case.choose(["list", "tuples", "object", "pandas", "polars", "generator"])
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    table = {f"c{k}": column for k, column in enumerate(columns)}
-    if form == "object":
-        given = np.empty((n, len(columns)), dtype=object)
-        for i, row in enumerate(rows):
-            for j, cell in enumerate(row):
-                given[i, j] = cell
-    elif form == "polars" and kind in ("text", "int", "beyond_2_53"):
-        given = pl.DataFrame(table)
-    elif form == "pandas" and kind != "tuple":
-        given = pd.DataFrame(table)
-        if kind == "beyond_2_53" and case.chance(0.5):
-            given = given.astype({"c1": "Int64"})
-    else:
-        given = [list(row) for row in rows] if form == "list" else rows
-    outcome = case.call(_L.read_edges, given)
-    listed = list(zip(outcome.groups.tolist(), outcome.documents.tolist(), strict=True))
-    case.expect(len(set(listed)) == len(listed), "names a document twice", str(listed))
-    found = [(listed[i][0], listed[i][1], listed[j][1]) for i, j in outcome.pairs]
-    case.expect(_same_labels(found, [row[:3] for row in rows]), "reads other edges",
-                f"{found} for {rows}")  # fmt: skip
-    if weights is not None:
-        case.expect(_same_labels(outcome.weight.tolist(), weights), "reads other weights")
 
 
 def bad_edges(case):

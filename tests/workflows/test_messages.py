@@ -12,8 +12,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.decoders import Quota, Rules, Sort, decode_scores
-from sklearn_rankcal.exceptions import ContradictoryRulesError
+from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.metrics import ndcg_score, precision_at_k_score
 
 RNG = np.random.default_rng(0)
@@ -153,42 +152,6 @@ def test_one_of_a_thing():
 # ---------------------------------------------------------------- rules
 
 
-@pytest.mark.parametrize(
-    ("rules", "shown"),
-    [
-        ({"place": [0, 0, 9]}, "row 2 at place 9 of 3 documents"),
-        ({"earliest": [0, 0, 9]}, "row 2 at place 9 or below of 3 documents"),
-        ({"earliest": [0, 0, 3], "latest": [0, 0, 1]}, "row 2 at place 3 or below; row 2 at place"),
-        ({"place": [2, 0, 0], "latest": [1, 0, 0]}, "row 0 at place 2; row 0 at place 1 or above"),
-        (
-            {"place": [1, 0, 0], "earliest": [3, 0, 0]},
-            "row 0 at place 3 or below; row 0 at place 1",
-        ),
-    ],
-)
-def test_rules_that_cannot_be_kept(rules, shown):
-    with pytest.raises(ContradictoryRulesError, match=shown) as caught:
-        decode_scores([0.9, 0.8, 0.2], rules=Rules(**rules))
-    assert "np.int64" not in str(caught.value) and "soft=" in str(caught.value)
-    bent = decode_scores([0.9, 0.8, 0.2], rules=Rules(**rules, soft=10))
-    assert sorted(bent.ranks) == [1, 2, 3] and bent.violation[0] > 0
-
-
-@pytest.mark.parametrize(
-    ("of", "at_least"), [(["y", "y"], {"x": 1}), ([False, False], 1), ([False, False], {True: 1})]
-)
-def test_a_quota_of_a_group_that_a_query_lacks(of, at_least):
-    """Named by a dictionary or by booleans: both say that the bound cannot hold."""
-    quota = Quota(of, first=1, at_least=at_least)
-    with pytest.raises(ContradictoryRulesError, match="at least 1 of the 0 documents"):
-        decode_scores([0.9, 0.8], rules=Rules(quotas=[quota]))
-    # a group that is not named has no bound where it does not occur
-    decode_scores([0.9, 0.8], rules=Rules(quotas=[Quota([None, None], first=1, at_least=1)]))
-
-
-# ---------------------------------------------------------------- rankers
-
-
 def test_negative_labels_name_the_losses_that_take_them():
     with pytest.raises(ValueError, match=r"constant.*'spearman', 'pd_by_scores' or 'pd'"):
         CalibratedRanker(Ridge()).fit(X, GRADES - 1, groups=QUERIES)
@@ -238,26 +201,6 @@ def test_a_regressor_without_base_class(ranker):
     y = GRADES if options else np.tile([1, 2, 3], (40, 1))
     with pytest.raises(TypeError, match=r"class Bare\(RegressorMixin, BaseEstimator\)"):
         ranker(Bare()).fit(X, y, **options)
-
-
-def test_a_misspelt_label_is_named():
-    rng = np.random.default_rng(1)
-    names = ["Water", "Tea", "Milk"]
-    orders = [" > ".join(rng.permutation(names)) for _ in range(40)]
-    orders[7] = orders[7].replace("Water", "Watr")
-    ranker = CalibratedLabelRanker(Ridge(), unlisted="ignore")
-    with pytest.warns(
-        UserWarning, match="'Watr' is in 1 row of y, never in the same row as 'Water'"
-    ):
-        ranker.fit(X, orders)
-
-
-def test_a_rare_label_beside_its_neighbour_is_not_misspelt():
-    """ "Wine" and "Vine" are in the same order, so that they are different labels."""
-    orders = [["Wine", "Tea"], ["Tea", "Wine"]] * 19 + [["Wine", "Vine", "Tea"]] * 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        CalibratedLabelRanker(Ridge(), unlisted="ignore").fit(X, orders)
 
 
 # ---------------------------------------------------------------- tables of a shop
