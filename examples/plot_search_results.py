@@ -88,8 +88,7 @@ print(pd.DataFrame(table).T.round(3).to_string())
 # Is the difference more than chance?
 # -----------------------------------
 #
-# `compare_rankings` resamples the queries to compute an interval for the mean difference of
-# NDCG@10.
+# `compare_rankings` computes an interval for the mean difference of NDCG@10 over the queries.
 
 for name, other in {"regression": grades, "regression, more columns": grades_wide}.items():
     print(f"ranker - {name}:")
