@@ -139,30 +139,7 @@ SPACES: dict[str, Space] = {space: space for space in (SCORES, PAIRS, SYMMETRIC_
 
 
 def get_space(space: str) -> Space:
-    """Return a space by its name.
-
-    Parameters
-    ----------
-    space : str
-        A key of `SPACES`: ``"scores"``, ``"pairs"`` or ``"symmetric_pairs"``. A `Space` is a
-        string.
-
-    Returns
-    -------
-    space : Space
-        The space.
-
-    Raises
-    ------
-    ValueError
-        If there is no space with this name.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.targets import get_space
-    >>> get_space("pairs").n_entries(4)
-    6
-    """
+    """Return a space by its name, such as ``"pairs"``. A `Space` is a string."""
     if space not in SPACES:
         raise ValueError(f"Unknown space {space!r}. Known: {', '.join(map(repr, SPACES))}.")
     return SPACES[space]
@@ -266,27 +243,9 @@ class RelevanceDifferences(PairTargets):
     """Differences of preferences, computed from relevance.
 
     t_ij = factor * h(y_i - y_j) if y_i > y_j, t_ij = -factor * h(y_j - y_i) if y_i < y_j, and
-    t_ij = 0 if y_i = y_j.
-
-    Parameters
-    ----------
-    relevance : ndarray of shape (n_rows,)
-        The relevance y of each row.
-    queries : Queries
-        The queries of the rows.
-    kind : {"binary", "graded"} or callable
-        The function h: 1, the difference, or a function of an array of positive differences.
-    factor : ndarray of shape (n_queries,)
-        The factor of each query.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.targets import RelevanceDifferences
-    >>> y, queries = np.array([2.0, 0.0, 1.0]), Queries.single(3)
-    >>> RelevanceDifferences(y, queries, "graded", np.ones(1)).flat().tolist()
-    [2.0, 1.0, -1.0]
+    t_ij = 0 if y_i = y_j. The function h is 1 if `kind` is ``"binary"``, the difference if it is
+    ``"graded"``, or `kind` itself, a function of an array of positive differences. `relevance` has
+    shape (n_rows,), and `factor` shape (n_queries,).
     """
 
     def __init__(
@@ -408,24 +367,9 @@ def _sums_before(grouped: Floats, queries: Queries) -> Floats:
 
 
 class PreferenceDifferences(PairTargets):
-    """Differences t_ij = factor * (y_ij - y_ji) of given preferences.
+    """Differences t_ij = factor * (y_ij - y_ji) of preferences with weights y_ij.
 
-    Parameters
-    ----------
-    preferences : Preferences
-        The preferences with weights y_ij.
-    factor : ndarray of shape (n_queries,)
-        The factor of each query.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.labels import preference_labels
-    >>> from sklearn_rankcal.labels._labels import read_preferences
-    >>> from sklearn_rankcal.targets import PreferenceDifferences
-    >>> preferences = read_preferences(preference_labels([[0, 1], [2, 1]], [0, 0, 0]))
-    >>> PreferenceDifferences(preferences, np.ones(1)).flat().tolist()
-    [1.0, 0.0, -1.0]
+    `factor` has shape (n_queries,).
     """
 
     def __init__(self, preferences: Preferences, factor: Floats) -> None:
@@ -482,26 +426,10 @@ class PreferenceDifferences(PairTargets):
 
 
 class RelevanceProducts(PairTargets):
-    """Products t_ij = y_i y_j / total, the targets of average precision.
+    """Products t_ij = y_i y_j / total of relevance y, the targets of average precision.
 
-    Parameters
-    ----------
-    relevance : ndarray of shape (n_rows,)
-        The relevance y of each row.
-    queries : Queries
-        The queries of the rows.
-    total : ndarray of shape (n_queries,)
-        The sum of the relevance of each query, or its value after shrinkage. If it is 0, the
-        products are not divided.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.queries import Queries
-    >>> from sklearn_rankcal.targets import RelevanceProducts
-    >>> y, queries = np.array([1.0, 0.0, 1.0]), Queries.single(3)
-    >>> RelevanceProducts(y, queries, np.array([2.0])).flat().round(3).tolist()
-    [0.5, 0.0, 0.5, 0.0, 0.0, 0.5]
+    `total` of shape (n_queries,) is the sum of the relevance of each query, or its value after
+    shrinkage. If it is 0, the products are not divided.
     """
 
     space = SYMMETRIC_PAIRS

@@ -348,34 +348,11 @@ def cut(values: NDArray[Any], stops: Ints) -> NDArray[Any]:
 
 
 def read_preferences(y: Any, n_rows: int | None = None) -> Preferences:
-    """Read preferences from the array of `preference_labels`.
+    """Read the array of `preference_labels`, or its entries for some whole queries, in any order.
 
-    Parameters
-    ----------
-    y : structured ndarray of shape (n_rows,)
-        The array of `preference_labels`, or its entries for some whole queries, in any order.
-    n_rows : int, default=None
-        Expected number of rows. If None, the number is not checked.
-
-    Returns
-    -------
-    preferences : Preferences
-        Preferences between the rows of `y` in their present order, and the queries of these rows.
-
-    Raises
-    ------
-    ValueError
-        If `y` does not come from `preference_labels`; if it has the wrong length; if a splitter has
-        split a query; if rows are repeated; or if arrays of several calls were concatenated.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.labels import preference_labels
-    >>> from sklearn_rankcal.labels._labels import read_preferences
-    >>> labels = preference_labels([[0, 2], [2, 0], [0, 2], [1, 3]], list("abab"))
-    >>> preferences = read_preferences(labels[[2, 0]])
-    >>> preferences.winner.tolist(), preferences.loser.tolist(), preferences.weight.tolist()
-    ([0, 1], [1, 0], [1.0, 2.0])
+    Return the preferences between the rows of `y` in their present order. Raise ValueError if a
+    splitter has split a query, if rows are repeated, if arrays of several calls were concatenated,
+    or if the number of rows is not `n_rows`.
     """
     queries, winner, loser = read_wins(y, n_rows)
     return Preferences.from_pairs(winner, loser, np.concatenate(y["weights"]), queries)

@@ -240,26 +240,7 @@ def lacks_positions(numbers: NDArray[np.int64], queries: Queries) -> NDArray[np.
 
 
 def check_ranks(ranks: ArrayLike | None, queries: Queries) -> NDArray[np.int64]:
-    """Check that the positions in each query are a permutation of 1 .. r.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_rows,)
-        Position of each row in its query, 1 = top.
-    queries : Queries
-        The queries of the rows.
-
-    Returns
-    -------
-    positions : ndarray of shape (n_rows,)
-        The positions as int64.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import Queries, check_ranks
-    >>> check_ranks([2, 1, 1], Queries.from_groups(["a", "a", "b"])).tolist()
-    [2, 1, 1]
-    """
+    """Return positions (n_rows,) as int64, after a check that each query has 1 .. r, 1 = top."""
     positions = read_whole(ranks, "ranks")
     if positions.shape != (queries.n_rows,):
         raise ValueError(
@@ -389,25 +370,9 @@ def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Check that `sample_weight` has one finite, non-negative weight per row, not all 0.
+    """Return `sample_weight` as float64, after a check, or None for None.
 
-    Parameters
-    ----------
-    weight : array-like of shape (n_rows,) or None
-        Weight of each row.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_rows,) or None
-        The weights as float64, or None if `weight` is None.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.queries import check_weight
-    >>> check_weight([1, 0, 2], 3).tolist()
-    [1.0, 0.0, 2.0]
+    There must be one finite, non-negative weight for each row, and not all may be 0.
     """
     if weight is None:
         return None

@@ -433,18 +433,7 @@ def hash_rows(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
 
     Arrays, sparse matrices and data frames with the same values have the same hashes, for any
     dtypes. The hash of a row is the sum over its cells of a hash of (column, value). Zeros add
-    nothing, and can be skipped in sparse matrices.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or data frame of shape (n_rows, n_features)
-    rows : ndarray of shape (n,)
-        Row numbers.
-
-    Returns
-    -------
-    hashes : ndarray of shape (n,)
-        Unsigned 64-bit integers.
+    nothing, and can be skipped in sparse matrices. `rows` has row numbers of X.
     """
     if len(rows) > _CHUNK:
         starts = range(0, len(rows), _CHUNK)
@@ -468,16 +457,6 @@ def hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a hash of each value, such as a query id, like `hash_rows` for one column.
 
     A number and the same number as text have the same hash. Other collisions are rare.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers, text or other objects.
-
-    Returns
-    -------
-    hashes : ndarray of shape (n,)
-        Unsigned 64-bit integers.
     """
     return _mix(as_numbers(values), np.uint64(0))
 
