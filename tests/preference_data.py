@@ -25,6 +25,12 @@ def judged(draw, min_pairs=1):
     return groups, pairs, weight
 
 
+def preferences_of_ranks(ranks):
+    """Return 1 where row n has label i above label j, by its ranks, of shape (n, r, r)."""
+    ranks = np.asarray(ranks, dtype=float)
+    return (ranks[:, :, None] < ranks[:, None, :]).astype(float)
+
+
 def table(pairs, weight, n_rows):
     """Return the matrix of the weights y_ij of all rows, summed by a loop."""
     y = np.zeros((n_rows, n_rows))

@@ -111,51 +111,6 @@ def compare_tiers(orders: Orders, half_ties: bool) -> Comparisons:
     )
 
 
-def rankings_to_preferences(ranks: ArrayLike, groups: ArrayLike | None = None) -> Floats:
-    """Convert (partial) rankings of a fixed set of labels to preferences between the labels.
-
-    Pass the result as `y` to `CalibratedLabelRanker`. The sum of several rankings can contain
-    cycles; a single ranking cannot.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_samples, r)
-        Position of each label, 1 = best. Only the order of the positions matters: tied labels have
-        no preference between them, and gaps are allowed. NaN or a masked entry means that the
-        label was not judged.
-    groups : array-like of shape (n_samples,), default=None
-        Sample id of each ranking. The preferences of rankings with the same id are added up, for
-        example of several judges. If None, each ranking is a sample.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_samples, r, r), or (n_groups, r, r)
-        ``weights[n, i, j]`` is the number of rankings that put label i above label j. Groups are
-        in order of first appearance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.labels._rankings import rankings_to_preferences
-    >>> rankings_to_preferences([[1, 2, np.nan]]).tolist()
-    [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]
-    """
-    positions = check_ranks(ranks)
-    if positions.ndim != 2:
-        raise ValueError(
-            f"ranks must have shape (n_samples, n_labels); it has shape {positions.shape}."
-        )
-    weights = (positions[:, :, None] < positions[:, None, :]).astype(np.float64)
-    if groups is None:
-        return weights
-    queries = Queries.from_groups(groups)
-    if queries.n_rows != len(positions):
-        raise ValueError(
-            f"groups has {counted(queries.n_rows, 'entry')}, but ranks has {len(positions)}."
-        )
-    return queries.sum(weights)
-
-
 @checks_keywords
 def ranking_labels(ranks: ArrayLike, groups: ArrayLike) -> NDArray[np.void]:
     """Make preference labels from (partial) rankings of the documents of each query.

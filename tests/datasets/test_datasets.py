@@ -27,13 +27,13 @@ from sklearn_rankcal.datasets._judgements import (
 )
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels._labels import read_preferences
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import LOSSES
 from sklearn_rankcal.metrics import ndcg_score
 from sklearn_rankcal.queries import Queries
 
 from .. import oracles
 from ..covering import REST
+from ..preference_data import preferences_of_ranks
 
 
 def test_shapes_and_seed():
@@ -411,7 +411,7 @@ def test_bayes_ranking_of_labels(kind, n_labels):
 def test_rankings_follow_the_stated_probabilities(kind, missing, n):
     """Samples are grouped by the probability of a pair, and compared with the share that has it."""
     data = make_label_ranking(n, 4, 2, kind=kind, noise=0.8, missing=missing, random_state=3)
-    above = data.Y if kind == "btl" else rankings_to_preferences(data.Y)
+    above = data.Y if kind == "btl" else preferences_of_ranks(data.Y)
     assert data.Y.shape == ((n, 4, 4) if kind == "btl" else (n, 4))
     for i, j in itertools.permutations(range(4), 2):
         either = (above[:, i, j] + above[:, j, i]) > 0

@@ -8,7 +8,6 @@ import numpy as np
 
 import sklearn_rankcal as public
 from sklearn_rankcal.labels._labels import read_relevance  # what rankers read
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 
 from .values import (
     GROUP_WORDS,
@@ -120,8 +119,7 @@ def bad_rankings(case):
     ))  # fmt: skip  # missing is not judged
     if case.chance(0.3):
         bad = case.choose([[0, 1, 2], [-1, 2, 3], digits(3), [[1, 2], [3, 0]]])
-    function = case.choose([public.labels.ranking_labels, rankings_to_preferences])
-    case.refuses(function, bad, [0, 0, 0], words=("rank", "n_labels", "shape"))
+    case.refuses(public.labels.ranking_labels, bad, [0, 0, 0], words=("rank", "n_labels", "shape"))
 
 
 def bad_helpers(case):

@@ -29,12 +29,12 @@ from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_
 # private: codes of columns, which no ranker shows
 from sklearn_rankcal.label_ranking._blend import TableEncoder
 from sklearn_rankcal.labels._label_rankings import look_like_positions, read_names
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.metrics import get_ranking_scorer
 
 from .. import oracles
 from ..covering import covering_checks
+from ..preference_data import preferences_of_ranks
 
 
 @covering_checks(
@@ -209,7 +209,7 @@ def test_pairwise_disagreement_by_scores(data):
     ranks = fit(data.X, data.Y).predict(data.X)
     spearman = CalibratedLabelRanker(LinearRegression(), loss="spearman").fit(data.X, data.Y)
     np.testing.assert_array_equal(ranks, spearman.predict(data.X))
-    weights = rankings_to_preferences(data.Y)
+    weights = preferences_of_ranks(data.Y)
     by_weights = fit(data.X, weights)
     assert by_weights.regressor_.coef_.shape == (4, 3)
     np.testing.assert_array_equal(by_weights.predict(data.X), ranks)
@@ -229,9 +229,9 @@ def test_pairwise_disagreement_by_scores(data):
 def test_other_scores_are_of_the_judged_pairs(data):
     Y = np.where(np.random.default_rng(0).random(data.Y.shape) < 0.4, np.nan, data.Y)
     rows = (~np.isnan(Y)).sum(axis=1) > 1
-    wins = (rankings_to_preferences(Y) - rankings_to_preferences(Y).transpose(0, 2, 1)).sum(axis=2)
+    wins = (preferences_of_ranks(Y) - preferences_of_ranks(Y).transpose(0, 2, 1)).sum(axis=2)
     model = LinearRegression().fit(data.X[rows], wins[rows] / 4)
-    for labels in (Y, rankings_to_preferences(Y)):
+    for labels in (Y, preferences_of_ranks(Y)):
         ranker = CalibratedLabelRanker(
             LinearRegression(), loss=PDByScores(score_function="copeland")
         )
@@ -369,7 +369,7 @@ def test_missing_entries_are_left_out_pair_by_pair(data):
 def test_ties_and_weights_are_preferences(data):
     tied = np.minimum(data.Y, 3)
     by_ranks = CalibratedLabelRanker(Ridge()).fit(data.X, tied)
-    weights = rankings_to_preferences(data.Y)
+    weights = preferences_of_ranks(data.Y)
     by_weights = CalibratedLabelRanker(Ridge()).fit(data.X, weights)
     whole = CalibratedLabelRanker(Ridge()).fit(data.X, data.Y)
     np.testing.assert_array_equal(by_weights.predict(data.X), whole.predict(data.X))

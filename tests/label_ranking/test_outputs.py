@@ -23,9 +23,10 @@ from sklearn_rankcal.label_ranking._outputs import (
     net_scores,
     scores_of_labels,
 )
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import PD, PDByScores
 from sklearn_rankcal.queries import Queries
+
+from ..preference_data import preferences_of_ranks
 
 FIRST, SECOND = np.triu_indices(4, 1)
 
@@ -48,7 +49,7 @@ def test_scores_are_those_of_pd_by_scores():
     some = np.where(np.random.default_rng(1).random(ranks.shape) < 0.3, np.nan, ranks)
     untied = some + np.arange(6) / 10  # in weights, a tie cannot be told from a missing pair
     np.testing.assert_allclose(
-        scores_of_labels("weights", rankings_to_preferences(untied)),
+        scores_of_labels("weights", preferences_of_ranks(untied)),
         scores_of_labels("ranks", untied),
         atol=1e-12,
     )
@@ -91,7 +92,7 @@ def test_the_ranker_learns_scores(data, two_are_many):
         scores[:, :, None] - scores[:, None, :],
         atol=1e-12,
     )
-    weights = CalibratedLabelRanker(LinearRegression()).fit(data.X, rankings_to_preferences(data.Y))
+    weights = CalibratedLabelRanker(LinearRegression()).fit(data.X, preferences_of_ranks(data.Y))
     np.testing.assert_array_equal(weights.predict(data.X), ranker.predict(data.X))
     pairs = CalibratedLabelRanker(LinearRegression(), decoder="exact").fit(data.X, data.Y)
     assert pairs.regressor_.coef_.shape == (6, 3) and not pairs.by_scores_

@@ -12,11 +12,7 @@ from sklearn_rankcal.labels import ranking_labels, read_edges
 # private: preferences as losses see them
 from sklearn_rankcal.labels._label_rankings import read_label_rankings
 from sklearn_rankcal.labels._labels import read_preferences
-from sklearn_rankcal.labels._rankings import (
-    rankings_to_preferences,
-    relevance_preferences,
-    weigh_pairs,
-)
+from sklearn_rankcal.labels._rankings import relevance_preferences, weigh_pairs
 from sklearn_rankcal.queries import Queries
 
 from .. import oracles
@@ -75,17 +71,6 @@ ranks_drawn = st.lists(
 
 
 @drawn
-@given(ranks_drawn, st.integers(1, 3))
-def test_rankings_to_preferences(ranks, n_groups):
-    weights = rankings_to_preferences(ranks)
-    wanted = [[[float(a < b) for b in row] for a in row] for row in ranks]
-    np.testing.assert_array_equal(weights, wanted)
-    groups = [k % n_groups for k in range(len(ranks))]
-    summed = [sum(np.array(wanted[k]) for k in part) for part in oracles.split(groups)]
-    np.testing.assert_array_equal(rankings_to_preferences(ranks, groups), summed)
-
-
-@drawn
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4), ranks_drawn)
 def test_ranking_labels(groups, columns):
     """Each column is one judgement, which ranks the documents that are not NaN in it."""
@@ -111,12 +96,10 @@ def test_ranking_labels(groups, columns):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rankings_to_preferences([1, 2]), r"must have shape \(n_samples, n_labels\)"),
-        (lambda: rankings_to_preferences([[0, 1, 2]]), "ranks start at 1 .best.; got 0"),
-        (lambda: rankings_to_preferences([[1, np.inf]]), "ranks must be finite"),
-        (lambda: rankings_to_preferences([["x", "y"]]), "ranks must be real numbers, not text"),
-        (lambda: rankings_to_preferences([]), "non-empty"),
-        (lambda: rankings_to_preferences([[1, 2]], [1, 2]), "groups has 2 .* ranks has 1"),
+        (lambda: ranking_labels([0, 1, 2], [1, 1, 1]), "ranks start at 1 .best.; got 0"),
+        (lambda: ranking_labels([1, np.inf], [1, 1]), "ranks must be finite"),
+        (lambda: ranking_labels(["x", "y"], [1, 1]), "ranks must be real numbers, not text"),
+        (lambda: ranking_labels([], []), "non-empty"),
         (lambda: ranking_labels([1, 2], [1]), "groups has 1 entry, but ranks has 2"),
         (lambda: ranking_labels([1, 1], [1, 1]), "contain no preference"),
         (lambda: ranking_labels([1, 2], [1, 2]), "contain no preference"),
@@ -133,8 +116,9 @@ def test_a_judge_may_have_judged_nothing():
 
 
 def test_masked_ranks_are_not_judged():
-    ranks = np.ma.array([[1, 2, 3]], mask=[[0, 1, 0]])
-    assert np.argwhere(rankings_to_preferences(ranks)[0]).tolist() == [[0, 2]]
+    ranks = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    labels = ranking_labels(ranks, [0, 0, 0])
+    assert [wins.tolist() for wins in labels["wins"]] == [[2], [], []]
 
 
 @pytest.mark.parametrize(

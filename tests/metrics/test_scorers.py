@@ -28,7 +28,6 @@ from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 
 # private: labels as scorers read them
 from sklearn_rankcal.labels._label_rankings import read_label_rankings
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.losses._registry import parameters_of
@@ -37,6 +36,7 @@ from sklearn_rankcal.models import BilinearPairs, PairwiseRidge
 
 from .. import oracles
 from ..covering import covering
+from ..preference_data import preferences_of_ranks
 
 DATA = make_ranking(50, (3, 9), 6, n_levels=2, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -316,7 +316,7 @@ def with_missing(share=0.3):
     return np.where(np.random.default_rng(0).random(YL.shape) < share, np.nan, YL)
 
 
-LABEL_RANKINGS = {"ranks": YL, "missing": with_missing(), "weights": rankings_to_preferences(YL)}
+LABEL_RANKINGS = {"ranks": YL, "missing": with_missing(), "weights": preferences_of_ranks(YL)}
 
 
 def test_tau_of_label_rankings_is_scipys():
@@ -343,7 +343,7 @@ def test_tau_of_label_rankings_is_scipys():
         np.minimum(YL, 3),
         with_missing(),
         np.minimum(with_missing(), 2),
-        rankings_to_preferences(YL),
+        preferences_of_ranks(YL),
         np.random.default_rng(1).integers(0, 3, (90, 4, 4)).astype(float),
         pd.DataFrame(YL),
         YL.tolist(),
@@ -354,7 +354,7 @@ def test_tau_of_label_rankings(Y):
     """The scorer is the mean over rows; `score` counts rows by the weight that they judge."""
     tau = TAU(LABEL_RANKER, XL, Y)
     _, P = read_label_rankings(Y, 90, "auto")
-    P = P * (1 - np.eye(4)) if P.ndim == 3 else rankings_to_preferences(P)
+    P = P * (1 - np.eye(4)) if P.ndim == 3 else preferences_of_ranks(P)
     ranks = LABEL_RANKER.predict(XL)
     total = P.sum(axis=(1, 2))
     against = (P * (ranks[:, :, None] > ranks[:, None])).sum(axis=(1, 2))
@@ -420,7 +420,7 @@ def test_other_estimators_predict_positions_of_labels():
     ("Y", "name", "message"),
     [
         (with_missing(), "ndcg", "'ndcg' needs a relevance.*missing entries, use"),
-        (rankings_to_preferences(YL), "spearman", "'spearman' needs a relevance of every row"),
+        (preferences_of_ranks(YL), "spearman", "'spearman' needs a relevance of every row"),
         (YL, "precision@1", "threshold=t"),
         (YL - 1, "kendall_tau", "Ranks start at 1"),
         (YL[:5], "kendall_tau", "y has 5 rows, but X has 90"),

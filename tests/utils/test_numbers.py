@@ -29,7 +29,6 @@ from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.decoders import decode_preferences, decode_scores
 from sklearn_rankcal.labels import preference_labels, ranking_labels
 from sklearn_rankcal.labels._labels import read_relevance  # the readers that all functions share
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import PD, Positional
 from sklearn_rankcal.metrics import compare_rankings
 from sklearn_rankcal.plotting import plot_matrix
@@ -138,15 +137,16 @@ def test_judgements_do_not_wrap():
 
 def test_entries_that_are_not_judged_are_missing_in_every_way():
     for ranks in (
-        [[1, None, 2]],
-        np.array([[1, pd.NA, 2]], dtype=object),
-        np.ma.array([[1, 7, 2]], mask=[[0, 1, 0]]),
-        pd.DataFrame({"a": [1], "b": pd.array([None], dtype="Int64"), "c": [2]}),
-        pl.DataFrame({"a": [1], "b": pl.Series([None], dtype=pl.Int64), "c": [2]}),
+        [1, None, 2],
+        np.array([1, pd.NA, 2], dtype=object),
+        np.ma.array([1, 7, 2], mask=[0, 1, 0]),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pl.Series([1, None, 2]),
     ):
-        assert rankings_to_preferences(ranks)[0].tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
+        wins = ranking_labels(ranks, [0, 0, 0])["wins"]
+        assert [beaten.tolist() for beaten in wins] == [[2], [], []]
     with pytest.raises(ValueError, match=r"Beyond 2\^53"):  # the ranks would tie
-        rankings_to_preferences([[BIG, BIG - 1, None]])
+        ranking_labels([BIG, BIG - 1, None], [0, 0, 0])
     with pytest.raises(ValueError, match="not text"):
         ranking_labels([["1"], ["2"]], [0, 0])
 

@@ -19,11 +19,12 @@ from sklearn_rankcal import (
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.label_ranking import BlendedRegressor
 from sklearn_rankcal.labels._labels import read_preferences  # labels as losses see them
-from sklearn_rankcal.labels._rankings import rankings_to_preferences
 from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairModel, PairwiseRidge
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets, RelevanceDifferences, RelevanceProducts
+
+from ..preference_data import preferences_of_ranks
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -189,7 +190,7 @@ def test_log_odds_of_tiny_weights_do_not_vanish():
 )
 def test_label_rankings_do_not_depend_on_the_unit_of_weights(regressor):
     data = make_label_ranking(60, 3, 3, random_state=0)
-    weights = rankings_to_preferences(data.Y)
+    weights = preferences_of_ranks(data.Y)
     ranker = CalibratedLabelRanker(regressor, random_state=0)
     wanted = ranker.fit(data.X, weights).predict(data.X)
     for exponent in (-160, -60, 160):
