@@ -416,13 +416,6 @@ def test_bad_parameters(options, error, message):
         estimate_relevance(**arguments)
 
 
-def test_a_column_of_text_is_named():
-    X, _, data = small_log()
-    frame = pd.DataFrame(X, columns=["price", "stars"]).assign(id=[f"s-{k}" for k in range(len(X))])
-    with pytest.raises(ValueError, match=r"Column 'id' of X .*'s-0'.* Otherwise drop it, or"):
-        estimate_relevance(data.y, frame, [1, 0.5, 0.3])
-
-
 def test_one_query_with_sessions_is_too_few():
     with pytest.raises(ValueError, match=r"At least 2 queries must have sessions.*1 of 2 have"):
         estimate_relevance(click_labels([[0, 1]], [1], [0, 0, 1]), np.zeros((3, 1)), [1, 0.5])

@@ -182,6 +182,12 @@ def test_get_measure_passes_parameters():
     ("name", "message"),
     [
         ("ndgc@10", "Unknown metric 'ndgc@10'. Did you mean 'ndcg@10'?"),
+        ("NDCG@10", "Did you mean 'ndcg@10'?"),
+        ("ndcg10", "Did you mean 'ndcg@10'?"),
+        ("ndcg_cut_10", "Did you mean 'ndcg@10'?"),
+        ("P@5", "the nearest is 'precision@5'"),
+        ("pd", "the nearest is 'pairwise_disagreement'"),
+        ("kendall", "the nearest is 'kendall_tau'"),
         ("roc_auc", "the nearest is 'auc'"),
         ("wta", "the nearest is 'precision@1'"),
         ("", "Unknown metric ''."),

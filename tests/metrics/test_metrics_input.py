@@ -5,12 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 
-from sklearn_rankcal import CalibratedRanker, relevance_labels
 from sklearn_rankcal import metrics as m
+from sklearn_rankcal import relevance_labels
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
-from sklearn_rankcal.models import PairwiseRidge
 
 from ..metric_data import GOOD_RANKS, QUERIES, SIZES, S, Y
 
@@ -138,39 +136,6 @@ def test_rows_without_query_ids_are_one_query_and_warn(score):
         score([1], [0.5])  # a single row is always one query
 
 
-@pytest.mark.parametrize("keyword", ["group", "qid", "query_id"])
-@pytest.mark.parametrize(
-    "call",
-    [
-        m.ndcg_score,
-        m.evaluate_rankings,
-        lambda y, scores, **groups: m.compare_rankings(y, scores, scores, **groups),
-        lambda y, scores, **groups: m.compare_rankings(y, {"a": scores, "b": scores}, **groups),
-        lambda y, scores, **groups: CalibratedRanker(Ridge()).fit(scores[:, None], y, **groups),
-        lambda y, scores, **groups: fitted_ranker().predict(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker().predict_order(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker().decision_function(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker().score(scores[:, None], y, **groups),
-        lambda y, scores, **groups: fitted_ranker("pd").decode_report(scores[:, None], **groups),
-        lambda y, scores, **groups: fitted_ranker("pd").predict_preferences(
-            scores[:, None], **groups
-        ),
-        lambda y, scores, **groups: fitted_ranker().diagnose(scores[:, None], **groups),
-        lambda y, scores, **groups: m.get_ranking_scorer("ndcg")(
-            fitted_ranker(), scores[:, None], y, **groups
-        ),
-    ],
-)
-def test_errors_name_the_group_keywords_of_other_libraries(call, keyword):
-    with pytest.raises(TypeError, match=f"no parameter '{keyword}'. Pass groups=<query id of each"):
-        call(QUERIES.y, QUERIES.latent, **{keyword: QUERIES.groups})
-
-
-def fitted_ranker(loss="ndcg"):
-    ranker = CalibratedRanker(PairwiseRidge() if loss == "pd" else Ridge(), loss=loss)
-    return ranker.fit(QUERIES.latent[:, None], QUERIES.y, QUERIES.groups)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -216,28 +181,3 @@ def test_labels_and_scores_that_are_swapped(metric):
     for y, given in ((scores, scores), (QUERIES.y - 9, QUERIES.y)):  # whole labels, or no labels
         with pytest.raises(ValueError, match=r"^(Negative values|This measure needs binary)"):
             m.evaluate_rankings(y, given, groups=QUERIES.groups, metrics=metric)
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("ndgc", "Did you mean 'ndcg'?"),
-        ("NDCG@10", "Did you mean 'ndcg@10'?"),
-        ("ndgc@5", "Did you mean 'ndcg@5'?"),
-        ("ndcg10", "Did you mean 'ndcg@10'?"),
-        ("ndcg_cut_10", "Did you mean 'ndcg@10'?"),
-        ("P@5", "the nearest is 'precision@5'"),
-        ("pd", "the nearest is 'pairwise_disagreement'"),
-        ("wta", "the nearest is 'precision@1'"),
-        ("kendall", "the nearest is 'kendall_tau'"),
-        ("nothing like it", "Unknown metric 'nothing like it'. Known: auc"),
-    ],
-)
-def test_errors_for_misspelt_metrics_suggest_the_nearest_name(name, hint):
-    calls = [lambda name: m.evaluate_rankings([Y], [S], metrics=[name])]
-    if name not in ("pd", "wta"):  # a scorer takes the names of losses
-        calls.append(m.get_ranking_scorer)
-    for call in calls:
-        with pytest.raises(ValueError, match="Unknown metric") as error:
-            call(name)
-        assert hint in str(error.value)

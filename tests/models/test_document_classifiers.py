@@ -3,6 +3,7 @@
 `tests/consistency/test_calibration.py` shows that the rankings are calibrated.
 """
 
+import itertools
 import warnings
 
 import numpy as np
@@ -33,6 +34,7 @@ from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import PointwiseMargin
 
+from ..covering import covering
 from ..ranker_data import G, X, Y
 
 RELEVANT = np.isin(G, [g for g in np.unique(G) if Y[G == g].any()])
@@ -226,8 +228,11 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("loss", ["ndcg@5", "spearman"])
-@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda classifier: repr(classifier)[:40])
+@pytest.mark.parametrize(
+    ("classifier", "loss"),
+    covering(itertools.product(CLASSIFIERS, ["ndcg@5", "spearman"])),
+    ids=lambda value: repr(value)[:40],
+)
 def test_classifiers_learn_to_rank(classifier, loss):
     ranker = CalibratedRanker(classifier, loss=loss).fit(X, Y, G)
     reverse = CalibratedRanker(classifier, loss=loss)

@@ -15,8 +15,9 @@ from sklearn_rankcal.surrogates import SURROGATES, PairwiseMargin, _pair_sums, g
 
 from ..surrogate_data import MARGINS, name_of
 
-SIZES = [10, 1000, 10_000, pytest.param(100_000, marks=pytest.mark.slow)]
-SPREADS = [0.0, 0.37, 11.1]  # no sum of these steps is 1, where hinges have a corner
+#: Numbers of documents, and steps of scores. No sum of steps is 1, where hinges have a corner.
+SIZES = [(10, 0.0), (1000, 0.37), (10_000, 11.1)]
+LARGE = [pytest.param(100_000, step, marks=pytest.mark.slow) for step in (0.0, 0.37, 11.1)]
 
 PHI = {
     "logistic": lambda d: np.logaddexp(0, -d),
@@ -85,8 +86,7 @@ CELLS = {
 }
 
 
-@pytest.mark.parametrize("spread", SPREADS)
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(("n", "spread"), SIZES + LARGE)
 @pytest.mark.parametrize("name", SURROGATES)
 def test_surrogates_of_large_queries_are_finite_and_right(name, n, spread):
     random = np.random.default_rng(n)

@@ -606,7 +606,7 @@ def test_a_contradiction_names_rules_none_of_which_can_be_left_out():
         place=[1, 1, 0, 0], latest=[0, 0, 3, 0], before=[(3, 2)],
         quotas=[Quota(["a", "a", "b", "b"], first=3, at_most=2)],
     )  # fmt: skip
-    with pytest.raises(ContradictoryRulesError, match="query 'q'(?s:.*)soft=") as error:
+    with pytest.raises(ContradictoryRulesError, match=r"query 'q'(?s:.*)soft=") as error:
         decode_scores([1.0, 2, 3, 4], groups=["q"] * 4, rules=rules)
     assert error.value.rules == ["row 0 at place 1", "row 1 at place 1"]
     assert error.value.query == "q"

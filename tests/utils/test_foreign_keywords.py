@@ -31,6 +31,7 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import Quota, Rules, exposure_policy
 from sklearn_rankcal.inspection import permutation_importance
 from sklearn_rankcal.labels import ranking_labels
+from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, ndcg_score
 from sklearn_rankcal.model_selection import query_cross_val_predict
 from sklearn_rankcal.models import DocumentModel
 from sklearn_rankcal.rankers._query_ranker import FOREIGN  # a table that must be complete
@@ -100,6 +101,9 @@ def test_a_loss_in_the_place_of_the_regressor(name):
 
 def test_other_methods_do_not_speak_of_validation():
     ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=GROUPS)
+    for method in ("predict", "predict_order", "decision_function", "score", "diagnose"):
+        with pytest.raises(TypeError, match=GROUPS_SAID):
+            getattr(ranker, method)(X, query_id=GROUPS)
     with pytest.raises(TypeError, match="Its parameters: X, groups"):
         ranker.predict(X, groups=GROUPS, eval_set=[(X, Y)])
 
@@ -110,6 +114,9 @@ def test_other_methods_do_not_speak_of_validation():
         (click_labels, "position", r"click_labels\(\) has no .* Did you mean 'positions'\?"),
         (estimate_propensities, "features", "Its parameters: clicks, X, "),
         (estimate_relevance, "noise", r"Did you mean 'click_noise'\?"),
+        (ndcg_score, "group", GROUPS_SAID),
+        (evaluate_rankings, "qid", GROUPS_SAID),
+        (compare_rankings, "query_id", GROUPS_SAID),
         (preference_labels, "weights", r"Did you mean 'weight'\?"),
         (preference_labels, "qid", GROUPS_SAID),
         (ranking_labels, "group", GROUPS_SAID),

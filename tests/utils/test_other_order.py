@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, relevance_labels
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders import Quota, Rules
+from sklearn_rankcal.metrics import ndcg_score
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -43,6 +44,8 @@ CALLS = {
     "score weight": (
         lambda w: NAMED.score(X, DATA.y, groups=DATA.groups, sample_weight=w), WEIGHT
     ),
+    "predict groups": (lambda g: NAMED.predict(X, groups=g), GROUPS),
+    "metric": (lambda y: ndcg_score(y, X["a"], groups=DATA.groups), Y),
     "relevance_labels": (lambda g: relevance_labels(Y, g), GROUPS),
     "blocked": (lambda b: NAMED.predict(X, groups=DATA.groups, rules=Rules(blocked=b)), BLOCKED),
     "quota": (

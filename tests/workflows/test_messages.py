@@ -149,7 +149,7 @@ def test_one_of_a_thing():
         CalibratedRanker(Ridge()).fit(X[:4], [1, 0, 0, 1], groups=[0])
 
 
-# ---------------------------------------------------------------- rules
+# ---------------------------------------------------------------- rankers
 
 
 def test_negative_labels_name_the_losses_that_take_them():
@@ -212,28 +212,6 @@ def shop(n_searches=40):
     table["price"] = rng.normal(size=len(table))
     table["label"] = rng.integers(0, 4, len(table))
     return table
-
-
-def test_rows_in_another_order():
-    table = shop()
-    X, y = table[["price"]], table["label"]
-    shuffled = y.sample(frac=1, random_state=0)
-    ranker = CalibratedRanker(Ridge())
-    with pytest.warns(UserWarning, match=r"indexes of X and y .* pass y.loc\[X.index\]"):
-        ranker.fit(X, shuffled, groups=table["search"].to_numpy())
-    searches = table["search"].sort_values(ascending=False)
-    with pytest.warns(UserWarning, match=r"indexes of X and groups .*groups.loc\[X.index\]"):
-        ranker.fit(X, y, groups=searches)
-    ranker.fit(X, y, groups=table["search"])
-    with pytest.warns(UserWarning, match="indexes of X and groups"):
-        ranker.predict(X, groups=searches)
-    with pytest.warns(UserWarning, match=r"indexes of y_true and y_score"):
-        ndcg_score(y, X["price"].sort_values(), groups=table["search"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ranker.fit(X.loc[shuffled.index], shuffled, groups=table["search"].loc[shuffled.index])
-        ranker.fit(X.iloc[5:], y.iloc[5:].reset_index(drop=True), groups=table["search"].iloc[5:])
-        ndcg_score(y.iloc[5:], X["price"].iloc[:-5], groups=table["search"].iloc[5:])
 
 
 def test_the_label_among_the_features():

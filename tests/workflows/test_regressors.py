@@ -212,21 +212,6 @@ def test_many_categories_inside_a_pipeline_say_what_to_do():
     assert "TargetEncoder" in caught.value.__notes__[0]
 
 
-def test_columns_that_a_linear_regressor_cannot_read_are_named():
-    kinds = ["a", "b"] * (len(Y) // 2)
-    columns = {name: FRAME[name].to_numpy() for name in FRAME}
-    for frame in (
-        FRAME.assign(kind=pd.Categorical(kinds)),
-        FRAME.assign(kind=pd.Timestamp("2020-01-01")),
-        FRAME.assign(kind=kinds),
-        pl.DataFrame(columns).with_columns(kind=pl.Series(kinds).cast(pl.Categorical)),
-        pl.DataFrame(columns).with_columns(kind=pl.Series(kinds)),
-    ):
-        with pytest.raises((TypeError, ValueError)) as caught:
-            CalibratedRanker(Ridge()).fit(frame, Y, groups=G)
-        assert "['kind']" in caught.value.__notes__[0]
-
-
 def test_flags_rank_like_zeros_and_ones():
     rng = np.random.default_rng(0)
     flag = rng.random(len(Y)) < rng.random(40)[G]  # more frequent in some queries
