@@ -215,7 +215,7 @@ def means_of_subsets(passing: Floats, places: int) -> Floats:
     """
     # begin with the documents at which no user stops: E_t of them alone is 1
     passing = -np.sort(-passing, axis=0)
-    idle = np.count_nonzero(passing.min(axis=1) == 1)
+    idle = int((passing == 1).all(axis=1).sum())
     mean = np.zeros((places + 1, passing.shape[1]))
     mean[: min(idle, places) + 1] = 1.0
     for seen in range(idle + 1, len(passing) + 1):

@@ -476,7 +476,7 @@ def discordant_weight(ranking: Ranking, relevance: Floats, graded: bool = False)
     ascending = relevance[order]
     number = np.cumsum(~equal_neighbours(ascending, queries), dtype=np.int64)
     number -= queries.repeat(number[queries.offsets[:-1]])
-    codes = np.empty(len(order), dtype=np.int32 if len(order) < 2**31 else np.int64)
+    codes: NDArray[Any] = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
     codes[order] = number
     if ranking.start is None:
         count = _discordant_counts(ranking, codes, graded)
