@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.decoders import _batches
+from sklearn_rankcal.decoders._batches import DecodeResult
 from sklearn_rankcal.decoders._decode_preferences import decode_differences
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._messages import check_number
@@ -28,7 +29,7 @@ def decode_tiers(
     sizes: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-) -> _batches.DecodeResult:
+) -> DecodeResult:
     """Rank only where preferences are clear: divide documents into ordered tiers.
 
     Documents of one tier share a position, and their pairs are undecided. The tiers minimise the

@@ -14,19 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.decoders._batches import (
-    MAX_SWEEPS,
-    Decoded,
-    DecodeResult,
-    MatrixDecoder,
-    MatrixInput,
-    SearchOptions,
-    check_options,
-    deadline_check,
-    decode_batches,
-    rounding,
-    warn_if_slow,
-)
+from sklearn_rankcal.decoders import _batches
+from sklearn_rankcal.decoders._batches import DecodeResult
 from sklearn_rankcal.decoders._linear_ordering import power_of_2, solve_linear_ordering
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._messages import check_choice
@@ -149,11 +138,11 @@ def decode_preferences(
     >>> result.ranks.tolist(), result.objective, result.threshold
     ([4, 2, 1, 3], 6.0, 3.0)
     """
-    matrices = MatrixInput(u, sizes)
-    options = check_options(method, METHODS, n_perturbations, time_limit, random_state)
+    matrices = _batches.MatrixInput(u, sizes)
+    options = _batches.check_options(method, METHODS, n_perturbations, time_limit, random_state)
     check_choice(order, "order", ORDERS)
     solve = partial(_decode_matrices, method=method, order=order, options=options)
-    decoded = decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
+    decoded = _batches.decode_batches(solve, matrices.batch, matrices.sizes, n_jobs)
     if rules is not None:
 
         def differences(which: Ints, r: int) -> Floats:
@@ -163,14 +152,16 @@ def decode_preferences(
     return matrices.result(decoded)
 
 
-def _decode_matrices(u: Floats, method: str, order: str, options: SearchOptions) -> Decoded:
+def _decode_matrices(
+    u: Floats, method: str, order: str, options: _batches.SearchOptions
+) -> _batches.Decoded:
     d, unavoidable = kernels.differences(u)
     return decode_differences(d, unavoidable, method, order, options)
 
 
 def decode_differences(
-    d: Floats, unavoidable: Floats, method: str, order: str, options: SearchOptions
-) -> Decoded:
+    d: Floats, unavoidable: Floats, method: str, order: str, options: _batches.SearchOptions
+) -> _batches.Decoded:
     """Decode a batch (m, r, r) of differences.
 
     `unavoidable` (m,) is the loss of every ranking: the sum over pairs of min(u_ij, u_ji). The
@@ -180,7 +171,7 @@ def decode_differences(
     lost = kernels.lost_weight(d, found.order)
     # because of rounding, a bound of the solver can exceed the lost weight
     bound = np.minimum(found.bound, lost)
-    return Decoded(
+    return _batches.Decoded(
         found.order,
         unavoidable + lost,
         unavoidable + np.where(found.proved, lost, bound),
@@ -210,21 +201,21 @@ def _heuristic(name: str, order: Ints, threshold: Floats | None = None) -> _Foun
     )
 
 
-def _greedy_dag(d: Floats, order: str, options: SearchOptions) -> _Found:
-    warn_if_slow(SECONDS_NUMPY * d.size)
+def _greedy_dag(d: Floats, order: str, options: _batches.SearchOptions) -> _Found:
+    _batches.warn_if_slow(SECONDS_NUMPY * d.size)
     return _heuristic("greedy_dag", *kernels.greedy_dag(d, order == "ranked_pairs"))
 
 
-def _borda(d: Floats, order: str, options: SearchOptions) -> _Found:
+def _borda(d: Floats, order: str, options: _batches.SearchOptions) -> _Found:
     sums = tie(d.sum(axis=2), np.abs(d).sum(axis=2).max(axis=1))
     return _heuristic("borda", np.argsort(-sums, axis=1, kind="stable"))
 
 
-def _copeland(d: Floats, order: str, options: SearchOptions) -> _Found:
+def _copeland(d: Floats, order: str, options: _batches.SearchOptions) -> _Found:
     return _heuristic("copeland", np.argsort(-np.sign(d).sum(axis=2), axis=1, kind="stable"))
 
 
-def _sort(d: Floats, order: str, options: SearchOptions) -> _Found:
+def _sort(d: Floats, order: str, options: _batches.SearchOptions) -> _Found:
     return _heuristic("sort", kernels.binary_insertion(d))
 
 
@@ -237,22 +228,12 @@ class _Solved(NamedTuple):
     n_iter: int
 
 
-def _exact(d: Floats, order: str, options: SearchOptions) -> _Found:
-    return _by_component(d, _solve_exactly, options, "exact")
-
-
-def _local_search(d: Floats, order: str, options: SearchOptions) -> _Found:
-    return _by_component(d, _solve_locally, options, "local_search")
-
-
-def _auto(d: Floats, order: str, options: SearchOptions) -> _Found:
-    return _by_component(d, _solve_cheaply, options, None)
-
-
 def _by_component(
     d: Floats,
-    solve: Callable[[Floats, SearchOptions, float | None], _Solved],
-    options: SearchOptions,
+    order: str,
+    options: _batches.SearchOptions,
+    *,
+    solve: Callable[[Floats, _batches.SearchOptions, float | None], _Solved],
     name: str | None,
 ) -> _Found:
     """Sort the strongly connected components topologically, and solve each one by itself.
@@ -284,13 +265,13 @@ def _by_component(
     return _Found(orders, bound, proved, method, n_iter)
 
 
-def _solve_cheaply(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
+def _solve_cheaply(d: Floats, options: _batches.SearchOptions, deadline: float | None) -> _Solved:
     solve = _solve_by_subsets if len(d) <= DP_SIZE else _solve_locally
     return solve(d, options, deadline)
 
 
-def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
-    time_is_up = deadline_check(deadline)
+def _solve_locally(d: Floats, options: _batches.SearchOptions, deadline: float | None) -> _Solved:
+    time_is_up = _batches.deadline_check(deadline)
     borda = np.argsort(-d.sum(axis=1), kind="stable")
     try:
         ranked_pairs = kernels.greedy_dag(d[None], True, time_is_up)[0][0]
@@ -300,10 +281,16 @@ def _solve_locally(d: Floats, options: SearchOptions, deadline: float | None) ->
     lost = min(kernels.lost_weight(d[None], start[None])[0] for start in starts)
     clipped = _clip(d, float(lost))
     n_perturbations = options.n_perturbations
-    warn_if_slow((n_perturbations + len(starts)) * SECONDS_NUMPY_SEARCH * len(d))
+    _batches.warn_if_slow((n_perturbations + len(starts)) * SECONDS_NUMPY_SEARCH * len(d))
     # `_local_search.pxi` describes this search.
     order, n_iter = kernels.preference_search(
-        clipped, starts, n_perturbations, options.seed, rounding(clipped), MAX_SWEEPS, time_is_up
+        clipped,
+        starts,
+        n_perturbations,
+        options.seed,
+        _batches.rounding(clipped),
+        _batches.MAX_SWEEPS,
+        time_is_up,
     )
     bound = kernels.triangle_bound(d, time_is_up) if len(d) <= BOUND_SIZE else 0.0
     lost = float(kernels.lost_weight(d[None], order[None])[0])
@@ -321,9 +308,11 @@ def _clip(d: Floats, lost: float) -> Floats:
     return np.clip(d, -limit, limit)
 
 
-def _solve_by_subsets(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
+def _solve_by_subsets(
+    d: Floats, options: _batches.SearchOptions, deadline: float | None
+) -> _Solved:
     """Run subset dynamic programming over sets that cost less than the ranked pairs order."""
-    warn_if_slow(SECONDS_NUMPY_SUBSETS * len(d) * 2.0 ** len(d))
+    _batches.warn_if_slow(SECONDS_NUMPY_SUBSETS * len(d) * 2.0 ** len(d))
     known = kernels.lost_weight(d[None], kernels.greedy_dag(d[None], True)[0])[0]
     # Placing v contradicts the edges from all later documents to v.
     order, value = kernels.subset_dp(
@@ -336,7 +325,7 @@ def _solve_by_subsets(d: Floats, options: SearchOptions, deadline: float | None)
     return _Solved(order, value, True, 1)
 
 
-def _solve_exactly(d: Floats, options: SearchOptions, deadline: float | None) -> _Solved:
+def _solve_exactly(d: Floats, options: _batches.SearchOptions, deadline: float | None) -> _Solved:
     if len(d) <= DP_SIZE:
         return _solve_by_subsets(d, options, deadline)
     if len(d) > EXACT_SIZE and deadline is None:
@@ -360,18 +349,18 @@ def _solve_exactly(d: Floats, options: SearchOptions, deadline: float | None) ->
     return _Solved(order, bound, solved.optimal, started.n_iter + solved.n_iter)
 
 
-METHODS: dict[str, Callable[[Floats, str, SearchOptions], _Found]] = {
-    "auto": _auto,
+METHODS: dict[str, Callable[[Floats, str, _batches.SearchOptions], _Found]] = {
+    "auto": partial(_by_component, solve=_solve_cheaply, name=None),
     "greedy_dag": _greedy_dag,
-    "exact": _exact,
-    "local_search": _local_search,
+    "exact": partial(_by_component, solve=_solve_exactly, name="exact"),
+    "local_search": partial(_by_component, solve=_solve_locally, name="local_search"),
     "borda": _borda,
     "copeland": _copeland,
     "sort": _sort,
 }
 
 
-class PreferenceDecoder(MatrixDecoder):
+class PreferenceDecoder(_batches.MatrixDecoder):
     """Decoder for ``loss="pd"``: the ranking that contradicts the least weight of preferences.
 
     It is `decode_preferences` for rankers. Most methods are not exact; see there.
@@ -422,10 +411,10 @@ class PreferenceDecoder(MatrixDecoder):
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def _options(self) -> SearchOptions:
+    def _options(self) -> _batches.SearchOptions:
         check_choice(self.order, "order", ORDERS)
         return super()._options()
 
-    def _decode(self, matrices: Floats, options: SearchOptions) -> Decoded:
+    def _decode(self, matrices: Floats, options: _batches.SearchOptions) -> _batches.Decoded:
         unavoidable = np.zeros(len(matrices))  # unknown, because u has only differences
         return decode_differences(matrices, unavoidable, self.method, self.order, options)

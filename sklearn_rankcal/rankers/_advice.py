@@ -20,15 +20,7 @@ from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._predict import predicted_pairs, scores_to_sort_by
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._features import (
-    column_at,
-    column_values,
-    hash_rows,
-    hash_values,
-    is_dataframe,
-    numeric_columns,
-    take_rows,
-)
+from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._messages import counted, warn
 from sklearn_rankcal.utils._numbers import LARGEST_WHOLE, ROUNDING, is_largest
 from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
@@ -51,7 +43,7 @@ def advise(ranker: Any, rows: Training) -> None:
     if queries.n_queries >= _FEWEST_QUERIES and not sparse.issparse(X):
         warn_of_ids(X, queries, ranker.group_column)
     graded = isinstance(labels, np.ndarray) and labels.ndim == 1
-    if graded and is_dataframe(X) and len(labels) >= _FEWEST_LABELS:
+    if graded and _features.is_dataframe(X) and len(labels) >= _FEWEST_LABELS:
         warn_of_label(X, labels)
     regressor: Any = getattr(ranker, "regressor", None)
     if queries.n_queries > 1 and hasattr(regressor, "get_params"):
@@ -99,7 +91,7 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
             return
     elif not few.all() and not _ties_all(ranker, data):
         return
-    if data.queries.have_equal(hash_rows(data.X, np.arange(data.X.shape[0]))):
+    if data.queries.have_equal(_features.hash_rows(data.X, np.arange(data.X.shape[0]))):
         why = "no column of X has different values in a query"
     else:
         model = type(getattr(ranker.model_, "regressor_", ranker.model_)).__name__
@@ -178,8 +170,8 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
     starts = np.zeros(queries.n_rows, dtype=bool)
     starts[queries.offsets[:-1]] = True
     first, begins = rows[:_ROWS_AT_FIRST], starts[1:_ROWS_AT_FIRST]
-    places, head = np.arange(X.shape[1]), take_rows(X, first)
-    if is_dataframe(X):  # all numbers at once, because single columns of a frame are slow
+    places, head = np.arange(X.shape[1]), _features.take_rows(X, first)
+    if _features.is_dataframe(X):  # all numbers at once, because single columns of a frame are slow
         places, head = _numbers(head)
     same = (head[1:] != head[:-1]) == begins[:, None]
     found = places[same.all(axis=0)].tolist()
@@ -193,7 +185,7 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
         values = column[starts]
         if len(set(values.tolist())) != len(values):
             continue
-        name = str(X.columns[place]) if is_dataframe(X) else ""
+        name = str(X.columns[place]) if _features.is_dataframe(X) else ""
         equal = _equal(values, queries.ids)
         if not equal and not _like_ids(values, name):
             continue
@@ -217,10 +209,10 @@ def warn_of_label(X: Any, labels: Any) -> None:
     """Warn of a column of a data frame with the labels as values."""
     if (labels == labels[0]).all():
         return
-    places, head = _numbers(take_rows(X, slice(0, _FEWEST_LABELS)))
+    places, head = _numbers(_features.take_rows(X, slice(0, _FEWEST_LABELS)))
     for place in places[(head == labels[:_FEWEST_LABELS, None]).all(axis=0)].tolist():
         column = X.columns[place]
-        if np.array_equal(column_values(X, [column])[:, 0], labels):
+        if np.array_equal(_features.column_values(X, [column])[:, 0], labels):
             warn(
                 f"Column {str(column)!r} of X has the label of each row, y. A ranker with this "
                 "column learns nothing else, and new documents have no label. Drop it from X."
@@ -236,10 +228,10 @@ def _numbers(X: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     names = list(X.columns)
     if len(set(names)) < len(names):  # two columns of the same name: the error of the regressor
         return np.zeros(0, dtype=np.int64), np.zeros((X.shape[0], 0))
-    numbers = numeric_columns(X)
+    numbers = _features.numeric_columns(X)
     place = {name: k for k, name in enumerate(names)}
     places = np.array([place[name] for name in numbers], dtype=np.int64)
-    values = column_values(X, numbers)
+    values = _features.column_values(X, numbers)
     exact = ~(np.abs(values) >= LARGEST_WHOLE).any(axis=0)  # floats that may have been integers
     return places[exact], values[:, exact]
 
@@ -250,7 +242,7 @@ def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _column(X: Any, place: int) -> NDArray[Any]:
-    column = column_at(X, place)
+    column = _features.column_at(X, place)
     # missing values of pandas cannot be compared
     return column.astype(str) if column.dtype == object else column
 
@@ -290,7 +282,7 @@ class FittedQueries:
         self.features = queries.sum(_hash_some_columns(X) + np.uint64(1))[self.order]
         self.labels = self.features
         if isinstance(labels, np.ndarray):
-            self.labels = queries.sum(hash_values(labels) + np.uint64(1))[self.order]
+            self.labels = queries.sum(_features.hash_values(labels) + np.uint64(1))[self.order]
 
     def share_ids(self, queries: Queries) -> bool:
         """Whether the tables have a query id in common."""
@@ -352,5 +344,5 @@ def _hash_some_columns(X: Any) -> NDArray[np.uint64]:
         values = (
             X[:, [column]].toarray() if sparse.issparse(X) else _safe_indexing(X, column, axis=1)
         )
-        hashes = hashes * np.uint64(3) + hash_values(np.asarray(values).ravel())
+        hashes = hashes * np.uint64(3) + _features.hash_values(np.asarray(values).ravel())
     return hashes
