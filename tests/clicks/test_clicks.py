@@ -589,17 +589,17 @@ def test_regression_em_maximises_the_likelihood():
 def test_regression_em_with_features_needs_no_variation_of_rankings():
     # every query has one ranking, so that clicks alone do not determine the propensities
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 1))
-    relevance, groups = (X[:, 0] > 0).astype(int), np.arange(3000) // 5
+    X = rng.normal(size=(1000, 1))
+    relevance, groups = (X[:, 0] > 0).astype(int), np.arange(1000) // 5
     data = make_clicks(
-        relevance, groups, 30_000, ranking=rng.normal(size=3000), random_state=0,
+        relevance, groups, 20_000, ranking=rng.normal(size=1000), random_state=0,
         propensities=[1, 0.7, 0.5, 0.3, 0.2],
     )  # fmt: skip
     with pytest.raises(ValueError, match="The clicks do not determine the propensities"):
         estimate_propensities(data.y)
     with pytest.raises(ValueError, match="The clicks do not determine the propensities"):
         InversePropensity().scores(read_clicks(data.y))
-    columns = np.column_stack([relevance, rng.normal(size=3000)])
+    columns = np.column_stack([relevance, rng.normal(size=1000)])
     for classifier in (None, LogisticRegression(C=np.inf)):
         found = estimate_propensities(data.y, columns, classifier=classifier)
         assert found.converged

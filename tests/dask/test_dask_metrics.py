@@ -79,7 +79,7 @@ def columns(frame, as_arrays=False):
 # ------------------------------------------------------------------ values
 
 
-@settings(derandomize=True, max_examples=20, deadline=None)
+@settings(derandomize=True, max_examples=8, deadline=None)
 @given(
     seed=st.integers(0, 99),
     n_rows=st.integers(1, 40),

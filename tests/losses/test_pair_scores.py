@@ -1,5 +1,7 @@
 """`PDByScores` with every score function: its targets, and distributions on which it fails."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -14,9 +16,11 @@ from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import RelevanceDifferences
 
 from .. import oracles
+from ..covering import covering
 from ..pair_scores import SCORES_OF_PAIRS
 
 H = {"binary": np.ones_like, "graded": lambda d: d}
+WAYS = covering(itertools.product(SCORES_OF_PAIRS, [1, 100, 2**21], [False, True]))
 
 
 def weights_of(y, h):
@@ -42,9 +46,7 @@ def shuffled_queries(rng):
     return Queries.from_groups(groups)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("entries", [1, 100, 2**21])
-@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+@pytest.mark.parametrize(("f", "entries", "normalize"), WAYS)
 def test_scores_of_relevance(f, entries, normalize, monkeypatch):
     monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)
     rng = np.random.default_rng(0)
@@ -69,9 +71,7 @@ def test_sums_of_the_differences_below_and_above_a_row():
         np.testing.assert_allclose(above, np.where(gap < 0, size, 0.0).sum(axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("entries", [1, 100, 2**21])
-@pytest.mark.parametrize("f", SCORES_OF_PAIRS)
+@pytest.mark.parametrize(("f", "entries", "normalize"), WAYS)
 def test_scores_of_preferences(f, entries, normalize, monkeypatch):
     """Random graphs have isolated documents, several components, opposed pairs and weights of 0."""
     monkeypatch.setattr("sklearn_rankcal.utils._memory.BLOCK_BYTES", 8 * entries)

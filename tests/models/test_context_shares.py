@@ -24,6 +24,8 @@ from tests.boosting_tools import regressor as gradient_boosting
 from tests.column_tools import LIBRARIES, MONOTONE, boosted
 from tests.dask_data import Documents, cut
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 RNG = np.random.default_rng(0)
 G = RNG.permutation(np.repeat(np.arange(40), RNG.integers(1, 12, 40)))
 N = len(G)
@@ -39,7 +41,6 @@ FRAME = pd.DataFrame(
         "brand": pd.Categorical.from_codes(RNG.integers(0, 3, 40)[G], list("xyz")),
     }
 )
-GROUPED = CalibratedRanker("boosting").fit(FRAME, Y, groups=G)
 
 
 def shares(values, groups):
@@ -131,7 +132,7 @@ def test_a_table_without_categories(rows, context):
         (["zscore", "difference"], {"zscore": ["price"], "difference": ["price"]}),
     ],
 )
-def test_the_ranker_says_what_it_added(few_trees, context, described):
+def test_the_ranker_says_what_it_added(context, described):
     ranker = CalibratedRanker("boosting", context=context).fit(FRAME, Y, groups=G)
     assert ranker.model_.context_ == described
     assert list(ranker.model_.context_) == list(described)  # in this order
@@ -190,7 +191,7 @@ def test_coefficients_leave_shares_out():
     np.testing.assert_allclose(ranker.coef_, [kind, price + difference])
 
 
-def test_stacks_and_students(few_trees, monkeypatch):
+def test_stacks_and_students(monkeypatch):
     monkeypatch.setattr("sklearn_rankcal.rankers._distill._DRAWN_ROWS", 1_000)
     teacher = CalibratedRanker("stacked").fit(FRAME, Y, groups=G)
     assert "share" in teacher.model_.context_
@@ -200,7 +201,7 @@ def test_stacks_and_students(few_trees, monkeypatch):
     bare = distill(teacher, FRAME, G, context=None)
     assert bare.model_.context_ == {} and served_columns(bare) == list(FRAME)
     with pytest.raises(ValueError, match=r"kind__share"):
-        served_columns(GROUPED)
+        served_columns(teacher)
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
@@ -213,13 +214,9 @@ def test_a_boosted_ranker(library):
     assert np.isfinite(ranker.decision_function(FRAME, groups=G)).all()
 
 
-@pytest.mark.parametrize("by_polars", [False, True])
-def test_polars_ranks_as_pandas(few_trees, by_polars):
+def test_polars_ranks_as_pandas():
     pl = pytest.importorskip("polars")
-    frame = FRAME.drop(columns="brand")
-    if by_polars:
-        kinds = as_polars(frame, "Enum")["kind"]
-        frame = pl.DataFrame({"kind": kinds, "price": PRICE})
+    frame = pl.DataFrame({"kind": as_polars(FRAME, "Enum")["kind"], "price": PRICE})
     ranker = CalibratedRanker("boosting").fit(frame, Y, groups=G)
     assert ranker.model_.context_ == {"zscore": ["price"], "share": ["kind"]}
     wanted = CalibratedRanker("boosting").fit(FRAME.drop(columns="brand"), Y, groups=G)

@@ -30,6 +30,8 @@ from ..pair_data import make_pair_data, ordered_pairs, target
 
 H = {"binary": "binary", "graded": "graded", "square": lambda difference: difference**2}
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 @pytest.fixture
 def data():

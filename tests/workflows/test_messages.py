@@ -284,7 +284,7 @@ def prices(n_searches=120):
     return table, table["search"] < 80
 
 
-def test_decimals_of_a_data_base_are_numbers():
+def test_decimals_of_a_data_base_are_numbers(few_trees):
     table, old = prices()
     floats = table[["search", "price"]].assign(price=table["price"].round(2))
     decimals = floats.assign(price=[Decimal(f"{price:.2f}") for price in floats["price"]])
