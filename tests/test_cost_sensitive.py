@@ -48,10 +48,10 @@ def seldom_one(classes):
         [
             LowRankClassifier(Ridge()),
             LowRankClassifier(Ridge(), loss_matrix=distance, n_folds=None),
-            LowRankClassifier(ExtraTreesRegressor(20), loss_matrix=seldom_one, n_folds=None),
+            LowRankClassifier(ExtraTreesRegressor(10), loss_matrix=seldom_one, n_folds=None),
             LowRankClassifier(Ridge(), loss_matrix=seldom_one),
-            LowRankClassifier(HistGradientBoostingRegressor(max_iter=10)),
-            LowRankClassifier(BlendedRegressor(n_estimators=30)),
+            LowRankClassifier(HistGradientBoostingRegressor(max_iter=5)),
+            LowRankClassifier(BlendedRegressor(n_estimators=10)),
         ]
     )
 )

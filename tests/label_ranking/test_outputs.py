@@ -160,19 +160,19 @@ def many(n, r, seed=0):
 
 
 def test_the_default_imputes_all_labels_together():
-    X, Y = many(400, 24)
+    X, Y = many(300, 24)
     gone = np.random.default_rng(1).random(Y.shape) < 0.6
     regressor = BlendedRegressor(n_estimators=20)
     whole, part, blind = (
-        CalibratedLabelRanker(regressor, random_state=0).fit(X[:300], y)
+        CalibratedLabelRanker(regressor, random_state=0).fit(X[:200], y)
         for y in (
-            Y[:300],
-            np.where(gone, np.nan, Y)[:300],
-            np.random.default_rng(2).permuted(np.where(gone, np.nan, Y)[:300], axis=1),
+            Y[:200],
+            np.where(gone, np.nan, Y)[:200],
+            np.random.default_rng(2).permuted(np.where(gone, np.nan, Y)[:200], axis=1),
         )
     )
     assert part.by_scores_ and part.regressors_ is None
-    of_whole, of_part, of_blind = (one.score(X[300:], Y[300:]) for one in (whole, part, blind))
+    of_whole, of_part, of_blind = (one.score(X[200:], Y[200:]) for one in (whole, part, blind))
     assert of_whole - 0.06 < of_part and of_blind < 0.1 < of_part - 0.2
     tiny = CalibratedLabelRanker(regressor, random_state=0).fit(
         X[:3], np.where(gone, np.nan, Y)[:3]
