@@ -154,6 +154,24 @@ assert {*sklearn_rankcal.__all__} <= {*dir(sklearn_rankcal)}
     assert set(done.stdout.split()) == {*LINE, *COMMON, "model_selection"}
 
 
+def test_tests_say_why_they_import_what_is_private():
+    """The first private import of a file has a comment, on its line or on the line before."""
+    silent = []
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        lines = ["", *path.read_text(encoding="utf-8").splitlines()]
+        private = [
+            node.lineno
+            for node in ast.walk(ast.parse("\n".join(lines[1:])))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE.name)
+            for name in (*node.module.split("."), *(one.name for one in node.names))
+            if name.startswith("_") and not name.startswith("__")
+        ]
+        first = min(private, default=0)
+        if first and "  # " not in lines[first] and not lines[first - 1].startswith("# "):
+            silent.append(f"{path.name}, line {first}")
+    assert silent == []
+
+
 def test_a_class_has_a_name_of_its_own():
     where = {}
     for name, (path, _) in modules().items():

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry, aggregate_categories
-from sklearn_rankcal.aggregation._categories import _Model
+from sklearn_rankcal.aggregation._categories import _Model  # the model, for its likelihood
 from sklearn_rankcal.datasets import make_arena
 
 matplotlib.use("Agg")

@@ -12,6 +12,8 @@ from scipy.special import expit, log_expit
 from scipy.stats import t as student
 
 from sklearn_rankcal import Judgements, aggregate
+
+# private: limits that tests lower
 from sklearn_rankcal.aggregation import Borda, BradleyTerry, _contest_model, _contests, _likelihoods
 from sklearn_rankcal.aggregation._boards import fit_boards
 

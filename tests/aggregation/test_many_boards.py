@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import BradleyTerry, _boards
+from sklearn_rankcal.aggregation import BradleyTerry, _boards  # limits that tests lower
 from sklearn_rankcal.labels import preference_labels
 
 pytestmark = pytest.mark.filterwarnings(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_rankcal.aggregation._likelihoods import minimize
+from sklearn_rankcal.aggregation._likelihoods import minimize  # the search by itself
 from sklearn_rankcal.queries import Queries
 
 

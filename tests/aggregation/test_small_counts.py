@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.aggregation._errors import probability_first
+from sklearn_rankcal.aggregation._errors import probability_first  # the formula by itself
 
 from ..covering import covering
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.aggregation import (
+from sklearn_rankcal.aggregation import (  # graphs and reading by themselves
     STRUCTURES,
     Borda,
     BradleyTerry,
