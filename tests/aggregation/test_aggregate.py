@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import Judgements
-
-# private: steps of Kemeny, and limits that tests lower
-from sklearn_rankcal.aggregation import STRUCTURES, Kemeny, _kemeny, aggregate
+from sklearn_rankcal.aggregation import STRUCTURES, Kemeny, _kemeny, aggregate  # limits
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good

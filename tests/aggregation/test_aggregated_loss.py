@@ -19,9 +19,7 @@ from sklearn_rankcal import (
     preference_labels,
 )
 from sklearn_rankcal.aggregation import STRUCTURES, AggregatedLoss, InversePropensity
-
-# private: the plan of a fit, which no loss shows
-from sklearn_rankcal.aggregation._aggregate import get_structure
+from sklearn_rankcal.aggregation._aggregate import get_structure  # the plan of a fit
 from sklearn_rankcal.aggregation._loss import plan
 from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss

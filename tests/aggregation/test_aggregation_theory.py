@@ -23,9 +23,7 @@ from sklearn_rankcal.consistency import (
     suboptimality,
     surrogate_regret,
 )
-
-# private: minimisers of many distributions at once
-from sklearn_rankcal.consistency._regrets import ExpectedSurrogates, minimizers
+from sklearn_rankcal.consistency._regrets import ExpectedSurrogates, minimizers  # many at once
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import (

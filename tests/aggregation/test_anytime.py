@@ -6,9 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from sklearn_rankcal import Judgements, aggregate
-
-# private: the bound by itself, for its formula
-from sklearn_rankcal.aggregation._errors import anytime_bound
+from sklearn_rankcal.aggregation._errors import anytime_bound  # the bound by itself
 
 pytestmark = pytest.mark.simulation
 

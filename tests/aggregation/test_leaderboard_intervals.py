@@ -14,9 +14,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import STRUCTURES, BradleyTerry
-
-# private: structures by their names, and a base of tests
-from sklearn_rankcal.aggregation._aggregate import get_structure
+from sklearn_rankcal.aggregation._aggregate import get_structure  # structures by their names
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 

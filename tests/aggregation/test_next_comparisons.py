@@ -8,9 +8,7 @@ from scipy.stats import norm
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-
-# private: the plan and its information, for enumerations
-from sklearn_rankcal.aggregation._leaderboard import _weights, plan_comparisons
+from sklearn_rankcal.aggregation._leaderboard import _weights, plan_comparisons  # plans by hand
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities, vote_information
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 

@@ -10,9 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import BoostedRanker, CalibratedRanker, preference_labels
-
-# private: whose search for a library is replaced
-from sklearn_rankcal.boosting import _boosted_ranker as _boosted
+from sklearn_rankcal.boosting import _boosted_ranker as _boosted  # a search that is replaced
 from sklearn_rankcal.boosting._boosted_ranker import boosted_regressor
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.estimator_checks import (

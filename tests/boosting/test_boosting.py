@@ -14,9 +14,7 @@ from sklearn_rankcal.boosting import (
     xgboost_metric,
     xgboost_objective,
 )
-
-# private: the objective by itself, which libraries call
-from sklearn_rankcal.boosting._derivatives import Derivatives
+from sklearn_rankcal.boosting._derivatives import Derivatives  # as libraries call it
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.losses import NDCG, PD, get_loss
 from sklearn_rankcal.metrics import map_score, ndcg_score, pairwise_disagreement_loss

@@ -16,9 +16,7 @@ from sklearn_rankcal.consistency import (
     satisfies_reinforce,
     satisfies_score_condition,
 )
-
-# private: sizes for which no function asks
-from sklearn_rankcal.consistency._distributions import targets_and_sizes
+from sklearn_rankcal.consistency._distributions import targets_and_sizes  # sizes of targets
 from sklearn_rankcal.losses import MAP, PD, PDByScores
 from sklearn_rankcal.losses._pairs import SCORES
 

@@ -19,9 +19,7 @@ from sklearn_rankcal.consistency import (
     suboptimality,
     surrogate_regret,
 )
-
-# private: minimisers of many distributions at once
-from sklearn_rankcal.consistency._regrets import ExpectedSurrogates, minimizers
+from sklearn_rankcal.consistency._regrets import ExpectedSurrogates, minimizers  # many at once
 from sklearn_rankcal.losses import DCG, get_loss
 from sklearn_rankcal.surrogates import (
     SURROGATES,

@@ -20,9 +20,7 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.dask import DaskCalibratedRanker
-
-# private: a loss of workers cannot be staged in time
-from sklearn_rankcal.dask._collections import refuse_lost_workers
+from sklearn_rankcal.dask._collections import refuse_lost_workers  # not to be staged in time
 
 from ..column_tools import behind
 from ..dask_data import collection_of

@@ -17,9 +17,7 @@ from sklearn_rankcal.datasets import (
     make_preferences,
     make_ranking,
 )
-
-# private: draws and their probabilities, for enumerations
-from sklearn_rankcal.datasets._judgements import (
+from sklearn_rankcal.datasets._judgements import (  # draws, for enumerations
     _clockwise,
     draw_mallows,
     draw_plackett_luce,

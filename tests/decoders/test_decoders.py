@@ -19,9 +19,7 @@ from sklearn_rankcal.decoders import (
     decode_tiers,
 )
 from sklearn_rankcal.labels import preference_labels
-
-# private: labels as decoders and losses see them
-from sklearn_rankcal.labels._labels import read_preferences
+from sklearn_rankcal.labels._labels import read_preferences  # labels as losses see them
 from sklearn_rankcal.losses import PDByScores
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import DifferenceGraph, PointwiseMargin

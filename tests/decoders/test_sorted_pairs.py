@@ -13,9 +13,7 @@ from sklearn_rankcal.datasets import make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, PreferenceDecoder, Rules, Sort
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, ResidualPairModel
 from sklearn_rankcal.queries import Queries
-
-# private: predictions before they are decoded
-from sklearn_rankcal.rankers._predict import predicted_pairs, scores_to_sort_by
+from sklearn_rankcal.rankers._predict import predicted_pairs, scores_to_sort_by  # before a decoder
 from sklearn_rankcal.targets import PAIRS
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-# private: closed forms, and limits that tests lower
-from sklearn_rankcal.label_ranking import BlendedRegressor, _blend
+from sklearn_rankcal.label_ranking import BlendedRegressor, _blend  # limits that tests lower
 from sklearn_rankcal.label_ranking._blend import (
     fit_logistic,
     logistic_leave_one_out,

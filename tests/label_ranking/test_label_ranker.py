@@ -25,9 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_rankcal import CalibratedLabelRanker, Judgements
 from sklearn_rankcal.datasets import label_ranking_from_classes, make_label_ranking
 from sklearn_rankcal.decoders import DECODERS, decode_average_precision, decode_preferences
-
-# private: codes of columns, which no ranker shows
-from sklearn_rankcal.label_ranking._blend import TableEncoder
+from sklearn_rankcal.label_ranking._blend import TableEncoder  # codes of columns
 from sklearn_rankcal.labels._label_rankings import look_like_positions, read_names
 from sklearn_rankcal.losses import AUC, LOSSES, MAP, NDCG, PD, MAPByScores, PDByScores, Recall
 from sklearn_rankcal.metrics import get_ranking_scorer

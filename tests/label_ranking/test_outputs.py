@@ -11,9 +11,7 @@ from sklearn.model_selection import cross_val_predict
 
 from sklearn_rankcal import CalibratedLabelRanker
 from sklearn_rankcal.datasets import make_label_ranking
-
-# private: limits, and the steps of a fit
-from sklearn_rankcal.label_ranking import BlendedRegressor, _blend, _outputs
+from sklearn_rankcal.label_ranking import BlendedRegressor, _blend, _outputs  # limits, and steps
 from sklearn_rankcal.label_ranking._outputs import (
     confirmed_share,
     cyclic_part,

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_rankcal.labels import ranking_labels, read_edges
-
-# private: preferences as losses see them
-from sklearn_rankcal.labels._label_rankings import read_label_rankings
+from sklearn_rankcal.labels._label_rankings import read_label_rankings  # what losses see
 from sklearn_rankcal.labels._labels import read_preferences
 from sklearn_rankcal.labels._rankings import relevance_preferences, weigh_pairs
 from sklearn_rankcal.queries import Queries

@@ -25,9 +25,7 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_label_ranking, make_ranking
-
-# private: labels as scorers read them
-from sklearn_rankcal.labels._label_rankings import read_label_rankings
+from sklearn_rankcal.labels._label_rankings import read_label_rankings  # what scorers read
 from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.losses._base import BinaryMeasure
 from sklearn_rankcal.losses._registry import parameters_of

@@ -14,9 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_rankcal import CalibratedRanker
 from sklearn_rankcal.losses import MAP
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, PairwiseRidge, Training
-
-# private: folds and penalties, for the search by hand
-from sklearn_rankcal.models._held_out import query_folds
+from sklearn_rankcal.models._held_out import query_folds  # folds, for a search by hand
 from sklearn_rankcal.pairs._closed_forms import _PENALTIES
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import RelevanceDifferences, RelevanceProducts

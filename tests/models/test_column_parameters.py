@@ -16,9 +16,7 @@ from sklearn.utils import all_estimators
 
 from sklearn_rankcal import BoostedRanker, CalibratedRanker, context_columns, distill
 from sklearn_rankcal.models import DocumentModel, ResidualPairModel, ResidualProductModel
-
-# private: a table that must be complete
-from sklearn_rankcal.models._column_parameters import COLUMN_PARAMETERS
+from sklearn_rankcal.models._column_parameters import COLUMN_PARAMETERS  # is it complete?
 from tests.column_tools import LIBRARIES, MONOTONE, NAMES, behind, boosted, documents
 
 X, Y, G = documents()

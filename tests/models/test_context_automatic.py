@@ -13,9 +13,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
-
-# private: limits, and the choice by itself
-from sklearn_rankcal.models import DocumentModel, Training, _context
+from sklearn_rankcal.models import DocumentModel, Training, _context  # limits that tests lower
 from sklearn_rankcal.models._context import columns_that_differ, sampled_queries, thinned_rows
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._features import hash_values

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 
-# private: both kinds of kernels, to compare them
-from sklearn_rankcal._kernels import KERNELS, _numpy, kernels
+from sklearn_rankcal._kernels import KERNELS, _numpy, kernels  # to compare both kinds
 from sklearn_rankcal.models import _context
 from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries

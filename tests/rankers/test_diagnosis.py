@@ -13,9 +13,7 @@ from sklearn_rankcal.datasets import make_preferences, make_ranking
 from sklearn_rankcal.losses import DCG, MAP, PD, get_loss
 from sklearn_rankcal.models import BilinearPairs
 from sklearn_rankcal.queries import Queries
-
-# private: the condition and the errors, for enumerations
-from sklearn_rankcal.rankers._diagnosis import scores_suffice, squared_errors
+from sklearn_rankcal.rankers._diagnosis import scores_suffice, squared_errors  # by enumeration
 from sklearn_rankcal.targets import PAIRS, SYMMETRIC_PAIRS
 
 

@@ -10,9 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, RiskControlledCutoff
 from sklearn_rankcal.cutoffs import controlled_threshold
 from sklearn_rankcal.datasets import make_ranking
-
-# private: decisions by themselves, between equal numbers
-from sklearn_rankcal.models._model import Validation
+from sklearn_rankcal.models._model import Validation  # the choice by itself
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.utils._numbers import first_smallest

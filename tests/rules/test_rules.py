@@ -28,9 +28,7 @@ from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import PairwiseRidge
 from sklearn_rankcal.queries import Queries
-
-# private: each solver by itself
-from sklearn_rankcal.rules._query_rules import _failure_probability, _fair_table
+from sklearn_rankcal.rules._query_rules import _failure_probability, _fair_table  # by itself
 from sklearn_rankcal.rules._solvers import (
     Disagreement,
     ExpectedPrecision,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-# private: the orders that all boards share
-from sklearn_rankcal.labels._item_ids import content_ranks, ids_of_list
+from sklearn_rankcal.labels._item_ids import content_ranks, ids_of_list  # orders of all boards
 from sklearn_rankcal.utils._numbers import order_from_largest
 
 
