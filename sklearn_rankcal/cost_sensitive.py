@@ -295,26 +295,15 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         self.recalibrator_ = None
         small = len(alpha) <= MAX_RECALIBRATED and self.loss_matrix is not None
         if self.n_folds and small and len(np.unique(labels)) > 1:
-            self.recalibrator_ = self._recalibrate(X, labels, alpha, weight, self.n_folds)
+            # Deal the rows of each class to the folds in turn.
+            fold = np.argsort(np.argsort(labels, kind="stable")) % self.n_folds
+            u = np.empty((len(labels), alpha.shape[1]))
+            for k in np.unique(fold):
+                train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+                fitted = self._fit_one(take_rows(X, train), alpha[labels[train]], weight[train])
+                u[test] = fitted.predict(take_rows(X, test)).reshape(len(test), -1)
+            self.recalibrator_ = _recalibrate(u, labels, alpha, weight, fold)
         return self
-
-    def _recalibrate(self, X: Any, labels: Ints, alpha: Floats, weight: Floats, folds: int) -> Any:
-        """Fit a logistic regression on u, or return None if u itself has a smaller error."""
-        u, means = np.empty((2, len(labels), alpha.shape[1]))
-        # Deal the rows of each class to the folds in turn.
-        fold = np.argsort(np.argsort(labels, kind="stable")) % folds
-        splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
-        for train, test in splits:
-            fitted = self._fit_one(take_rows(X, train), alpha[labels[train]], weight[train])
-            u[test] = fitted.predict(take_rows(X, test)).reshape(len(test), -1)
-        # The probabilities q come from a logistic regression on the held-out u of the other folds.
-        for train, test in splits:
-            if len(np.unique(labels[train])) < 2:
-                return None
-            q = _fit_logistic(u[train], labels[train], weight[train])
-            means[test] = q.predict_proba(u[test]) @ alpha[q.classes_]
-        errors = [weight @ ((v - alpha[labels]) ** 2).sum(axis=1) for v in (u, means)]
-        return _fit_logistic(u, labels, weight) if errors[1] < errors[0] else None
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats) -> Any:
         """Fit a clone of the regressor to the columns of `targets`."""
@@ -518,6 +507,19 @@ def _places(values: ArrayLike, names: Names, what: str, known: str) -> Ints:
     if unknown:
         raise ValueError(f"{what} contains {unknown[0]!r}, not among {known}: {names.tolist()}.")
     return np.array([place[value] for value in listed], dtype=np.int64)
+
+
+def _recalibrate(u: Floats, labels: Ints, alpha: Floats, weight: Floats, fold: Ints) -> Any:
+    """Fit a logistic regression on held-out u, or return None if u itself has a smaller error."""
+    means = np.empty_like(u)
+    for k in np.unique(fold):
+        train, test = fold != k, fold == k
+        if len(np.unique(labels[train])) < 2:
+            return None
+        q = _fit_logistic(u[train], labels[train], weight[train])
+        means[test] = q.predict_proba(u[test]) @ alpha[q.classes_]
+    errors = [weight @ ((v - alpha[labels]) ** 2).sum(axis=1) for v in (u, means)]
+    return _fit_logistic(u, labels, weight) if errors[1] < errors[0] else None
 
 
 def _fit_logistic(u: Floats, labels: Ints, weight: Floats) -> Any:

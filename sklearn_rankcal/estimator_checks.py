@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -40,7 +39,7 @@ from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.rankers import RankerMixin
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._numbers import Bools, Floats
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 __all__ = ["check_loss", "check_ranker", "expected_failed_checks", "yield_ranker_checks"]
 
@@ -210,8 +209,8 @@ class _Case:
         return self.fit(self.X, self.y, self.groups)
 
     @cached_property
-    def ranks(self) -> NDArray[np.int64]:
-        ranks: NDArray[np.int64] = self.fitted.predict(self.X, groups=self.groups)
+    def ranks(self) -> Ints:
+        ranks: Ints = self.fitted.predict(self.X, groups=self.groups)
         return ranks
 
     def same(self, fitted: Any, X: Any, groups: Any, rows: Any = slice(None)) -> None:
