@@ -318,10 +318,8 @@ def make_model(
     # scores inside a model of pairs must be in the unit of the targets, not logarithms
     few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
     stacked = regressor == "stacked"
-    if held_out is None:
-        enough = grouped and np.count_nonzero(data.queries.sizes > 1) >= _MIN_QUERIES
-    else:
-        enough = held_out.by_targets
+    several = np.count_nonzero(data.queries.sizes > 1)
+    enough = grouped and several >= _MIN_QUERIES if held_out is None else held_out.by_targets
     documents: Any
     if stacked or enough:
         losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)

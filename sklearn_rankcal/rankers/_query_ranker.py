@@ -110,6 +110,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     model_: Model
     decoder_: Any
     grouped_: bool
+    n_queries_: int
+    n_queries_dropped_: int
     n_features_in_: int
     _schema: _input.Schema
     # parameters, or class attributes of subclasses without the parameter
