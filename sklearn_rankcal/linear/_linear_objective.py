@@ -24,8 +24,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.surrogates import Surrogate
 from sklearn_rankcal.targets import RedrawnTargets
-from sklearn_rankcal.utils._features import stored_columns
-from sklearn_rankcal.utils._memory import rows_per_block
+from sklearn_rankcal.utils import _features, _memory
 from sklearn_rankcal.utils._numbers import Floats, Ints
 
 #: Bytes of a block of rows in float64. A block stays in the processor's cache between the product
@@ -40,7 +39,7 @@ def linear_table(X: Any) -> Any:
 
 def block_rows(X: Any) -> int:
     """Return the number of rows in a block of a table."""
-    return rows_per_block(8 * max(1, stored_columns(X)), _BLOCK_BYTES)
+    return _memory.rows_per_block(8 * max(1, _features.stored_columns(X)), _BLOCK_BYTES)
 
 
 def row_scores(X: Any, coef: Floats) -> Floats:

@@ -37,9 +37,7 @@ from sklearn_rankcal.models._member_weights import (
 )
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils import _features
-from sklearn_rankcal.utils._memory import threads_for
-from sklearn_rankcal.utils._messages import check_count, print_progress
+from sklearn_rankcal.utils import _features, _memory, _messages
 from sklearn_rankcal.utils._numbers import Floats, exceeds, target_unit
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
 
@@ -191,7 +189,7 @@ class BoostingCV(DocumentModel):
                 "losses must be a list of losses, such as (None,) for the loss of the ranker; got "
                 f"{self.losses!r}."
             )
-        check_count(self.cv, "cv", least=2)
+        _messages.check_count(self.cv, "cv", least=2)
         started = time.perf_counter()
         training = replace(training, X=without_sparse_columns(training.X))
         validation = training.validation
@@ -230,7 +228,7 @@ class BoostingCV(DocumentModel):
         self.regressor_ = search.merged(own, level)
         self.forests_ = search.forests if self.weights_.get(FOREST) else []
         self._counts = {name: one for name, one in self._counts.items() if self.weights_[name]}
-        print_progress(self, f"chose {self.summary()}", started)
+        _messages.print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             held_out = validation.held_out
             validation.record(self.predict(held_out.X, held_out.queries))
@@ -578,7 +576,7 @@ class BoosterGrowth:
         unseen = self._unseen[fold.held]
         wanted = outside.queries.center(unseen)
         errors = []
-        with threads_for(inside.queries.n_rows), bins_once(regressor, fold.bins):
+        with _memory.threads_for(inside.queries.n_rows), bins_once(regressor, fold.bins):
             self._add_trees(regressor, n_trees, inside.X, self.wanted[fold.rows], inside.weight)
             for predicted in islice(regressor.staged_predict(outside.X), self.n_grown, None):
                 scores = self._scores(predicted)
@@ -594,7 +592,7 @@ class BoosterGrowth:
         """Return the scores of all held-out rows."""
         scores = np.empty(sum(fold.outside.queries.n_rows for fold in self._folds))
         for regressor, fold in zip(self.regressors, self._folds, strict=True):
-            with threads_for(fold.outside.queries.n_rows):
+            with _memory.threads_for(fold.outside.queries.n_rows):
                 scores[fold.held] = self._scores(regressor.predict(fold.outside.X))
         return scores * self.scale
 
@@ -605,7 +603,7 @@ class BoosterGrowth:
     def refit(self, table: Any, weight: Floats | None) -> HistGradientBoostingRegressor:
         """Fit a booster of this size to all rows."""
         regressor = clone(self.regressors[0]).set_params(warm_start=True)
-        with threads_for(len(self.wanted)), bins_once(regressor):
+        with _memory.threads_for(len(self.wanted)), bins_once(regressor):
             table = fill_empty_columns(table)
             self._add_trees(regressor, self.n_trees, table, self.wanted, weight)
         return regressor.set_params(warm_start=False)

@@ -24,9 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from sklearn_rankcal.utils._estimators import is_catboost
-from sklearn_rankcal.utils._features import category_columns, is_dataframe
-from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils import _estimators, _features, _messages
 
 #: Forms of parameters: a sign or a number per column, a list of columns or a mask, a type per
 #: column ("c" is a category), or groups of columns that may interact.
@@ -138,7 +136,7 @@ def match_parameters(regressor: Any, X: Any, added: Sequence[int] = ()) -> None:
     cannot be extended.
     """
     library = library_of(regressor)
-    categories = set(category_columns(X))
+    categories = set(_features.category_columns(X))
     names = list(X.columns) if categories else []
     shares = {place for place, name in enumerate(names) if name in categories}
     changed: dict[str, Any] = {}
@@ -160,7 +158,7 @@ def match_parameters(regressor: Any, X: Any, added: Sequence[int] = ()) -> None:
                 for group in columns.groups(value)
             ]
             changed[name] = str(groups) if library == "xgboost" else groups
-    if is_catboost(regressor):
+    if _estimators.is_catboost(regressor):
         changed.update(_categories(regressor, X))
     if changed:
         regressor.set_params(**changed)
@@ -221,7 +219,7 @@ def _categories(regressor: Any, X: Any) -> dict[str, Any]:
     """Return the parameter ``cat_features`` of CatBoost, if X has category columns."""
     columns = _Columns("cat_features", X, "catboost")
     places = columns.places(regressor.get_params().get("cat_features") or ())
-    places.update(columns.names.index(name) for name in category_columns(X))
+    places.update(columns.names.index(name) for name in _features.category_columns(X))
     return {"cat_features": tuple(sorted(places))} if places else {}
 
 
@@ -242,7 +240,7 @@ class _Columns:
         self.parameter = parameter
         self.library = library
         self.n = int(X.shape[1])
-        self.names = list(X.columns) if is_dataframe(X) else []
+        self.names = list(X.columns) if _features.is_dataframe(X) else []
 
     def place(self, column: Any) -> int:
         """Return the place of a column given by name or place."""
@@ -284,8 +282,8 @@ class _Columns:
             own += [neutral] * (self.n - len(own))
         if len(own) != self.n:
             raise ValueError(
-                f"{self.parameter} has {counted(len(own), 'entry')}, but X has "
-                f"{counted(self.n, 'column')}"
+                f"{self.parameter} has {_messages.counted(len(own), 'entry')}, but X has "
+                f"{_messages.counted(self.n, 'column')}"
                 + (" without the query ids." if len(own) == self.n + 1 else ".")
             )
         return own

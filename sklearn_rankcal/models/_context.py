@@ -28,9 +28,7 @@ from sklearn_rankcal.models._column_parameters import (
 from sklearn_rankcal.models._held_out import BoostingRun, fit_until_best
 from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils import _features
-from sklearn_rankcal.utils._column_advice import note_columns
-from sklearn_rankcal.utils._estimators import readable_table
+from sklearn_rankcal.utils import _column_advice, _estimators, _features
 from sklearn_rankcal.utils._memory import (
     CACHE_BYTES,
     PREDICTION_BYTES,
@@ -506,7 +504,7 @@ class ContextTableModel(Model):
         if self._frequent:
             X = _features.keep_categories(X, self._frequent)
         if self._of_catboost:
-            X = readable_table(self.regressor, X)
+            X = _estimators.readable_table(self.regressor, X)
         return X, slopes
 
     def _fit_to_table(
@@ -527,7 +525,7 @@ class ContextTableModel(Model):
                 BoostingRun(regressor, table, targets, weights, validation, held_out, as_scores)
             )
         except (TypeError, ValueError) as error:
-            note_columns(error, table)
+            _column_advice.note_columns(error, table)
             raise
 
     def table_names(self, names: list[str]) -> list[str]:

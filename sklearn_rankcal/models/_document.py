@@ -24,10 +24,7 @@ from sklearn_rankcal.models._held_out import can_stop_early, check_stopping, fil
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import DocumentSums, Sums
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils import _memory
-from sklearn_rankcal.utils._estimators import clone, tags_of
-from sklearn_rankcal.utils._features import numeric_table, take_rows
-from sklearn_rankcal.utils._messages import check_flag, check_methods
+from sklearn_rankcal.utils import _estimators, _features, _memory, _messages
 from sklearn_rankcal.utils._numbers import Floats, Ints, check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees
 
@@ -180,14 +177,14 @@ class DocumentModel(ContextTableModel):
             The fitted model.
         """
         if not isinstance(self.center, bool | np.bool_):
-            check_flag(self.center, "center")
+            _messages.check_flag(self.center, "center")
         if isinstance(self.regressor, type) or not hasattr(self.regressor, "predict"):
-            check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
+            _messages.check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         early = training.validation is not None
         if self.regressor is None:
             regressor = default_regressor(training.X.shape[0], stops_early=early)
         else:
-            regressor = clone(self.regressor)
+            regressor = _estimators.clone(self.regressor)
         for name in ("levels_", "eta_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if early or library_of(regressor) in ("lightgbm", "xgboost"):
@@ -257,7 +254,7 @@ class DocumentModel(ContextTableModel):
         self._dtype = np.float64 if isinstance(regressor, HISTOGRAMS) else None
         table, slopes = self._table(X, queries)
         if rows is not None:
-            table = take_rows(table, rows)
+            table = _features.take_rows(table, rows)
         if isinstance(regressor, HISTOGRAMS):
             table = fill_empty_columns(table)
         as_scores = self._scaled_back if self._reader is None else self._reader.as_scores
@@ -298,7 +295,7 @@ class DocumentModel(ContextTableModel):
         Only for the regressors `Ridge` and `LinearRegression`.
         """
         table, targets, slopes = self.read(training)
-        documents = DocumentSums.of(numeric_table(table), targets, training.weight)
+        documents = DocumentSums.of(_features.numeric_table(table), targets, training.weight)
         return ClosedFormSums(documents, slopes)
 
     def solve(self, sums: ClosedFormSums) -> Self:
@@ -346,7 +343,9 @@ class DocumentModel(ContextTableModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = tags_of(default_regressor(1) if self.regressor is None else self.regressor)
+        inner = _estimators.tags_of(
+            default_regressor(1) if self.regressor is None else self.regressor
+        )
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.categorical = inner.input_tags.categorical
         described = self.context not in (None, "auto")  # not for sparse tables

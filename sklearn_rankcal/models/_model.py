@@ -14,9 +14,7 @@ from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES, Space
-from sklearn_rankcal.utils._estimators import clone_with_catboost, reduce_with_versions
-from sklearn_rankcal.utils._features import take_rows
-from sklearn_rankcal.utils._messages import all_of
+from sklearn_rankcal.utils import _estimators, _features, _messages
 from sklearn_rankcal.utils._numbers import Floats, exceeds
 
 _N_REPORTS = 20  # number of progress lines, about, without early stopping
@@ -103,7 +101,7 @@ class Training:
         """Return some rows, which are whole `queries`. Targets of pairs are dropped."""
         return replace(
             self,
-            X=take_rows(self.X, rows),
+            X=_features.take_rows(self.X, rows),
             targets=self.targets[rows] if isinstance(self.targets, np.ndarray) else None,
             queries=queries,
             weight=None if self.weight is None else self.weight[rows],
@@ -114,7 +112,7 @@ class Training:
 def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
     """Return the error for a loss that is undefined on all queries."""
     return ValueError(
-        f"{type(loss).__name__} is undefined on {all_of(n_queries, 'query')} "
+        f"{type(loss).__name__} is undefined on {_messages.all_of(n_queries, 'query')} "
         f"(n_samples={n_rows}), so "
         "there is nothing to learn from. For most losses, a query needs a document of positive "
         "relevance. For 'auc', 'spearman' and 'pd', it needs two different labels."
@@ -240,8 +238,8 @@ class Model(BaseEstimator):
     learns_targets: bool = True
     has_table: bool = False
 
-    __reduce__ = reduce_with_versions
-    __sklearn_clone__ = clone_with_catboost
+    __reduce__ = _estimators.reduce_with_versions
+    __sklearn_clone__ = _estimators.clone_with_catboost
 
     def fit(self, training: Training) -> Self:
         """Fit the model.

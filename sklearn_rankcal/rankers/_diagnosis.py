@@ -20,8 +20,7 @@ from sklearn_rankcal.queries import Queries, interval_of_mean
 from sklearn_rankcal.rankers._input import read_labelled, read_queries
 from sklearn_rankcal.rankers._predict import decode_under_rules, predicted_pairs
 from sklearn_rankcal.targets import PAIRS, Space, flat_targets
-from sklearn_rankcal.utils._memory import rows_per_block
-from sklearn_rankcal.utils._messages import counted
+from sklearn_rankcal.utils import _memory, _messages
 from sklearn_rankcal.utils._numbers import Bools, Floats, read_array
 
 #: Predictions for pairs count as 0 up to this fraction of the largest one of their query.
@@ -128,8 +127,8 @@ class Diagnosis:
     def __repr__(self) -> str:
         sizes = self.per_query["n_documents"]
         lines = [
-            f"Diagnosis of {counted(len(sizes), 'query')} of {sizes.min()} to "
-            f"{counted(sizes.max(), 'document')} for {self.loss!r}"
+            f"Diagnosis of {_messages.counted(len(sizes), 'query')} of {sizes.min()} to "
+            f"{_messages.counted(sizes.max(), 'document')} for {self.loss!r}"
         ]
         lines += [f"  {share:6.1%}  {_SHARES[name]}" for name, share in self.shares.items()]
         if "gap" in self.per_query:
@@ -325,7 +324,7 @@ def scores_suffice(u: Floats, queries: Queries, space: Space) -> Bools:
     for r in np.unique(queries.sizes[queries.sizes > 1]):
         member = np.flatnonzero(queries.sizes == r)
         entries = np.arange(space.n_entries(int(r)))
-        step = rows_per_block(8 * int(r) ** (3 if space.symmetric else 2))
+        step = _memory.rows_per_block(8 * int(r) ** (3 if space.symmetric else 2))
         for first in range(0, len(member), step):
             some = member[first : first + step]
             flat = u[starts[some][:, None] + entries]

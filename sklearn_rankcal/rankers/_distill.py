@@ -22,8 +22,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import CalibratedRanker, check_is_no_ranker, chosen_context
 from sklearn_rankcal.rankers._input import Schema
 from sklearn_rankcal.rankers._wrappers import predict_scores
-from sklearn_rankcal.utils import _features
-from sklearn_rankcal.utils._estimators import clone, innermost_estimator
+from sklearn_rankcal.utils import _estimators, _features
 from sklearn_rankcal.utils._messages import check_methods, checks_keywords, print_progress
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
@@ -115,7 +114,7 @@ def distill(
             f"The student learns scores, but {type(regressor).__name__} is a classifier. Pass a "
             "regressor."
         )
-    teacher = innermost_estimator(ranker)
+    teacher = _estimators.innermost_estimator(ranker)
     name = getattr(teacher, "group_column", None)
     loss = getattr(teacher, "loss_", "ndcg")
     student = CalibratedRanker(
@@ -202,7 +201,7 @@ class _Student(DocumentModel):
         codes = [queries.codes + number * queries.n_queries for number in range(len(tables))]
         repeated = Queries.from_groups(np.concatenate(codes))
         data = Training(_features.stack_rows(tables), np.concatenate(learned), repeated)
-        return self._fit_regressor(clone(self.regressor), data)
+        return self._fit_regressor(_estimators.clone(self.regressor), data)
 
     def _unexplained(
         self, tables: list[Any], learned: list[Floats], test: Any, wanted: Floats, queries: Queries

@@ -56,7 +56,7 @@ def fit(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
     validation: ValidationArguments | None = None,
-) -> Any:
+) -> None:
     """Fit a ranker: check, read, advise, hold out, choose a model, fit it, store.
 
     `validation` is None for rankers that take no validation queries. `ranker._table_needs` returns
@@ -118,7 +118,6 @@ def fit(
         report_end(ranker, stopping, started)
     if data.queries.n_rows > data.queries.n_queries:
         warn_if_nothing_was_learned(ranker, data)
-    return ranker
 
 
 def read_rows(

@@ -18,8 +18,7 @@ from sklearn_rankcal.queries._ranking import tie_rounded
 from sklearn_rankcal.rankers import _diagnosis, _input, _predict
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.rankers._predict import QueryOrder
-from sklearn_rankcal.utils._estimators import SiteLink, clone_with_catboost, reduce_with_versions
-from sklearn_rankcal.utils._features import warn_of_other_order
+from sklearn_rankcal.utils import _estimators, _features
 from sklearn_rankcal.utils._messages import check_count, check_nested, checks_keywords
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
@@ -52,7 +51,7 @@ FOREIGN_WITHOUT_VALIDATION = {
 }
 
 
-class RankerMixin(SiteLink):
+class RankerMixin(_estimators.SiteLink):
     """Mixin class for all rankers: scikit-learn tags and metadata requests.
 
     `predict(X, groups=None)` of a ranker must return positions, 1 = top, and not scores. With this
@@ -127,8 +126,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     # of the last fit; never pickled
     _fitted_queries = None
 
-    __reduce__ = reduce_with_versions
-    __sklearn_clone__ = clone_with_catboost
+    __reduce__ = _estimators.reduce_with_versions
+    __sklearn_clone__ = _estimators.clone_with_catboost
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the ranker or of a nested object (``regressor__<parameter>``)."""
@@ -256,7 +255,7 @@ class QueryRanker(RankerMixin, BaseEstimator):
         the measure is undefined for all queries.
         """
         check_is_fitted(self)
-        warn_of_other_order(X=X, sample_weight=sample_weight)
+        _features.warn_of_other_order(X=X, sample_weight=sample_weight)
         X, labels, queries = _input.read_labelled(self, X, y, groups)
         weight = check_weight(sample_weight, queries.n_rows)
         values = self.loss_.metric(labels, _predict.predict_ranks(self, X, queries), queries)
