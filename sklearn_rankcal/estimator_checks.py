@@ -21,13 +21,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import get_tags
 
-from sklearn_rankcal.consistency._distributions import (
-    all_ranks,
-    all_targets,
-    calibrated_values,
-    ranking_numbers,
-    values_of_rankings,
-)
+from sklearn_rankcal.consistency import _distributions
 from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels import relevance_labels
@@ -489,7 +483,9 @@ def _check_ties(loss: Loss, levels: tuple[float, ...], r: int, random: Any) -> N
     scores = random.randint(0, 3, size=(TIED_LABELS, r)).astype(float)
     queries = Queries.uniform(TIED_LABELS, r)
     loss.check(labels.ravel())
-    of_rankings = values_of_rankings(loss.per_query, labels, all_ranks(r))
+    of_rankings = _distributions.values_of_rankings(
+        loss.per_query, labels, _distributions.all_ranks(r)
+    )
     allowed = _sorting_rankings(scores)
     of_ties = loss.per_query(Ranking.from_scores(scores.ravel(), queries), labels.ravel())
     for y, tied, value, values, sorts in zip(
@@ -542,15 +538,15 @@ def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any
     """Check that decoding expected targets is optimal, and that the regret bound holds."""
     n, r = len(chance), labels.shape[1]
     # The expected value of every ranking under each distribution, shape (n, r!), larger is better.
-    worth = chance @ calibrated_values(loss, labels, all_ranks(r))
+    worth = chance @ _distributions.calibrated_values(loss, labels, _distributions.all_ranks(r))
     best = worth.max(axis=1)
-    expected = chance @ all_targets(loss, labels)
+    expected = chance @ _distributions.all_targets(loss, labels)
     if not loss.space.is_pairwise:
         method, attained = "sorting", _least_when_sorted(worth, expected)
     else:
         exact = get_decoder("exact", loss.space)
         ranks = exact.decode(expected.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
-        method, attained = "decoding", worth[np.arange(n), ranking_numbers(ranks)]
+        method, attained = "decoding", worth[np.arange(n), _distributions.ranking_numbers(ranks)]
     for k in np.flatnonzero(~(attained >= best - ROUNDING))[:1]:
         possible = chance[k] > 0
         raise AssertionError(
@@ -573,7 +569,7 @@ def _check_distributions(loss: Loss, labels: Floats, chance: Floats, random: Any
 
 def _sorting_rankings(scores: Floats) -> Bools:
     """Return whether each ranking of `all_ranks` sorts each row of scores, shape (n, r!)."""
-    orders = np.argsort(all_ranks(scores.shape[1]), axis=1)
+    orders = np.argsort(_distributions.all_ranks(scores.shape[1]), axis=1)
     sorts: Bools = np.all(np.diff(scores[:, orders], axis=2) <= TIED, axis=2)
     return sorts
 

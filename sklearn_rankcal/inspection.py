@@ -11,14 +11,8 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_rankcal.losses import get_measure
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking, rank_rows
 from sklearn_rankcal.queries import check_weight
+from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._estimators import innermost_estimator
-from sklearn_rankcal.utils._features import (
-    check_features,
-    column_at,
-    hash_values,
-    is_dataframe,
-    replace_column,
-)
 from sklearn_rankcal.utils._messages import all_of, check_count, checks_keywords, counted
 
 __all__ = ["permutation_importance", "served_columns"]
@@ -106,7 +100,7 @@ def permutation_importance(
     ((8,), (8, 20))
     """
     check_count(n_repeats, "n_repeats")
-    X = check_features(X)
+    X = _features.check_features(X)
     measure = get_measure(metric, **({} if threshold is None else {"threshold": threshold}))
     sign = 1.0 if measure.greater_is_better else -1.0
     who = "permutation_importance"
@@ -136,7 +130,7 @@ def permutation_importance(
         of_query = queries.mean(weight / weight.max())
         if not of_query[defined].any():
             raise ValueError(f"sample_weight is 0 on every query where {metric} is defined.")
-    columns = list(X.columns) if is_dataframe(X) else list(range(X.shape[1]))
+    columns = list(X.columns) if _features.is_dataframe(X) else list(range(X.shape[1]))
     random = check_random_state(random_state)
     lost = np.zeros((len(columns), n_repeats, queries.n_queries))
     between = np.zeros(len(columns), dtype=bool)
@@ -146,7 +140,7 @@ def permutation_importance(
     for number, column in enumerate(columns):
         if column == group_column:
             continue
-        keys = hash_values(column_at(X, number))
+        keys = _features.hash_values(_features.column_at(X, number))
         between[number] = (keys == keys[first][codes]).all() and queries.n_queries > 1
         for repeat in range(n_repeats):
             if between[number]:
@@ -155,7 +149,9 @@ def permutation_importance(
                 shuffled = np.empty(n_rows, dtype=np.int64)
                 noise = random.random_sample(n_rows)
                 shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort((noise, codes))
-            lost[number, repeat] = baseline - measured(replace_column(X, column, shuffled))
+            lost[number, repeat] = baseline - measured(
+                _features.replace_column(X, column, shuffled)
+            )
     importances = np.average(lost[..., defined], axis=2, weights=of_query[defined])
     per_query = lost.mean(axis=1)
     per_query[:, ~defined] = np.nan

@@ -18,12 +18,7 @@ from sklearn_rankcal.labels._labels import groups_of_labels, is_structured, quer
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers import RelevanceRegressor, predict_scores
 from sklearn_rankcal.rankers._wrappers import refuse_without_scores
-from sklearn_rankcal.utils._estimators import (
-    call_with_groups,
-    innermost_estimator,
-    predicts_positions,
-    takes_ranking_labels,
-)
+from sklearn_rankcal.utils import _estimators
 from sklearn_rankcal.utils._features import take_rows
 from sklearn_rankcal.utils._messages import check_choice, check_count, checks_keywords, counted
 
@@ -196,8 +191,8 @@ def query_cross_val_predict(
     """
     check_choice(method, "method", ("decision_function", "predict"))
     (X,) = indexable(X)
-    final = innermost_estimator(estimator)
-    if method == "decision_function" and predicts_positions(final):
+    final = _estimators.innermost_estimator(estimator)
+    if method == "decision_function" and _estimators.predicts_positions(final):
         refuse_without_scores(final)
     named = groups_of_labels(y)
     of_labels = None if named is None else Queries.from_groups(named)
@@ -205,7 +200,7 @@ def query_cross_val_predict(
         final, X, groups, of_labels, _num_samples(X), "query_cross_val_predict"
     )
     labels = y if is_structured(y) else relevance_labels(y, queries.codes)
-    if not takes_ranking_labels(estimator):
+    if not _estimators.takes_ranking_labels(estimator):
         estimator = RelevanceRegressor(estimator)
     splitter = QueryKFold(int(cv)) if isinstance(cv, int | np.integer) else cv
     splits = (
@@ -228,8 +223,10 @@ def _fit_and_rank(
     """Fit on the training rows, and score or rank the test rows."""
     fitted = clone(estimator).fit(take_rows(X, train), labels[train])
     rows, ids = take_rows(X, test), codes[test]
-    if method == "predict" and predicts_positions(innermost_estimator(fitted)):
-        return call_with_groups(fitted, "predict", rows, ids)
+    if method == "predict" and _estimators.predicts_positions(
+        _estimators.innermost_estimator(fitted)
+    ):
+        return _estimators.call_with_groups(fitted, "predict", rows, ids)
     return predict_scores(fitted, rows, ids)
 
 

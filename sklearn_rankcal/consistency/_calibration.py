@@ -13,15 +13,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_rankcal.consistency._distributions import (
-    LabelDistribution,
-    all_ranks,
-    all_targets,
-    as_queries,
-    calibrated_values,
-    check_labels,
-    ranking_numbers,
-)
+from sklearn_rankcal.consistency import _distributions
+from sklearn_rankcal.consistency._distributions import LabelDistribution
 from sklearn_rankcal.consistency._regrets import (
     LARGEST,
     ExpectedSurrogates,
@@ -174,7 +167,7 @@ def is_calibrated_numerically(
     at, ranking = np.nonzero((regret > 0) & (regret >= NOTABLE * np.ptp(value)))
     if len(at) == 0:
         return CalibrationCheck(None, np.inf, (n_trials, n))
-    ranks = all_ranks(r)
+    ranks = _distributions.all_ranks(r)
     cones = problems.take(at)
     scores = minimizers(cones, np.argsort(ranks[ranking], axis=1))
     least = problems.value(minimizers(problems))[at]
@@ -344,7 +337,10 @@ def find_counterexample(
         # Step 2: compute the regrets from the expected value of every ranking.
         expected = chance @ value
         best = expected.argmax(axis=1)
-        regret = expected[np.arange(n), best] - expected[np.arange(n), ranking_numbers(ranks)]
+        regret = (
+            expected[np.arange(n), best]
+            - expected[np.arange(n), _distributions.ranking_numbers(ranks)]
+        )
         # Step 3: find the largest regret of the block under the condition. The condition can be
         # slow: check it in order of decreasing regret until it holds.
         for t in np.argsort(-regret, kind="stable"):
@@ -354,7 +350,12 @@ def find_counterexample(
             if condition is None or condition(distribution):
                 least = float(regret[t])
                 found = Counterexample(
-                    loss, distribution, u[t], ranks[t], all_ranks(r)[best[t]].copy(), least
+                    loss,
+                    distribution,
+                    u[t],
+                    ranks[t],
+                    _distributions.all_ranks(r)[best[t]].copy(),
+                    least,
                 )
                 break
     return found
@@ -372,11 +373,11 @@ def draw_pool(
     loss: Loss, r: int, labels: ArrayLike | None, random: np.random.RandomState
 ) -> tuple[Loss, Floats, Floats]:
     """Return the resolved loss, the labels with a defined loss, and the values of rankings."""
-    pool = _draw_labels(loss, r, random) if labels is None else check_labels(labels)
+    pool = _draw_labels(loss, r, random) if labels is None else _distributions.check_labels(labels)
     if pool.shape[1] != r:
         raise ValueError(f"labels have {pool.shape[1]} documents, but n_documents is {r}.")
-    loss = loss.resolve(as_queries(pool)[0])
-    value = calibrated_values(loss, pool, all_ranks(r))
+    loss = loss.resolve(_distributions.as_queries(pool)[0])
+    value = _distributions.calibrated_values(loss, pool, _distributions.all_ranks(r))
     defined = ~np.isnan(value[:, 0])
     if not defined.any():
         raise ValueError(f"{loss!r} is undefined for every label.")
@@ -418,7 +419,7 @@ def _targets(
 ) -> tuple[Floats, BaseEstimator]:
     """Return the targets or scores of every label, and the matching decoder."""
     if not callable(choice):
-        return all_targets(loss, pool), get_decoder(choice, loss.space)
+        return _distributions.all_targets(loss, pool), get_decoder(choice, loss.space)
     scores = np.array(read_numbers(choice(pool.copy()), "the return value of choice"))
     if scores.shape != pool.shape[:2] or not np.isfinite(scores).all():
         raise ValueError(
@@ -432,7 +433,9 @@ def _draw_labels(loss: Loss, r: int, random: np.random.RandomState) -> Floats:
     """Draw the labels to mix if the user passes none."""
     if loss.takes_preferences:
         single = np.eye(r * r).reshape(-1, r, r)[~np.eye(r, dtype=bool).ravel()]
-        ranks = all_ranks(r)[random.permutation(len(all_ranks(r)))[:60]]
+        ranks = _distributions.all_ranks(r)[
+            random.permutation(len(_distributions.all_ranks(r)))[:60]
+        ]
         orders = (ranks[:, :, None] < ranks[:, None, :]).astype(np.float64)
         graphs = random.randint(1, 4, (60, r, r)) * (random.rand(60, r, r) < 0.4)
         graphs[:, np.arange(r), np.arange(r)] = 0

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rankcal.dask import _training
 from sklearn_rankcal.dask._collections import (
     Collections,
     Rows,
@@ -29,17 +30,7 @@ from sklearn_rankcal.dask._collections import (
     read_collections,
 )
 from sklearn_rankcal.dask._metrics import mean_of_queries
-from sklearn_rankcal.dask._training import (
-    Counts,
-    TrainingPlan,
-    check_columns,
-    check_regressor,
-    chosen_columns,
-    documents,
-    extremes,
-    fit_model,
-    unfitted_on_one_machine,
-)
+from sklearn_rankcal.dask._training import Counts, TrainingPlan
 from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model
@@ -196,13 +187,13 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
         loss = get_loss(self.loss)
         self._check_parameters(loss)
         regressor = self._own_regressor(loss)
-        check_regressor(regressor, loss.space, self.loss)
+        _training.check_regressor(regressor, loss.space, self.loss)
         data = read_collections(X, self.group_column, groups)
         add_labels(data, y, sample_weight)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # after an error, no model for other columns must remain
         validate_data(self, X=data.table.meta, reset=True, skip_check_array=True)
-        check_columns(data.table.features(data.table.meta), regressor)
+        _training.check_columns(data.table.features(data.table.meta), regressor)
         decoder = get_decoder(self.decoder, loss.space)
 
         started = time.perf_counter()
@@ -272,9 +263,9 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
     def _read_labels(self, data: Collections, loss: Loss) -> tuple[list[Any], Any]:
         """Return the labels, queries and weights of the partitions, and the extremes over all."""
-        parts = data.map(partial(documents, table=data.table), table=False)
+        parts = data.map(partial(_training.documents, table=data.table), table=False)
         parts = list(dask.persist(*parts))
-        found = delayed_sum(for_each(partial(extremes, loss=loss), parts), np.maximum)
+        found = delayed_sum(for_each(partial(_training.extremes, loss=loss), parts), np.maximum)
         ids, ranges = dask.compute(for_each(ids_of, parts), found)
         data.whole = delayed(check_whole(ids), traverse=False)
         if ranges is None:
@@ -309,7 +300,7 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             "partitions ...",
         )
         started = time.perf_counter()
-        model = fit_model(plan, data, model, regressor, counts.n_kept, self.n_passes)
+        model = _training.fit_model(plan, data, model, regressor, counts.n_kept, self.n_passes)
         print_progress(self, f"fitted {name}", started)
         return model
 
@@ -318,20 +309,21 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
     ) -> DocumentModel:
         """Return an unfitted model with the context columns and the unit of the targets set."""
         model = DocumentModel(
-            unfitted_on_one_machine(regressor),
+            _training.unfitted_on_one_machine(regressor),
             center=self.center,
             context=chosen_context(self.context, True, template),
         )
         judged, columns = model.candidates(template)
         if judged:
-            columns = columns + chosen_columns(judged, data, counts)
+            columns = columns + _training.chosen_columns(judged, data, counts)
         return model.prepare(template, columns, largest)
 
     def _on_one_machine(self, regressor: Any, data: Collections) -> CalibratedRanker:
         """Return a fitted `CalibratedRanker`."""
         shared = {"loss", "decoder", "context", "center", "group_column", "random_state", "n_jobs"}
         ranker = CalibratedRanker(
-            unfitted_on_one_machine(regressor), **{name: getattr(self, name) for name in shared}
+            _training.unfitted_on_one_machine(regressor),
+            **{name: getattr(self, name) for name in shared},
         )
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         ranker.__dict__.update(fitted, grouped_=True)

@@ -13,17 +13,8 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.clicks import click_labels
 from sklearn_rankcal.clicks._clicks import check_propensities
-from sklearn_rankcal.datasets._judgements import (
-    amplitude,
-    contradicted,
-    draw_groups,
-    draw_order,
-    draw_pairs,
-    nonlinear_scores,
-    probabilities_of,
-    ranks_of_scores,
-    without_diagonal,
-)
+from sklearn_rankcal.datasets import _judgements
+from sklearn_rankcal.datasets._judgements import ranks_of_scores
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels._labels import check_relevance
 from sklearn_rankcal.losses._registry import find_measure, get_measure, parameters_of
@@ -107,13 +98,13 @@ def make_ranking(
         raise ValueError(f"n_informative={n_informative} exceeds n_features={n_features}.")
     # Step 1: sample the own features of the documents, and add the shifts of the queries.
     random = check_random_state(random_state)
-    groups = draw_groups(n_queries, n_documents, 1, random)
+    groups = _judgements.draw_groups(n_queries, n_documents, 1, random)
     n_rows = len(groups)
     own = random.normal(size=(n_rows, n_features))
     X = own + query_effect * random.normal(size=(n_queries, n_features))[groups]
     # Step 2: compute the scores s from the own features, and sample the offsets of the queries.
     weights = random.uniform(0.5, 1.5, size=n_informative) / np.sqrt(n_informative)
-    latent = nonlinear_scores(own[:, :n_informative], weights)
+    latent = _judgements.nonlinear_scores(own[:, :n_informative], weights)
     offset = 0.5 * query_effect * random.normal(size=n_queries)[groups]
     # Step 3: sample the grades. The cuts are quantiles of s. About half of the documents have grade
     # 0, and all other grades are about equally frequent.
@@ -402,9 +393,9 @@ def make_label_ranking(
         turn = latent / (2 * n_labels) + np.arange(n_labels) / n_labels
         probabilities = _circle_probabilities(turn, noise)
     else:
-        probabilities = probabilities_of(kind, latent, noise)
+        probabilities = _judgements.probabilities_of(kind, latent, noise)
     if kind == "btl":
-        Y = draw_pairs(probabilities, random).astype(np.float64)
+        Y = _judgements.draw_pairs(probabilities, random).astype(np.float64)
         Y[unjudged[:, :, None] | unjudged[:, None, :]] = 0.0
     else:
         if kind == "cyclic":
@@ -412,7 +403,7 @@ def make_label_ranking(
             result = decode_preferences(probabilities)
             bayes_ranks, bayes_optimal = np.asarray(result.ranks), np.asarray(result.optimal)
         else:
-            ranks = draw_order(kind, latent, noise, random)
+            ranks = _judgements.draw_order(kind, latent, noise, random)
         Y = _ranks_among_judged(ranks, unjudged)
     return Bunch(
         X=X,
@@ -421,7 +412,7 @@ def make_label_ranking(
         latent=latent,
         bayes_ranks=bayes_ranks,
         bayes_optimal=bayes_optimal,
-        bayes_pd=float(contradicted(probabilities, bayes_ranks).mean()),
+        bayes_pd=float(_judgements.contradicted(probabilities, bayes_ranks).mean()),
         DESCR=f"Rankings of {n_labels} labels of kind {kind!r}; see make_label_ranking.",
     )
 
@@ -468,15 +459,15 @@ def label_ranking_from_classes(X: ArrayLike, y: ArrayLike) -> Ints:
 def _circle_probabilities(turn: Floats, noise: float) -> Floats:
     """Return P(i above j): j comes first if the random start is in the arc from i to j."""
     arc = (turn[:, None, :] - turn[:, :, None]) % 1.0
-    net = amplitude(noise) * (1.0 - 2.0 * arc)
-    return without_diagonal((1.0 + net) / 2.0)
+    net = _judgements.amplitude(noise) * (1.0 - 2.0 * arc)
+    return _judgements.without_diagonal((1.0 + net) / 2.0)
 
 
 def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> Ints:
     """Sample ranks around the circle from a random start, or ranks of a uniformly random order."""
     start = random.uniform(size=(len(turn), 1))
     any_order = random.uniform(size=turn.shape)
-    around = random.uniform(size=(len(turn), 1)) < amplitude(noise)
+    around = random.uniform(size=(len(turn), 1)) < _judgements.amplitude(noise)
     return ranks_of_scores(-np.where(around, (turn - start) % 1.0, any_order))
 
 

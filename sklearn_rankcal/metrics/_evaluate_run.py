@@ -12,6 +12,7 @@ from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.losses import Measure
 from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
+from sklearn_rankcal.metrics import _runs
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
     ZeroDivision,
@@ -19,16 +20,7 @@ from sklearn_rankcal.metrics._checks import (
     looks_like_positions,
 )
 from sklearn_rankcal.metrics._intervals import MeanInterval, bounds_of, mean_interval
-from sklearn_rankcal.metrics._runs import (
-    Listed,
-    few,
-    found_rows,
-    is_several,
-    no_query_in_common,
-    places_of,
-    read_qrels,
-    read_run,
-)
+from sklearn_rankcal.metrics._runs import Listed
 from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._messages import check_choice, checks_keywords, counted, warn
 from sklearn_rankcal.utils._numbers import Bools, Ints
@@ -228,12 +220,12 @@ def evaluate_run(
     check_choice(ties, "ties", (*TIES, "trec_eval"))
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measures = _measures(names, threshold, parameters)
-    judged = _Judged(read_qrels(qrels))
+    judged = _Judged(_runs.read_qrels(qrels))
     evaluations = {}
-    several = is_several(run)
+    several = _runs.is_several(run)
     for name, given in run.items() if several else [("run", run)]:
         label = f"the run {name!r}" if several else "run"
-        listed = read_run(given, label)
+        listed = _runs.read_run(given, label)
         rows = _FoundDocuments(judged, listed, label)
         rows.warn_of_positions()
         ranking = rows.ranking(ties, unjudged == "skip")
@@ -280,7 +272,7 @@ class _Judged:
         self.queries = {text: place for place, text in enumerate(listed.queries)}
         texts = dict.fromkeys(listed.documents)
         self.documents = {text: place for place, text in enumerate(texts)}
-        document = places_of(listed.documents, self.documents)[listed.document]
+        document = _runs.places_of(listed.documents, self.documents)[listed.document]
         keys = self.keys_of(listed.query, document)
         order = np.argsort(keys)
         self.keys, self.query = keys[order], listed.query[order]
@@ -299,15 +291,15 @@ class _FoundDocuments:
     """
 
     def __init__(self, judged: _Judged, listed: Listed, name: str) -> None:
-        to_query = places_of(listed.queries, judged.queries)
-        to_document = places_of(listed.documents, judged.documents)
+        to_query = _runs.places_of(listed.queries, judged.queries)
+        to_document = _runs.places_of(listed.documents, judged.documents)
         if to_query.max() < 0:
-            raise no_query_in_common(judged.listed.queries, listed.queries, name)
+            raise _runs.no_query_in_common(judged.listed.queries, listed.queries, name)
         if to_document.max() < 0:
             warn(
                 f"No document of {name} is in the qrels: its ids look like "
-                f"{few(listed.documents)}, the ids of the qrels look like "
-                f"{few(judged.listed.documents)}. All metrics are 0."
+                f"{_runs.few(listed.documents)}, the ids of the qrels look like "
+                f"{_runs.few(judged.listed.documents)}. All metrics are 0."
             )
         self.n_unknown = int((to_query < 0).sum())
         self._name = name
@@ -316,7 +308,7 @@ class _FoundDocuments:
         n_queries = len(judged.queries)
         self.missing: Bools = np.bincount(query[rows], minlength=n_queries) == 0
         keys = judged.keys_of(query[rows], to_document[listed.document[rows]])
-        relevance, known = found_rows(judged.relevance, judged.keys, keys)
+        relevance, known = _runs.found_rows(judged.relevance, judged.keys, keys)
         lacking = np.ones(len(judged.keys), dtype=bool)
         lacking[np.searchsorted(judged.keys, keys[known])] = False
         n_lacking = int(lacking.sum())

@@ -16,14 +16,7 @@ from sklearn_rankcal.losses import MEASURES, Measure, get_measure
 from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import check_scores
-from sklearn_rankcal.utils._estimators import (
-    call_with_groups,
-    innermost_estimator,
-    label_ranker_in,
-    predicts_positions,
-    predicts_scores,
-    refuse_hidden_ranker,
-)
+from sklearn_rankcal.utils import _estimators
 from sklearn_rankcal.utils._messages import checks_keywords, warn
 from sklearn_rankcal.utils._numbers import read_numbers
 
@@ -131,7 +124,7 @@ def predicted_ranking(
     In label ranking, every row of y is a query. Otherwise, `ranking.queries` is returned. `measure`
     determines how labels are read. Error messages start with `who`.
     """
-    final = innermost_estimator(estimator)
+    final = _estimators.innermost_estimator(estimator)
     if _ranks_labels(final, y):
         pair_weight = getattr(measure, "pair_weight", "binary")
         labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
@@ -142,7 +135,9 @@ def predicted_ranking(
         fitted = getattr(final, "_fitted_queries", None)
         named = groups is not None or of_labels is None
         if named and fitted is not None and fitted.share_ids(rows):
-            if cut := call_with_groups(estimator, "_describe_cut", X, ids, labels=labels):
+            if cut := _estimators.call_with_groups(
+                estimator, "_describe_cut", X, ids, labels=labels
+            ):
                 warn(cut, CutQueriesWarning)
         ranking = rank_rows(estimator, X, ids, rows, who)
     if isinstance(labels, Preferences) and not measure.takes_preferences:
@@ -156,12 +151,12 @@ def predicted_ranking(
 
 def rank_rows(estimator: Any, X: Any, ids: Any, rows: Queries, who: str) -> Ranking:
     """Return the ranking that an estimator predicts for the documents of each query."""
-    final = innermost_estimator(estimator)
-    if predicts_positions(final):
-        return Ranking.from_ranks(call_with_groups(estimator, "predict", X, ids), rows)
-    refuse_hidden_ranker(final, who)
-    if predicts_scores(final):
-        predicted = call_with_groups(estimator, "predict", X, ids)
+    final = _estimators.innermost_estimator(estimator)
+    if _estimators.predicts_positions(final):
+        return Ranking.from_ranks(_estimators.call_with_groups(estimator, "predict", X, ids), rows)
+    _estimators.refuse_hidden_ranker(final, who)
+    if _estimators.predicts_scores(final):
+        predicted = _estimators.call_with_groups(estimator, "predict", X, ids)
     else:
         predicted = estimator.predict(X)
     return Ranking.from_scores(check_scores(predicted, rows.n_rows, "predict(X)"), rows)
@@ -169,7 +164,7 @@ def rank_rows(estimator: Any, X: Any, ids: Any, rows: Queries, who: str) -> Rank
 
 def _ranks_labels(final: Any, y: Any) -> bool:
     """Whether every row of y ranks labels."""
-    if predicts_positions(final) or is_structured(y):
+    if _estimators.predicts_positions(final) or is_structured(y):
         return False
     if hasattr(final, "labels_") and hasattr(final, "y_type"):  # y may be orders of names
         return len(final.labels_) > 1
@@ -182,7 +177,7 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
     The labels are preferences if entries of y are missing, and relevance otherwise.
     """
     ranks = read_numbers(ranks, "predict(X)")
-    kind, Y = read_as_in_fit(y, len(ranks), label_ranker_in(final))
+    kind, Y = read_as_in_fit(y, len(ranks), _estimators.label_ranker_in(final))
     shape = Y.shape[:2]
     if ranks.shape != shape:
         raise ValueError(

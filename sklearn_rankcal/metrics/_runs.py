@@ -16,14 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.exceptions import PositionsAsScoresWarning
-from sklearn_rankcal.labels._item_ids import (
-    content_ranks,
-    number_column,
-    number_ids,
-    number_items,
-    read_ids,
-    show_id,
-)
+from sklearn_rankcal.labels import _item_ids
 from sklearn_rankcal.labels._labels import agreed_queries, read_relevance
 from sklearn_rankcal.metrics._checks import has_positions
 from sklearn_rankcal.queries import Queries, check_ranks
@@ -164,7 +157,7 @@ def _of_dict(given: Mapping[Any, Any], kind: str, name: str) -> Listed:
             raise TypeError(
                 f"{name} must map each query to a dict of its documents, as in "
                 f"{{'query': {{'document': 1.0}}}}; got {type(found).__name__} for "
-                f"{show_id(query)}."
+                f"{_item_ids.show_id(query)}."
             )
     lists = [found for found in given.values() if found]
     numbers = _numbers([value for found in lists for value in found.values()], kind, name)
@@ -217,7 +210,7 @@ def _number(ids: Any, name: str, n_rows: int | None = None) -> tuple[Ints, list[
     """Number ids by their texts; 7, 7.0 and "7" are the same id."""
     if str(getattr(ids, "dtype", "")) == "object" and set(map(type, ids)) == {str}:
         ids = ids.astype("str")  # pandas numbers this dtype faster
-    codes, different = number_column(ids, name)
+    codes, different = _item_ids.number_column(ids, name)
     if n_rows is not None and len(codes) != n_rows:
         raise ValueError(f"{name} have {len(codes)} entries, but there are {n_rows} numbers.")
     texts = [text_of(one) for one in different]
@@ -508,25 +501,25 @@ class _Ids:
         known = range(queries.n_queries) if queries.ids is None else list(queries.ids)
         self._query_texts = _texts(known, "groups")
         given = np.arange(queries.n_rows) if document_ids is None else document_ids
-        ids = read_ids(given, "document_ids")
+        ids = _item_ids.read_ids(given, "document_ids")
         if len(ids) != queries.n_rows:
             raise ValueError(
                 f"document_ids has {len(ids)} entries, but there are {queries.n_rows} rows."
             )
-        codes, names = number_ids(ids, "document_ids")
-        items, item_code, item_query, _ = number_items(
+        codes, names = _item_ids.number_ids(ids, "document_ids")
+        items, item_code, item_query, _ = _item_ids.number_items(
             codes, len(names), queries.codes, queries.n_queries
         )
         times = np.bincount(items)
         if (times > 1).any():
             item = int(np.argmax(times > 1))
             raise ValueError(
-                f"The document {show_id(names[item_code[item]])} occurs {times[item]} times in the "
-                f"query {self._query_texts[item_query[item]]!r}. A document can occur only once "
-                "in a query."
+                f"The document {_item_ids.show_id(names[item_code[item]])} occurs {times[item]} "
+                f"times in the query {self._query_texts[item_query[item]]!r}. A document can occur "
+                "only once in a query."
             )
         texts = _texts(list(names), "document_ids")
-        places = content_ranks(np.array(texts, dtype=object))[codes]
+        places = _item_ids.content_ranks(np.array(texts, dtype=object))[codes]
         self._codes, self._document_texts, self.places = codes, texts, places
 
     def frame(self, rows: Ints, columns: dict[str, NDArray[Any]]) -> Any:
@@ -548,7 +541,8 @@ def _texts(ids: Sequence[Any], name: str) -> list[str]:
     if len(first) < len(texts):
         later = next(k for k, text in enumerate(texts) if first[text] != k)
         raise ValueError(
-            f"{name} contains the different ids {show_id(ids[first[texts[later]]])} and "
-            f"{show_id(ids[later])}, which are the same text. Pass ids that differ as text."
+            f"{name} contains the different ids {_item_ids.show_id(ids[first[texts[later]]])} and "
+            f"{_item_ids.show_id(ids[later])}, which are the same text. Pass ids that differ as "
+            "text."
         )
     return texts

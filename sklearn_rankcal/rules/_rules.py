@@ -19,32 +19,9 @@ import numpy as np
 from sklearn_rankcal.decoders._batches import Decoded, DecodeResult, SearchOptions, collect_results
 from sklearn_rankcal.exceptions import ContradictoryRulesError
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.rules._query_rules import (
-    QueryRules,
-    Quota,
-    check_places,
-    first_and_last_places,
-    group_codes,
-    names_of_quotas,
-    pairs_of_queries,
-    quotas_of_query,
-    read_booleans,
-    read_places,
-    shorten,
-)
-from sklearn_rankcal.rules._solvers import (
-    EXACT_SIZE,
-    OBJECTIVES,
-    SUBSET_SIZE,
-    Disagreement,
-    Found,
-    Objective,
-    best_linear_order,
-    best_of_search,
-    best_of_subsets,
-    best_places,
-    contradiction,
-)
+from sklearn_rankcal.rules import _query_rules, _solvers
+from sklearn_rankcal.rules._query_rules import QueryRules, Quota
+from sklearn_rankcal.rules._solvers import Found, Objective
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils._features import take_columns, warn_of_other_order
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -132,7 +109,7 @@ class Rules:
         self._rows: Ints | None = None  # original row numbers for messages, after `take`
 
     def __repr__(self) -> str:
-        shown = {name: shorten(getattr(self, name)) for name in PER_ROW}
+        shown = {name: _query_rules.shorten(getattr(self, name)) for name in PER_ROW}
         shown |= {"before": self.before, "quotas": self.quotas, "soft": self.soft}
         return f"Rules({', '.join(f'{k}={v!r}' for k, v in shown.items() if not _is_empty(v))})"
 
@@ -153,7 +130,7 @@ class Rules:
 
     def check_pairs(self, queries: Queries) -> None:
         """Raise ValueError if a pair of `before` is not two rows of one query."""
-        pairs_of_queries(self.before, queries)
+        _query_rules.pairs_of_queries(self.before, queries)
 
     def count_shown(self, queries: Queries) -> Ints:
         """Return the number of documents of each query that are not blocked."""
@@ -189,7 +166,7 @@ class Rules:
                 by_key = np.argsort(np.argsort(keys[part], kind="stable"))
             shown = own.shown[np.argsort(by_key[own.shown], kind="stable")]
             ruled = own.permuted(np.searchsorted(own.shown, shown))
-            found = best_places(u[shown], phi[: own.n], ruled, self.soft, time_limit)
+            found = _solvers.best_places(u[shown], phi[: own.n], ruled, self.soft, time_limit)
             if found is None:
                 raise _contradiction(own, queries.ids[q])
             last = own.blocked[np.lexsort((by_key[own.blocked], -u[own.blocked]))]
@@ -250,7 +227,7 @@ class Rules:
             binding = [k for k, q in enumerate(which) if not own[q].is_kept_by(part.order[k])]
             matrices = matrices_of(which[binding], part.order.shape[1]) if binding else ()
             for matrix, k in zip(matrices, binding, strict=True):
-                rules, objective = own[which[k]], OBJECTIVES[space](matrix)
+                rules, objective = own[which[k]], _solvers.OBJECTIVES[space](matrix)
                 offset = part.objective[k] - objective.value(part.order[k])
                 bound = float(part.lower_bound[k] - offset)
                 found = _decode_query(
@@ -330,23 +307,27 @@ class Rules:
                 "passed to predict. Here, pass arrays with one value per row instead."
             )
         n_rows = queries.n_rows
-        blocked = read_booleans(self.blocked, "blocked", n_rows)
-        given = np.array([read_places(getattr(self, name), name, n_rows) for name in PLACES])
-        names = names_of_quotas(self.quotas)
+        blocked = _query_rules.read_booleans(self.blocked, "blocked", n_rows)
+        given = np.array(
+            [_query_rules.read_places(getattr(self, name), name, n_rows) for name in PLACES]
+        )
+        names = _query_rules.names_of_quotas(self.quotas)
         codes = [
-            (quota, name, *group_codes(quota.of, n_rows))
+            (quota, name, *_query_rules.group_codes(quota.of, n_rows))
             for quota, name in zip(self.quotas, names, strict=True)
         ]
-        pairs = pairs_of_queries(self.before, queries)
+        pairs = _query_rules.pairs_of_queries(self.before, queries)
         order = np.arange(n_rows) if queries.order is None else queries.order
         for q in range(queries.n_queries):
             rows = order[queries.offsets[q] : queries.offsets[q + 1]]
             shown, hidden = np.flatnonzero(~blocked[rows]), np.flatnonzero(blocked[rows])
             own, n = rows[shown], len(shown)
             place, earliest, latest = given[:, own]
-            low, high = first_and_last_places(place, earliest, latest)
+            low, high = _query_rules.first_and_last_places(place, earliest, latest)
             if self.soft is None:
-                check_places(queries.ids[q], low, high, place, earliest, latest, named[own])
+                _query_rules.check_places(
+                    queries.ids[q], low, high, place, earliest, latest, named[own]
+                )
             found = QueryRules(shown, hidden, low, high, rows=named[own])
             if pairs:
                 number = dict(zip(own.tolist(), range(n), strict=True))
@@ -355,7 +336,7 @@ class Rules:
                     (number[a], number[b]) for a, b in of_query if a in number and b in number
                 ]
             for quota, name, code, of_groups in codes:
-                found.quotas += quotas_of_query(quota, name, code[own], of_groups, n)
+                found.quotas += _query_rules.quotas_of_query(quota, name, code[own], of_groups, n)
             yield found
 
 
@@ -394,13 +375,13 @@ def _decode_query(
     bound: float,
 ) -> Found | None:
     """Return the best order under rules, or None. `order` is the best one without rules."""
-    if rules.n <= SUBSET_SIZE:
-        return best_of_subsets(objective, rules, soft)
+    if rules.n <= _solvers.SUBSET_SIZE:
+        return _solvers.best_of_subsets(objective, rules, soft)
     exact = method == "exact"
-    if exact and rules.n > EXACT_SIZE and options.time_limit is None:
+    if exact and rules.n > _solvers.EXACT_SIZE and options.time_limit is None:
         raise ValueError(
-            f"A query has {rules.n} documents. Under rules, 'exact' supports at most {EXACT_SIZE} "
-            "without a time_limit. 'local_search' supports any number."
+            f"A query has {rules.n} documents. Under rules, 'exact' supports at most "
+            f"{_solvers.EXACT_SIZE} without a time_limit. 'local_search' supports any number."
         )
     # start from the order that keeps the rules and is nearest to the best one without rules
     nearest = np.empty(rules.n)
@@ -410,12 +391,14 @@ def _decode_query(
         return None
     limit = options.time_limit
     deadline = None if limit is None else time.monotonic() + limit
-    best = best_of_search(objective, rules, soft, start, _N_PERTURBATIONS, options.seed, deadline)
+    best = _solvers.best_of_search(
+        objective, rules, soft, start, _N_PERTURBATIONS, options.seed, deadline
+    )
     value = objective.value(best) + (soft or 0.0) * rules.violation(best)
     # rounding can hide a proof, but cannot make a false one
     found = Found(best, bound, value <= bound, "local_search")
-    if exact and not found.proved and isinstance(objective, Disagreement):
-        solved = best_linear_order(objective, rules, soft, limit)
+    if exact and not found.proved and isinstance(objective, _solvers.Disagreement):
+        solved = _solvers.best_linear_order(objective, rules, soft, limit)
         if solved is not None:
             broken = rules.violation(solved.order)
             again = objective.value(solved.order) + (soft or 0.0) * broken
@@ -429,7 +412,9 @@ def _nearest(scores: Floats, rules: QueryRules, soft: float | None) -> Ints | No
     """Return the order that keeps the rules with the smallest sum of score times place."""
     part = rules.without_blocked()
     by_place = -np.arange(part.n, dtype=np.float64)
-    found = best_places(scores[part.shown], by_place, part, None if soft is None else 1.0, None)
+    found = _solvers.best_places(
+        scores[part.shown], by_place, part, None if soft is None else 1.0, None
+    )
     if found is None:
         return None
     last = part.blocked[np.argsort(-scores[part.blocked], kind="stable")]
@@ -441,6 +426,6 @@ def _contradiction(rules: QueryRules, query: object) -> ContradictoryRulesError:
     zeros = np.zeros(shown.n)
 
     def feasible(some: QueryRules) -> bool:
-        return best_places(zeros, zeros, some, None, None) is not None
+        return _solvers.best_places(zeros, zeros, some, None, None) is not None
 
-    return ContradictoryRulesError(query, contradiction(shown, feasible))
+    return ContradictoryRulesError(query, _solvers.contradiction(shown, feasible))
