@@ -23,27 +23,13 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rankcal.label_ranking import BlendedRegressor
-from sklearn_rankcal.label_ranking._outputs import fit_outputs, prepare_regressor
+from sklearn_rankcal.label_ranking import BlendedRegressor, _outputs
 from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.utils._estimators import (
-    SiteLink,
-    clone_with_catboost,
-    readable_table,
-    reduce_with_versions,
-)
+from sklearn_rankcal.utils import _estimators, _numbers
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import check_count, counted
-from sklearn_rankcal.utils._numbers import (
-    Floats,
-    Ints,
-    check_no_mask,
-    check_range,
-    mean_one,
-    read_numbers,
-    target_unit,
-)
+from sklearn_rankcal.utils._numbers import Floats, Ints
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, _fit_context
 
 __all__ = ["LowRankClassifier", "LowRankLoss", "make_cost_scorer", "mean_cost_loss"]
@@ -90,7 +76,7 @@ class LowRankLoss:
     def __init__(self, alpha: ArrayLike, beta: ArrayLike, c: ArrayLike = 0.0) -> None:
         self.alpha, self.beta = _read_matrix(alpha, "alpha"), _read_matrix(beta, "beta")
         n, k = self.shape = len(self.alpha), len(self.beta)
-        read = read_numbers(c, "c")
+        read = _numbers.read_numbers(c, "c")
         if read.shape not in ((), (n,)) or not np.isfinite(read).all():
             raise ValueError(f"c must be a finite number, or {n} of them; got {c!r}.")
         self.c = np.broadcast_to(read, n)
@@ -118,7 +104,7 @@ class LowRankLoss:
             Its `intercept` has the column means, and its `error` is the largest error of a cost.
         """
         matrix = _read_matrix(L, "loss_matrix")
-        check_range(matrix, "loss_matrix")
+        _numbers.check_range(matrix, "loss_matrix")
         check_count(rank, "rank", or_none=True)
         # Let H = I - 11'/n subtract the column means. H (L - 1 b' - M) = H L - H M for all b and M,
         # and H never increases a norm or a rank. Therefore no intercept b leaves a smaller rank, or
@@ -178,7 +164,7 @@ class LowRankLoss:
 Costs = ArrayLike | LowRankLoss | Callable[[Names], ArrayLike | LowRankLoss]
 
 
-class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
+class LowRankClassifier(_estimators.SiteLink, ClassifierMixin, BaseEstimator):
     """Classifier that predicts the target of least expected cost, by least squares.
 
     The costs are factored into a `LowRankLoss`, a regressor predicts its u = E[alpha_y], and
@@ -229,8 +215,8 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
     [0, 0, -1, 0, -1, 1, 1, 1, 2, 2]
     """
 
-    __reduce__ = reduce_with_versions
-    __sklearn_clone__ = clone_with_catboost
+    __reduce__ = _estimators.reduce_with_versions
+    __sklearn_clone__ = _estimators.clone_with_catboost
 
     _parameter_constraints: dict[str, list[Any]] = {
         "regressor": [None, HasMethods(["fit", "predict"])],
@@ -274,9 +260,9 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(f"{type(self.regressor).__name__} is a classifier, not a regressor.")
         X = check_features(X)
-        check_no_mask(y, "y")
+        _numbers.check_no_mask(y, "y")
         validate_data(self, X=X, y=y, skip_check_array=True)
-        X = readable_table(self.regressor, X)
+        X = _estimators.readable_table(self.regressor, X)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
@@ -289,7 +275,7 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
         self.loss_ = costs if isinstance(costs, LowRankLoss) else LowRankLoss.from_matrix(costs)
         labels = _places(y, self.classes_, "y", "the classes")
         # Divide by a unit, because some regressors cannot learn very small or very large costs.
-        self._unit = target_unit(float(np.abs(self.loss_.alpha).max()))
+        self._unit = _numbers.target_unit(float(np.abs(self.loss_.alpha).max()))
         alpha = self.loss_.alpha / self._unit
         self.regressor_ = self._fit_one(X, alpha[labels], weight)
         self.recalibrator_ = None
@@ -307,16 +293,18 @@ class LowRankClassifier(SiteLink, ClassifierMixin, BaseEstimator):
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats) -> Any:
         """Fit a clone of the regressor to the columns of `targets`."""
-        regressor, weights = prepare_regressor(self.regressor, X, weight, self.random_state)
+        regressor, weights = _outputs.prepare_regressor(
+            self.regressor, X, weight, self.random_state
+        )
         y = targets[:, 0] if targets.shape[1] == 1 else targets
-        return fit_outputs(regressor, X, y, weights)
+        return _outputs.fit_outputs(regressor, X, y, weights)
 
     def _predict_alpha(self, X: Any) -> Floats:
         """Return estimates of E[alpha_Y | x]."""
         check_is_fitted(self)
         X = check_features(X)
         validate_data(self, X=X, reset=False, skip_check_array=True)
-        u = self.regressor_.predict(readable_table(self.regressor, X))
+        u = self.regressor_.predict(_estimators.readable_table(self.regressor, X))
         u = np.asarray(u, dtype=np.float64).reshape(X.shape[0], -1)
         if self.recalibrator_ is None:
             return u * self._unit
@@ -489,7 +477,7 @@ def _read_problem(
 
 def _read_names(values: Any, what: str) -> Names:
     """Return distinct names as an array. NumPy would convert a mixture with strings to strings."""
-    check_no_mask(values, what)
+    _numbers.check_no_mask(values, what)
     names = np.asarray(values)
     if names.dtype.kind in "US" and not all(isinstance(v, str | bytes) for v in values):
         names = np.array(values, dtype=object)
@@ -500,7 +488,7 @@ def _read_names(values: Any, what: str) -> Names:
 
 def _places(values: ArrayLike, names: Names, what: str, known: str) -> Ints:
     """Return the index in `names` of each value. The error uses `what` and `known`."""
-    check_no_mask(values, what)
+    _numbers.check_no_mask(values, what)
     listed = column_or_1d(check_array(values, ensure_2d=False, dtype=None)).tolist()
     place = {name: i for i, name in enumerate(names.tolist())}
     unknown = [value for value in listed if value not in place]
@@ -525,9 +513,11 @@ def _recalibrate(u: Floats, labels: Ints, alpha: Floats, weight: Floats, fold: I
 def _fit_logistic(u: Floats, labels: Ints, weight: Floats) -> Any:
     # Scale weights to mean 1 to make the penalty independent of their scale.
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    return model.fit(u, labels, logisticregression__sample_weight=mean_one(weight))
+    return model.fit(u, labels, logisticregression__sample_weight=_numbers.mean_one(weight))
 
 
 def _read_matrix(values: ArrayLike, name: str) -> Floats:
     """Check a matrix of finite numbers."""
-    return np.asarray(check_array(read_numbers(values, name), dtype=np.float64, input_name=name))
+    return np.asarray(
+        check_array(_numbers.read_numbers(values, name), dtype=np.float64, input_name=name)
+    )

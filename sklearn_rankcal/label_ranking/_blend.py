@@ -17,14 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_is_fitted,
-    check_X_y,
-    validate_data,
-)
+from sklearn.utils import check_random_state, gen_batches, validation
 
 from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.utils._column_advice import text_columns
@@ -248,9 +241,9 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
         """Return numbers, targets below 1 in two dimensions, and weights of mean 1 or None."""
         table = check_features(X)
-        validate_data(self, X=table, y=y, skip_check_array=True)
+        validation.validate_data(self, X=table, y=y, skip_check_array=True)
         self._encoder = TableEncoder().fit(table)
-        X, y = check_X_y(
+        X, y = validation.check_X_y(
             self._encoder.transform(table),
             y,
             dtype=np.float64,
@@ -258,7 +251,9 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
             y_numeric=True,
             ensure_all_finite="allow-nan",
         )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = validation._check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
         if not weight.any():
             raise ValueError("sample_weight is 0 for every row.")
         self._flat = y.ndim == 1
@@ -317,11 +312,13 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         >>> model.predict(X[:3]).shape
         (3, 2)
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         table = check_features(X)
-        validate_data(self, X=table, reset=False, skip_check_array=True)
+        validation.validate_data(self, X=table, reset=False, skip_check_array=True)
         encoded = self._encoder.transform(table)
-        X = check_array(encoded, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+        X = validation.check_array(
+            encoded, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X"
+        )
         u = np.empty((len(X), len(self.kernels_[0][2])))
         # Memory: the kernel, its features and a temporary array of their size.
         n_columns = 3 * max(len(coef) for _, coef, _ in self.kernels_)

@@ -18,20 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rankcal.decoders import Sort
 from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.decoders._registry import get_decoder, sorts_scores
+from sklearn_rankcal.label_ranking import _outputs
 from sklearn_rankcal.label_ranking._blend import BlendedRegressor
-from sklearn_rankcal.label_ranking._outputs import (
-    confirmed_share,
-    cyclic_part,
-    fit_each,
-    fit_outputs,
-    goes_by_scores,
-    impute_together,
-    make_label_targets,
-    net_scores,
-    predict_each,
-    prepare_regressor,
-    read_labels,
-)
 from sklearn_rankcal.labels import _label_rankings
 from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss
@@ -228,10 +216,12 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         weight = check_weight(sample_weight, X.shape[0])
         self.n_labels_ = r = Y.shape[1]
         self.decoder_ = get_decoder(self.decoder, loss.space)
-        self.by_scores_ = goes_by_scores(loss, self.decoder, r)
+        self.by_scores_ = _outputs.goes_by_scores(loss, self.decoder, r)
         if self.by_scores_:
             self.decoder_ = Sort()
-        self.loss_, values, known, keep = make_label_targets(loss, kind, Y, self.by_scores_)
+        self.loss_, values, known, keep = _outputs.make_label_targets(
+            loss, kind, Y, self.by_scores_
+        )
         self.regressor_: Any = None
         self.regressors_: list[Any] | None = None
         self.cyclic_weight_ = 1.0
@@ -275,15 +265,15 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         """Fit to the targets of pairs or labels; targets may be missing."""
         many = self.by_scores_ or targets.size > _MOST_PAIRS
         if many and self.missing == "impute" and self._holds_out() and not known.all():
-            targets = impute_together(self._fit_one, X, targets, known, weight)
+            targets = _outputs.impute_together(self._fit_one, X, targets, known, weight)
         elif not known.all():
-            regressors = fit_each(self._fit_one, X, targets, known, weight)
+            regressors = _outputs.fit_each(self._fit_one, X, targets, known, weight)
             if self.missing == "pairwise":
                 self.regressors_ = regressors
                 return
-            targets = np.where(known, targets, predict_each(regressors, X))
+            targets = np.where(known, targets, _outputs.predict_each(regressors, X))
         if not self.loss_.space.is_pairwise:
-            targets = net_scores(targets, self.n_labels_)
+            targets = _outputs.net_scores(targets, self.n_labels_)
         self._fit_all(X, targets, weight, known)
 
     def _holds_out(self) -> bool:
@@ -296,16 +286,20 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         self.regressor_, held_out = self._fit_one(X, targets, weight)
         of_pairs = self.loss_.space == PAIRS and not self.by_scores_
         if held_out is not None and of_pairs and self.n_labels_ > 2:
-            self.cyclic_weight_ = confirmed_share(held_out, targets, self.n_labels_, judged, weight)
+            self.cyclic_weight_ = _outputs.confirmed_share(
+                held_out, targets, self.n_labels_, judged, weight
+            )
 
     def _fit_one(self, X: Any, targets: Floats, weight: Floats | None) -> tuple[Any, Any]:
         """Fit a clone of the regressor; return it and its held-out predictions, or None."""
-        regressor, weights = prepare_regressor(self.regressor, X, weight, self.random_state)
+        regressor, weights = _outputs.prepare_regressor(
+            self.regressor, X, weight, self.random_state
+        )
         y = targets[:, 0] if targets.shape[1] == 1 else targets
         if hasattr(regressor, "fit_held_out"):
             return regressor, regressor.fit_held_out(X, y, **weights)
         try:
-            return fit_outputs(regressor, X, y, weights), None
+            return _outputs.fit_outputs(regressor, X, y, weights), None
         except (TypeError, ValueError) as error:
             note_columns(error, X)
             raise
@@ -413,7 +407,7 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         if self.by_scores_ or not self.loss_.space.is_pairwise:
             found = self.decoder_.decode(tie_rounded(u.ravel(), queries), queries)
         elif self.cyclic_weight_ == 0 and sorts_scores(self.decoder_):
-            scores = tie_rounded(net_scores(u, self.n_labels_).ravel(), queries)
+            scores = tie_rounded(_outputs.net_scores(u, self.n_labels_).ravel(), queries)
             found = Sort().decode(scores, queries)
         else:
             found = self.decoder_.decode(u.ravel(), queries, n_jobs=self.n_jobs)
@@ -426,13 +420,13 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         check_is_fitted(self)
         X = self._read_table(X)
         if self.regressors_ is not None:
-            u = predict_each(self.regressors_, X) * self._unit
-            return u if self.loss_.space.is_pairwise else net_scores(u, self.n_labels_)
+            u = _outputs.predict_each(self.regressors_, X) * self._unit
+            return u if self.loss_.space.is_pairwise else _outputs.net_scores(u, self.n_labels_)
         u = np.asarray(self.regressor_.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
         if self.n_labels_ == 1:
             return u[:, :0]
         if self.cyclic_weight_ < 1:
-            u -= (1 - self.cyclic_weight_) * cyclic_part(u, self.n_labels_)
+            u -= (1 - self.cyclic_weight_) * _outputs.cyclic_part(u, self.n_labels_)
         return u * self._unit
 
     @available_if(predicts_pairs)
@@ -480,7 +474,7 @@ class CalibratedLabelRanker(_estimators.SiteLink, BaseEstimator):
         values, factors = np.empty(len(ranks)), np.ones(len(ranks))
         # Labels with missing entries become preferences, at about 50 bytes per pair.
         for rows in gen_batches(len(ranks), rows_per_block(50 * self.n_labels_**2, 1 << 28)):
-            labels, _ = read_labels(kind, Y[rows], self.loss_)
+            labels, _ = _outputs.read_labels(kind, Y[rows], self.loss_)
             queries = Queries.uniform(*ranks[rows].shape)
             values[rows] = self.loss_.metric(labels, ranks[rows].ravel(), queries)
             factor = self.loss_.query_weight(labels, queries)

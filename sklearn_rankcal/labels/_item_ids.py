@@ -15,19 +15,9 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import number_objects, number_values, object_array
+from sklearn_rankcal.utils import _numbers
 from sklearn_rankcal.utils._messages import counted, did_you_mean
-from sklearn_rankcal.utils._numbers import (
-    LARGEST_WHOLE,
-    Bools,
-    Floats,
-    Ints,
-    check_no_mask,
-    check_no_name,
-    check_range,
-    frame_columns,
-    read_array,
-    read_numbers,
-)
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
 
 def read_edges(source: ArrayLike | Iterable[Any]) -> Bunch:
@@ -88,8 +78,8 @@ def _missing(per_row: int, place: int, value: Any) -> ValueError:
 
 def _columns_of_rows(source: Any) -> list[Any]:
     """Return the columns of rows or of a data frame."""
-    check_no_mask(source, "source")
-    frame = frame_columns(source)
+    _numbers.check_no_mask(source, "source")
+    frame = _numbers.frame_columns(source)
     # Read a data frame column by column. In an array of its rows, the integers of one column would
     # become floats if another column contains floats.
     if frame is not None:
@@ -118,8 +108,8 @@ def _columns_of_rows(source: Any) -> list[Any]:
 
 def read_ids(values: Any, name: str) -> NDArray[Any]:
     """Return a column of ids as a 1-D array of numbers or text, or of objects if types differ."""
-    check_no_mask(values, name)
-    check_no_name(values, name)
+    _numbers.check_no_mask(values, name)
+    _numbers.check_no_name(values, name)
     if isinstance(values, (bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence with one id per entry; got {values!r}.")
     if hasattr(values, "to_numpy"):
@@ -318,7 +308,7 @@ def read_judges(
 def read_marks(marks: Any, name: str) -> Bools:
     """Read booleans, or the numbers 0 and 1."""
     try:
-        numbers = read_array(marks, name)
+        numbers = _numbers.read_array(marks, name)
     except ValueError as error:
         raise ValueError(f"{name} must be True or False for each entry: {error}") from error
     wrong = (numbers != 0) & (numbers != 1)
@@ -337,20 +327,20 @@ def read_count(count: ArrayLike | None, n: int, name: str) -> Floats | None:
     if (counts != np.floor(counts)).any():
         k = int(np.argmax(counts != np.floor(counts)))
         raise ValueError(f"count must be whole numbers >= 0; entry {k} is {counts[k]}.")
-    if counts.sum() > LARGEST_WHOLE:
+    if counts.sum() > _numbers.LARGEST_WHOLE:
         raise ValueError("The sum of the counts is beyond 2^53.")
     return counts
 
 
 def check_weight(weight: ArrayLike, n: int, name: str, other: str) -> Floats:
     """Check that each of n entries has a weight >= 0 in the supported range."""
-    weights = read_numbers(weight, name)
+    weights = _numbers.read_numbers(weight, name)
     check_length(weights, n, name, other)
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(f"{name} must be finite and >= 0; entry {k} is {weights[k]}.")
-    check_range(weights, name)
+    _numbers.check_range(weights, name)
     return weights
 
 

@@ -22,16 +22,10 @@ from sklearn.utils.validation import check_array
 from sklearn_rankcal.labels._labels import Preferences
 from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weigh
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.utils import _numbers
 from sklearn_rankcal.utils._column_advice import text_columns
 from sklearn_rankcal.utils._messages import RARE, counted, one_edit, plain_name, warn
-from sklearn_rankcal.utils._numbers import (
-    Bools,
-    Floats,
-    check_range,
-    frame_columns,
-    is_missing,
-    read_numbers,
-)
+from sklearn_rankcal.utils._numbers import Bools, Floats
 
 _WEIGHTS_HELP = "y of shape (n_samples, r, r) holds preference weights"
 
@@ -44,13 +38,13 @@ def read_label_rankings(y: Any, n_rows: int, y_type: str) -> tuple[str, Floats]:
     """
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    numbers = read_numbers(y, "y", missing=True)
+    numbers = _numbers.read_numbers(y, "y", missing=True)
     if numbers.ndim not in (2, 3):
         raise ValueError(
             f"y must have shape (n_samples, r), or (n_samples, r, r); it has {numbers.shape}."
         )
     values = check_array(numbers, allow_nd=True, ensure_all_finite="allow-nan", input_name="y")
-    check_range(values, "y")
+    _numbers.check_range(values, "y")
     if len(values) != n_rows:
         raise ValueError(f"y has {counted(len(values), 'row')}, but X has {n_rows}.")
     kind = y_type if y_type != "auto" else "ranks" if values.ndim == 2 else "weights"
@@ -157,7 +151,7 @@ def read_names(
         if y_type not in ("auto", "ranks"):
             raise ValueError(f"y has orders of names, but y_type is {y_type!r}; use 'ranks'.")
         return _ranks_of_orders(orders, known)
-    if frame_columns(y) is None:
+    if _numbers.frame_columns(y) is None:
         return y, None
     if found := text_columns(y):
         column, example = found[0]
@@ -204,7 +198,7 @@ def _name_array(names: Iterable[Any]) -> NDArray[Any]:
 
 def _find_orders(y: Any) -> list[Any] | None:
     """Return the rows of `y` if they are orders of names, judging by the first entry."""
-    columns = frame_columns(y)
+    columns = _numbers.frame_columns(y)
     if columns is not None and len(columns) == 1:
         y, columns = columns[0], None
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
@@ -223,7 +217,7 @@ def _find_orders(y: Any) -> list[Any] | None:
             first = next(iter(cell), None) if isinstance(cell, list | tuple | set) else cell
             if isinstance(first, str):
                 return None if _is_number(first) else rows
-            if not is_missing(first):
+            if not _numbers.is_missing(first):
                 return None
     return None
 
@@ -345,10 +339,10 @@ def text_tiers(row: Any, where: str) -> Tiers:
         tiers = [
             list(cell) if isinstance(cell, list | tuple | set | frozenset) else [cell]
             for cell in row
-            if not is_missing(cell)
+            if not _numbers.is_missing(cell)
         ]
         tiers = [[n.strip() if isinstance(n, str) else n for n in tier] for tier in tiers]
-    elif is_missing(row):
+    elif _numbers.is_missing(row):
         return []
     else:
         raise ValueError(f"{where} is {row!r}, but other rows are orders of names.")

@@ -11,17 +11,10 @@ from sklearn.utils.validation import column_or_1d
 from sklearn_rankcal.labels._item_ids import check_length, check_rows, check_weight, reading_rows
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges
+from sklearn_rankcal.utils import _numbers
 from sklearn_rankcal.utils._features import is_dataframe, split_column, warn_of_other_order
 from sklearn_rankcal.utils._messages import checks_keywords, counted
-from sklearn_rankcal.utils._numbers import (
-    Floats,
-    Ints,
-    check_no_mask,
-    check_range,
-    read_array,
-    read_numbers,
-    read_whole,
-)
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 GROUPS_REMEDY = (
     "Pass groups=<query id of each row>. Or pass y=relevance_labels(y, groups), which contains the "
@@ -90,7 +83,7 @@ def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float6
             f"The structured labels have the fields {names}, but the labels of "
             f"relevance_labels(y, groups) have {RELEVANCE_DTYPE.names}."
         )
-    check_no_mask(y, "y")
+    _numbers.check_no_mask(y, "y")
     relevance = check_relevance(y["relevance"], n_rows)
     return relevance, whole_queries(y, "relevance_labels")
 
@@ -142,7 +135,7 @@ def read_structure(
             f"The structured labels have the fields {y.dtype.names}, but the labels of {call} have "
             f"{dtype.names}."
         )
-    check_no_mask(y, "y")
+    _numbers.check_no_mask(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array with one entry per row; it has shape {y.shape}.")
     if n_rows is not None and len(y) != n_rows:
@@ -178,7 +171,7 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
     """Check that relevance is one finite number per row, and return it as float64."""
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    values = read_numbers(y, "y")
+    values = _numbers.read_numbers(y, "y")
     if values.ndim == 2 and values.shape[1] == 2 and np.asarray(y).dtype.kind in "iu":
         raise bare_pairs(values.shape, "One relevance per row is expected.")
     relevance: NDArray[np.float64] = column_or_1d(values, warn=True)
@@ -194,7 +187,7 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
             f"Input y contains NaN or infinity (first at row {row}). Every document of a query "
             "needs a relevance. Drop the rows that were not judged, or set their relevance to 0."
         )
-    check_range(relevance, "y")
+    _numbers.check_range(relevance, "y")
     return relevance
 
 
@@ -309,7 +302,7 @@ def preference_labels(
     labels["weights"] = cut(weights[order], stops)
     labels["judgement"] = None
     if judgement is not None:
-        numbers = read_whole(judgement, "judgement")
+        numbers = _numbers.read_whole(judgement, "judgement")
         check_length(numbers, len(rows), "judgement", "pairs")
         labels["judgement"] = cut(numbers[order], stops)
     return labels
@@ -318,7 +311,7 @@ def preference_labels(
 def _check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
     """Check that every pair holds two different rows of the same query, and return int64."""
     with reading_rows("pairs"):
-        values = read_array(pairs, "pairs")
+        values = _numbers.read_array(pairs, "pairs")
     if values.size == 0:
         raise ValueError("pairs is empty: at least one preference is needed.")
     if values.ndim != 2 or values.shape[1] != 2:
@@ -326,7 +319,7 @@ def _check_pairs(pairs: ArrayLike, queries: Queries) -> Ints:
             "pairs must have shape (n_pairs, 2), the preferred row and the other row; got shape "
             f"{values.shape}. Pass weights as weight=."
         )
-    rows = read_whole(values, "pairs")
+    rows = _numbers.read_whole(values, "pairs")
     flat, pair = rows.reshape(-1), np.repeat(np.arange(len(rows)), 2)
     check_rows(flat, pair, 2 * pair, queries, "Pair")
     itself = rows[:, 0] == rows[:, 1]

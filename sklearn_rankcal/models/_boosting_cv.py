@@ -13,17 +13,9 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
+from sklearn_rankcal.models import _held_out
 from sklearn_rankcal.models._document import DocumentModel, as_counts
-from sklearn_rankcal.models._held_out import (
-    LARGEST,
-    Fold,
-    divide_queries,
-    fill_empty_columns,
-    fits_at_once,
-    split_queries,
-    suits_forests,
-    without_sparse_columns,
-)
+from sklearn_rankcal.models._held_out import Fold
 from sklearn_rankcal.models._member_weights import (
     FOREST,
     LABELS,
@@ -191,11 +183,11 @@ class BoostingCV(DocumentModel):
             )
         _messages.check_count(self.cv, "cv", least=2)
         started = time.perf_counter()
-        training = replace(training, X=without_sparse_columns(training.X))
+        training = replace(training, X=_held_out.without_sparse_columns(training.X))
         validation = training.validation
         self.__dict__.pop("fold_of_query_", None)
         if validation is None:
-            self.fold_of_query_ = divide_queries(self, training)
+            self.fold_of_query_ = _held_out.divide_queries(self, training)
         # Step 1: choose the context columns. Boosters of labels do not use them.
         if all(map(_learns_labels, self.losses)):
             self._set_columns(training.X, [])
@@ -237,7 +229,7 @@ class BoostingCV(DocumentModel):
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document."""
-        X = without_sparse_columns(X)
+        X = _held_out.without_sparse_columns(X)
         scores = super().predict(X, queries)
         if not self.forests_:
             return scores
@@ -342,9 +334,9 @@ class _SizeSearch:
             inside = fold.inside
             return forest.fit(_numbers(inside.X), labels[fold.rows], inside.weight)
 
-        self.forests = Parallel(n_jobs=fits_at_once(self._model.n_jobs, n_rows), prefer="threads")(
-            delayed(fit)(*each) for each in enumerate(folds)
-        )
+        self.forests = Parallel(
+            n_jobs=_held_out.fits_at_once(self._model.n_jobs, n_rows), prefer="threads"
+        )(delayed(fit)(*each) for each in enumerate(folds))
         scores = np.empty(self.held.queries.n_rows)
         for forest, fold in zip(self.forests, folds, strict=True):
             scores[fold.held] = _predict_forests([forest], fold.outside.X)
@@ -373,12 +365,15 @@ class _SizeSearch:
             training = replace(self._training, X=self._tables[reads_X], targets=None, labels=None)
             if self._by_folds:
                 numbers = self._model.fold_of_query_
-                folds = [split_queries(training, numbers == each) for each in np.unique(numbers)]
+                folds = [
+                    _held_out.split_queries(training, numbers == each)
+                    for each in np.unique(numbers)
+                ]
             else:
-                other, every = without_sparse_columns(self.held.X), slice(None)
+                other, every = _held_out.without_sparse_columns(self.held.X), slice(None)
                 if not reads_X:
                     other, _ = self._model._table(other, self.held.queries)
-                inside = replace(training, X=fill_empty_columns(training.X))
+                inside = replace(training, X=_held_out.fill_empty_columns(training.X))
                 folds = [Fold(inside, replace(self.held, X=other), every, every)]
             self._folds[reads_X] = folds
         return self._folds[reads_X]
@@ -482,8 +477,8 @@ def _has_positive(fold: Fold, wanted: Floats) -> bool:
 def _numbers(X: Any) -> Floats:
     """Return the columns of X as float32, with the limits of a forest. NaN stays NaN."""
     values = _features.column_values(X, list(X.columns)) if _features.is_dataframe(X) else X
-    if not suits_forests(values):
-        values = np.clip(values, -LARGEST, LARGEST)
+    if not _held_out.suits_forests(values):
+        values = np.clip(values, -_held_out.LARGEST, _held_out.LARGEST)
     return np.ascontiguousarray(values, dtype=np.float32)
 
 
@@ -531,7 +526,7 @@ class BoosterGrowth:
         self.scale = 1.0 if self.logs else unit  # of the scores
         self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
-        self._folds, self._n_jobs = folds, fits_at_once(n_jobs, len(wanted))
+        self._folds, self._n_jobs = folds, _held_out.fits_at_once(n_jobs, len(wanted))
         many = len(wanted) >= MANY_ROWS
         self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
         self._n_slow = _SLOW_OF_MANY_ROWS if many or self.logs else _SLOW_TREES
@@ -604,7 +599,7 @@ class BoosterGrowth:
         """Fit a booster of this size to all rows."""
         regressor = clone(self.regressors[0]).set_params(warm_start=True)
         with _memory.threads_for(len(self.wanted)), bins_once(regressor):
-            table = fill_empty_columns(table)
+            table = _held_out.fill_empty_columns(table)
             self._add_trees(regressor, self.n_trees, table, self.wanted, weight)
         return regressor.set_params(warm_start=False)
 

@@ -17,14 +17,7 @@ from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.models._column_parameters import (
-    constrained_places,
-    given_parameters,
-    ignored_places,
-    library_of,
-    match_parameters,
-    places_without_context,
-)
+from sklearn_rankcal.models import _column_parameters
 from sklearn_rankcal.models._held_out import BoostingRun, fit_until_best
 from sklearn_rankcal.models._model import Model, Validation
 from sklearn_rankcal.queries import Queries
@@ -447,11 +440,15 @@ class ContextTableModel(Model):
         categories = set(_features.category_columns(X))
         # Most regressors have no parameters of columns. Constraints hold for differences, but not
         # for z-scores.
-        given = bool(given_parameters(self.regressor))
+        given = bool(_column_parameters.given_parameters(self.regressor))
         kinds = self.context
         auto = self.context == "auto"
         if auto:
-            constrained = constrained_places(self.regressor, X) if given and columns else set()
+            constrained = (
+                _column_parameters.constrained_places(self.regressor, X)
+                if given and columns
+                else set()
+            )
             signed = constrained and constrained & {place[name] for name in columns}
             kinds = ["difference" if signed else "zscore", SHARE]
         self.context_: dict[str, list[Any]] = {}
@@ -460,9 +457,9 @@ class ContextTableModel(Model):
         for kind in kinds:
             left_out: set[int] = set()
             if given and kind == SHARE:
-                left_out = ignored_places(self.regressor, X)
+                left_out = _column_parameters.ignored_places(self.regressor, X)
             elif given:
-                left_out = places_without_context(self.regressor, X, kinds)
+                left_out = _column_parameters.places_without_context(self.regressor, X, kinds)
             kept = [
                 name
                 for name in columns
@@ -482,7 +479,7 @@ class ContextTableModel(Model):
                 HistGradientBoostingRegressor() if self.regressor is None else self.regressor
             )
             self._frequent = _features.frequent_categories(X, regressor.max_bins - 1)
-        self._of_catboost = library_of(self.regressor) == "catboost"
+        self._of_catboost = _column_parameters.library_of(self.regressor) == "catboost"
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
         #: kind of each context column, and place of its column of X
@@ -493,8 +490,12 @@ class ContextTableModel(Model):
         nested = hasattr(regressor, "get_params") and len(regressor.get_params()) > len(
             regressor.get_params(deep=False)
         )
-        if nested or given_parameters(regressor) or library_of(regressor) == "catboost":
-            match_parameters(regressor, X, [place for _, place in self._added])
+        if (
+            nested
+            or _column_parameters.given_parameters(regressor)
+            or _column_parameters.library_of(regressor) == "catboost"
+        ):
+            _column_parameters.match_parameters(regressor, X, [place for _, place in self._added])
 
     def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
         """Return the table of the regressor, and the mean slopes of z-scores."""

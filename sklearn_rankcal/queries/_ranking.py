@@ -15,15 +15,9 @@ from scipy.special import stdtrit
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankcal.queries._queries import Queries
+from sklearn_rankcal.utils import _numbers
 from sklearn_rankcal.utils._messages import all_of, counted, warn
-from sklearn_rankcal.utils._numbers import (
-    ROUNDING,
-    Floats,
-    check_range,
-    exceeds,
-    read_numbers,
-    read_whole,
-)
+from sklearn_rankcal.utils._numbers import Floats
 
 #: How a measure orders tied documents: mean over all orders, order in the data, worst, best.
 TIES = ("average", "first", "worst", "best")
@@ -174,7 +168,7 @@ def tie_rounded(
     ordered = scores[order]
     first, last = queries.offsets[:-1], queries.offsets[1:] - 1
     if tolerance is None:
-        tolerance = ROUNDING * np.maximum(np.abs(ordered[first]), np.abs(ordered[last]))
+        tolerance = _numbers.ROUNDING * np.maximum(np.abs(ordered[first]), np.abs(ordered[last]))
     new = np.ones(len(ordered), dtype=bool)
     gap = ordered[:-1] - ordered[1:]
     new[1:] = ~(gap <= queries.repeat(tolerance)[1:])
@@ -213,7 +207,7 @@ def check_scores(scores: ArrayLike | None, n_rows: int | None, name: str) -> NDA
 
     An array of shape (n_rows, 1) is accepted. float16 and float32 are not converted to float64.
     """
-    values = read_numbers(scores, name, keep_float32=True)
+    values = _numbers.read_numbers(scores, name, keep_float32=True)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -241,7 +235,7 @@ def lacks_positions(numbers: NDArray[np.int64], queries: Queries) -> NDArray[np.
 
 def check_ranks(ranks: ArrayLike | None, queries: Queries) -> NDArray[np.int64]:
     """Return positions (n_rows,) as int64, after a check that each query has 1 .. r, 1 = top."""
-    positions = read_whole(ranks, "ranks")
+    positions = _numbers.read_whole(ranks, "ranks")
     if positions.shape != (queries.n_rows,):
         raise ValueError(
             f"ranks has shape {positions.shape}, but y_true has {counted(queries.n_rows, 'row')}."
@@ -284,7 +278,7 @@ def sizes_to_groups(sizes: ArrayLike, n_rows: int | None = None) -> NDArray[np.i
     >>> sizes_to_groups([2, 1, 3]).tolist()
     [0, 0, 1, 2, 2, 2]
     """
-    counts = read_whole(sizes, "sizes")
+    counts = _numbers.read_whole(sizes, "sizes")
     if counts.ndim != 1 or len(counts) == 0:
         raise ValueError(f"sizes must be a non-empty 1-D array; it has shape {counts.shape}.")
     if counts.min() < 1:
@@ -359,7 +353,7 @@ def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
 
 
 def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
-    array = read_whole(values, name)
+    array = _numbers.read_whole(values, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a 1-D array; it has shape {array.shape}.")
     if not np.array_equal(np.sort(array), lowest + np.arange(len(array))):
@@ -376,7 +370,7 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] |
     """
     if weight is None:
         return None
-    values = read_numbers(weight, "sample_weight")
+    values = _numbers.read_numbers(weight, "sample_weight")
     if values.shape != (n_rows,):
         raise ValueError(
             f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: one weight per row. "
@@ -389,7 +383,7 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] |
         raise ValueError(f"Negative values in data passed to sample_weight: {values.min():g}.")
     if not values.any():
         raise ValueError("sample_weight is zero for every row.")
-    check_range(values, "sample_weight")
+    _numbers.check_range(values, "sample_weight")
     return values
 
 
@@ -464,8 +458,8 @@ def _share_of_equals(values: Floats, share: Floats, ends: Floats) -> float:
     """
     order = np.argsort(values)
     values, share = values[order], share[order]
-    differs = exceeds(values[1:], values[:-1], np.abs([*values[[0, -1]], *ends]).max())
+    differs = _numbers.exceeds(values[1:], values[:-1], np.abs([*values[[0, -1]], *ends]).max())
     start = np.append(0, 1 + np.flatnonzero(differs))
     sums, squares = np.add.reduceat(share, start), np.add.reduceat(share**2, start)
     others = 1 - squares.sum()
-    return float((sums - squares / sums).max() / others) if others > ROUNDING else 1.0
+    return float((sums - squares / sums).max() / others) if others > _numbers.ROUNDING else 1.0

@@ -22,14 +22,7 @@ from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._held_out import check_stops_early, query_folds
 from sklearn_rankcal.models._model import Validation, squared_error
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
-from sklearn_rankcal.rankers._advice import (
-    LARGEST_GRADE,
-    FittedQueries,
-    advise,
-    warn_if_nothing_was_learned,
-    warn_of_amounts,
-    warn_of_single_rows,
-)
+from sklearn_rankcal.rankers import _advice
 from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
@@ -74,11 +67,11 @@ def fit(
         if [one for one in validation if one is not None]:
             held_out = read_validation(ranker, loss, schema, grouped, named, validation)
     # advise
-    advise(ranker, rows)
+    _advice.advise(ranker, rows)
     data = rows if rows.weight is None else rows.without_zero_weights()
     loss = loss.resolve(data.labels)
-    if isinstance(data.labels, np.ndarray) and data.labels.max() > LARGEST_GRADE:
-        warn_of_amounts(loss)
+    if isinstance(data.labels, np.ndarray) and data.labels.max() > _advice.LARGEST_GRADE:
+        _advice.warn_of_amounts(loss)
     # hold out
     data = data.without_undefined_queries(loss)
     n_dropped = queries.n_queries - data.queries.n_queries
@@ -113,11 +106,11 @@ def fit(
         ranker.validation_queries_ = stopping.held_out.queries.ids
     ranker._fitted_queries = None
     if named is not None:
-        ranker._fitted_queries = FittedQueries(named, rows.X, rows.labels)
+        ranker._fitted_queries = _advice.FittedQueries(named, rows.X, rows.labels)
     if ranker.verbose:
         report_end(ranker, stopping, started)
     if data.queries.n_rows > data.queries.n_queries:
-        warn_if_nothing_was_learned(ranker, data)
+        _advice.warn_if_nothing_was_learned(ranker, data)
 
 
 def read_rows(
@@ -136,7 +129,7 @@ def read_rows(
     queries = of_ids if of_labels is None else agreed_queries(of_ids, of_labels)
     if grouped := queries is not None:
         if queries.n_queries == queries.n_rows > 1:
-            warn_of_single_rows(queries.n_rows)
+            _advice.warn_of_single_rows(queries.n_rows)
     else:
         queries = Queries.single(table.shape[0])
         warn_of_one_query(queries.n_rows)
