@@ -4,6 +4,6 @@
 """
 
 from sklearn_rankcal.clicks._clicks import click_labels, read_clicks
-from sklearn_rankcal.clicks._propensities import PropensityEstimate, estimate_propensities
+from sklearn_rankcal.clicks._propensities import estimate_propensities
 
-__all__ = ["PropensityEstimate", "click_labels", "estimate_propensities", "read_clicks"]
+__all__ = ["click_labels", "estimate_propensities", "read_clicks"]

@@ -29,21 +29,7 @@ _TOLERANCE, _TOLERANCE_WITH_X = 1e-6, 1e-3
 
 @dataclass(frozen=True)
 class PropensityEstimate:
-    """The result of `estimate_propensities`.
-
-    Attributes
-    ----------
-    propensities : ndarray of shape (n_positions,)
-        Probability that each position is examined, relative to position 1, which has 1.
-    relevance : ndarray of shape (n_documents,)
-        Probability that each document is clicked if it is examined. NaN if it was never shown.
-    log_likelihood : ndarray of shape (n_iter + 1,)
-        Mean log-likelihood of an impression before the first iteration and after each.
-    n_iter : int
-        Number of iterations.
-    converged : bool
-        Whether no propensity changed by more than `tol` in the last iteration.
-    """
+    """What `estimate_propensities` returns."""
 
     propensities: Floats
     relevance: Floats
@@ -87,8 +73,17 @@ def estimate_propensities(
 
     Returns
     -------
-    estimate : PropensityEstimate
-        Pass its `propensities` to `InversePropensity`.
+    estimate : object
+        An object with the following attributes.
+
+        - ``propensities``, of shape (n_positions,): the probability that each position is examined,
+          relative to position 1, which has 1. Pass them to `InversePropensity`.
+        - ``relevance``, of shape (n_documents,): the probability that each document is clicked if
+          it is examined. NaN if it was never shown.
+        - ``log_likelihood``, of shape (n_iter + 1,): the mean log-likelihood of an impression
+          before the first iteration and after each.
+        - ``n_iter``: the number of iterations.
+        - ``converged``: whether no propensity changed by more than `tol` in the last iteration.
 
     Raises
     ------
