@@ -18,7 +18,7 @@ from sklearn_rankcal.linear._stochastic import STEP_SIZES
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import check_weight
-from sklearn_rankcal.rankers import _advice
+from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts
 from sklearn_rankcal.rankers._fit import fit, read_rows
 from sklearn_rankcal.rankers._input import TableNeeds, read_labelled
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, QueryRanker
@@ -290,8 +290,8 @@ class LinearRanker(QueryRanker):
             decoder = get_decoder(self.decoder, loss.space)
             schema, rows, _, grouped = read_rows(self, loss, X, y, groups, sample_weight)
             loss = loss.resolve(rows.labels)
-            if isinstance(rows.labels, np.ndarray) and rows.labels.max() > _advice.LARGEST_GRADE:
-                _advice.warn_of_amounts(loss)
+            if isinstance(rows.labels, np.ndarray) and rows.labels.max() > LARGEST_GRADE:
+                warn_of_amounts(loss)
             model, n_queries, n_dropped = self._make_model(), 0, 0
         else:
             self._fitted_queries, first = None, False  # equal ids of two calls are two queries
