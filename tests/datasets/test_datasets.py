@@ -190,7 +190,7 @@ def test_damaged_letor_archives(tmp_path):
     text = "".join(f"{k % 3} qid:{k // 9} 1:{k}.5 2:{k % 7}\n" for k in range(30_000)).encode()
     path = tmp_path / "train.txt.gz"
     path.write_bytes(gzip.compress(text)[:-5000])
-    with pytest.raises(ValueError, match=r"train\.txt\.gz: the compressed data is dam"):
+    with pytest.raises(ValueError, match=r"\.gz: the compressed data is damaged .* after line \d"):
         load_letor(path)
 
 

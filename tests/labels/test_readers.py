@@ -56,31 +56,6 @@ def test_lines_have_their_numbers(write, end):
     assert numbered(write("")) == []
 
 
-def test_bytes_that_are_not_text(write):
-    path = write(b"caf\xc3\xa9\n" * 10_000 + b"b\xff\n")
-    with pytest.raises(ValueError, match=r"a\.txt, line \d+: byte 0xff is not text in UTF-8"):
-        list(LineReader(path))
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
-def test_errors_name_the_line_where_an_archive_is_damaged(write, damage):
-    text = "".join(f"q d{k} d{k + 1} {k}.5\n" for k in range(50_000)).encode()
-    packed = bytearray(gzip.compress(text))
-    if damage == "cut":
-        packed = packed[: len(packed) // 2]
-    elif damage == "changed":
-        packed[len(packed) // 2 :] = b"\0" * 100
-    else:
-        packed = text
-    path = write(bytes(packed), "edges.txt.gz")
-    with pytest.raises(
-        ValueError, match=r"edges\.txt\.gz: the compressed data is dam.* after line \d"
-    ):
-        list(LineReader(path))
-    with pytest.raises(ValueError, match=r"a\.bz2: the compressed data is damaged"):
-        list(LineReader(write(b"BZh91AY&SYno bz2 at all", "a.bz2")))
-
-
 def test_zipped_newlines_take_no_memory(write):
     header = b"# NUMBER ALTERNATIVES: 2\n" + b"\n" * 10**6
     path = write(gzip.compress(header + b"1: 1,2\n", 9), "a.soc.gz")

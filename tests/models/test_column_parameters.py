@@ -65,10 +65,10 @@ def test_a_falling_column_of_an_array(library):
     assert behind(free, X[FIRST], G[FIRST], place=1, sign=-1, frame=False) > 0
 
 
-@pytest.mark.parametrize("context", ["auto", ["difference", "rank"]])
+@pytest.mark.parametrize("context", ["auto", ["difference", "rank"], None])
 @pytest.mark.parametrize("library", BOOSTING)
 def test_a_boosted_ranker_keeps_the_order_too(library, context):
-    for form in ([1, 0, 0], "(1,0,0)" if library == "xgboost" else "1,0,0"):
+    for form in FORMS[library][:2]:
         ranker = BoostedRanker(regressor=constrained(library, form), context=context)
         assert behind(ranker.fit(X, Y, groups=G), X[FIRST], G[FIRST]) == 0
 
