@@ -300,10 +300,10 @@ def make_model(
             )
         return clone(regressor)
     check_context(None if ranker.context == "auto" else ranker.context)
-    named = regressor is None or isinstance(regressor, str)
-    if not named:
-        check_is_no_ranker(regressor)
-    if space.is_pairwise and not named:
+    if regressor is None or isinstance(regressor, str):
+        return _named_model(ranker, loss, data, held_out, grouped)
+    check_is_no_ranker(regressor)
+    if space.is_pairwise:
         refuse_parameters(
             regressor,
             f"loss={ranker.loss!r} fits the regressor to pairs of documents, which have other "
@@ -312,39 +312,55 @@ def make_model(
         )
         return models.PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, grouped, data.X)
-    if not named:
-        return models.DocumentModel(clone(regressor), center=ranker.center, context=context)
-    relevance = isinstance(data.labels, np.ndarray)
-    # scores inside a model of pairs must be in the unit of the targets, not logarithms
-    few_relevant = relevance and not space.is_pairwise and _few_are_relevant(data)
-    stacked = regressor == "stacked"
+    return models.DocumentModel(clone(regressor), center=ranker.center, context=context)
+
+
+def _named_model(
+    ranker: Any,
+    loss: Loss,
+    data: models.Training,
+    held_out: models.Training | None,
+    grouped: bool,
+) -> Any:
+    """Return the model of None, "boosting" or "stacked"."""
+    n_rows, stacked = data.queries.n_rows, ranker.regressor == "stacked"
+    context = chosen_context(ranker.context, grouped, data.X)
     several = np.count_nonzero(data.queries.sizes > 1)
     enough = grouped and several >= _MIN_QUERIES if held_out is None else held_out.by_targets
     documents: Any
     if stacked or enough:
-        losses: tuple[Any, ...] = (POISSON,) if few_relevant else (None,)
-        if regressor != "boosting":
-            losses = (None,)
-            if relevance:
-                borda = ("pd_by_scores",) if _has_gains(loss) else ()
-                labels = (POISSON, POISSON_LABELS) if few_relevant else (LABELS,)
-                forest = (FOREST,) if stacked and _suits_a_forest(data.X) else ()
-                losses = (None, *borda, *labels, *forest)
         documents = models.BoostingCV(
-            losses,
+            _losses_of_members(ranker.regressor, loss, data),
             center=ranker.center,
             context=context,
-            cv=5 if stacked and data.queries.n_rows <= _ROWS_OF_FIVE_FOLDS else 3,
+            cv=5 if stacked and n_rows <= _ROWS_OF_FIVE_FOLDS else 3,
             n_jobs=ranker.n_jobs,
         )
     else:
-        regressor = models.default_regressor(data.X.shape[0], stops_early=held_out is not None)
+        regressor = models.default_regressor(n_rows, stops_early=held_out is not None)
         documents = models.DocumentModel(regressor, center=ranker.center, context=context)
-    if space.is_pairwise:
-        return (models.ResidualProductModel if space.symmetric else models.ResidualPairModel)(
-            documents
-        )
-    return documents
+    if not loss.space.is_pairwise:
+        return documents
+    symmetric = loss.space.symmetric
+    return (models.ResidualProductModel if symmetric else models.ResidualPairModel)(documents)
+
+
+def _losses_of_members(regressor: Any, loss: Loss, data: models.Training) -> tuple[Any, ...]:
+    """Return `losses` of `BoostingCV` for a named regressor."""
+    if not isinstance(data.labels, np.ndarray):
+        return (None,)
+    # If few documents are relevant, as for purchases, clicks and choices, the Poisson deviance
+    # ranks better than the squared error. Its scores are logarithms, but scores inside a model of
+    # pairs must be in the unit of the targets.
+    most = _SHARE_OF_FEW * data.queries.n_rows
+    few_relevant = not loss.space.is_pairwise and 0 < _n_relevant(data) <= most
+    if regressor == "boosting":
+        return (POISSON,) if few_relevant else (None,)
+    are_targets = isinstance(loss, PD | PDByScores) or loss.takes_judgements
+    borda = () if are_targets else ("pd_by_scores",)
+    labels = (POISSON, POISSON_LABELS) if few_relevant else (LABELS,)
+    forest = (FOREST,) if regressor == "stacked" and _suits_a_forest(data.X) else ()
+    return (None, *borda, *labels, *forest)
 
 
 def check_is_no_ranker(regressor: Any) -> None:
@@ -396,23 +412,10 @@ def _is_large(data: models.Training) -> bool:
     return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
 
 
-def _few_are_relevant(data: models.Training) -> bool:
-    """Whether few documents, but not none, are relevant, as for purchases, clicks and choices.
-
-    The Poisson deviance then ranks better than the squared error.
-    """
-    return 0 < _n_relevant(data) <= _SHARE_OF_FEW * data.queries.n_rows
-
-
 def _n_relevant(data: models.Training) -> int:
     """Return the number of documents with more than the smallest label of their query."""
     labels, queries = data.labels, data.queries
     return int(np.count_nonzero(labels > queries.broadcast(queries.min(labels))))
-
-
-def _has_gains(loss: Loss) -> bool:
-    """Whether net Borda scores differ from the targets of the loss."""
-    return not isinstance(loss, PD | PDByScores) and not loss.takes_judgements
 
 
 def _suits_a_forest(X: Any) -> bool:
