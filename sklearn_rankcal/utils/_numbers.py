@@ -309,14 +309,14 @@ def first_smallest(values: Sequence[float] | Floats) -> int:
     return int(is_largest(-np.asarray(values, dtype=np.float64)).argmax())
 
 
-def is_largest(values: Floats, size: ArrayLike | None = None, axis: int = -1) -> Bools:
-    """Return which values equal the largest along an axis, up to rounding.
+def is_largest(values: Floats, size: ArrayLike | None = None) -> Bools:
+    """Return which values equal the largest along the last axis, up to rounding.
 
     By default, `size` is the largest finite absolute value.
     """
-    top = values.max(axis=axis, keepdims=True)
+    top = values.max(axis=-1, keepdims=True)
     if size is None:
-        size = np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=axis, keepdims=True)
+        size = np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         close = top - values <= ROUNDING * np.asarray(size)
     return np.asarray((values == top) | close)
@@ -338,15 +338,14 @@ def tie(values: Floats, size: ArrayLike) -> Floats:
     return tied
 
 
-def order_from_largest(values: Floats, *then: Ints, size: ArrayLike | None = None) -> Ints:
+def order_from_largest(values: Floats, *then: Ints) -> Ints:
     """Return the order from the largest value to the smallest.
 
     In descending order, a value equals the one before it if they differ only by rounding. Equal
-    values are ordered by `then`, from small to large. `size` is as in `is_largest`.
+    values are ordered by `then`, from small to large.
     """
     values = np.asarray(values)
-    if size is None:
-        size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
     order = np.argsort(-values, kind="stable")
     with np.errstate(invalid="ignore"):
         new = exceeds(values[order[:-1]], values[order[1:]], size)
