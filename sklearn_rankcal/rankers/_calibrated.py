@@ -40,7 +40,8 @@ from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, StrOptio
 class CalibratedRanker(QueryRanker):
     """Rank the documents of each query with any regressor, consistently for a chosen loss.
 
-    ``CalibratedRanker().fit(X, y, groups=query_ids)`` ranks for NDCG with boosted trees.
+    ``CalibratedRanker().fit(X, y, groups=query_ids)`` needs no parameter. It ranks for NDCG with
+    boosted trees.
 
     `fit` computes targets from the labels and fits the regressor to them. `predict` converts the
     predictions to a ranking. With enough data, this ranking is the best possible one for the loss,
