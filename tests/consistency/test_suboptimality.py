@@ -26,6 +26,7 @@ from sklearn_rankcal.surrogates import (
     get_surrogate,
 )
 
+from ..covering import covering
 from ..surrogate_data import EVERY, decreasing_fit, itakura_saito, name_of, surrogate_risk
 
 pytestmark = pytest.mark.simulation
@@ -114,7 +115,14 @@ def by_scipy(surrogate, distribution, loss, order):
     )
 
 
-@pytest.mark.parametrize("surrogate", CONVEX, ids=name_of)
+@pytest.mark.parametrize(
+    "surrogate",
+    covering(
+        [(surrogate,) for surrogate in CONVEX],
+        lambda one: [type(one), *(getattr(one, name, "") for name in ("margin", "required"))],
+    ),
+    ids=name_of,
+)
 def test_suboptimality_equals_a_search_by_scipy(surrogate):
     rng = np.random.default_rng(2)
     smooth = getattr(surrogate, "margin", "") != "hinge"

@@ -17,7 +17,7 @@ from sklearn_rankcal.label_ranking._blend import (
 
 
 @parametrize_with_checks(
-    [BlendedRegressor(n_estimators=10)],
+    [BlendedRegressor(n_estimators=5)],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": (
             "bootstrap samples and the kernels' basis draw rows, whatever their weight"

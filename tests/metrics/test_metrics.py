@@ -85,7 +85,7 @@ def stacked(queries, binary):
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(query, min_size=1, max_size=4))
 def test_the_average_of_ties_is_the_mean_over_all_their_orders(name, queries):
     metric, oracle, binary = CASES[name]
@@ -95,7 +95,7 @@ def test_the_average_of_ties_is_the_mean_over_all_their_orders(name, queries):
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(query, min_size=1, max_size=3))
 def test_the_tie_rules_best_worst_and_first(name, queries):
     metric, oracle, binary = CASES[name]
