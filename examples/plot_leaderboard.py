@@ -64,8 +64,8 @@ print(table.head())
 #
 # How certain are the scores? Other votes would have given other scores. The bootstrap estimates by
 # how much. A resample is 4,000 votes sampled at random from the 4,000 votes of the table: some
-# votes appear twice or more, others not at all. The interval of a score is the range that contains
-# most of the scores from 1,000 resamples.
+# votes appear twice or more, others not at all. The more the scores of 1,000 resamples vary, the
+# longer the intervals.
 #
 # The column ``ranks`` lists the ranks that a model may have. Ranks "2-4" of eight models mean that
 # one model is clearly better and four are clearly worse.
@@ -114,18 +114,19 @@ plt.show()
 # Is the first place clear?
 # -------------------------
 #
-# It is clear if the first model is above each other model in at least 97.5 % of the resamples. The
-# nearest rival decides. Here it is the second model of the leaderboard. Models further down say
+# It is clear if the first model is above each other model with a probability of at least 97.5 %.
+# The nearest rival decides. Here it is the second model of the leaderboard. Models further down say
 # nothing about the first place, however clear their differences are.
 
 print("Is the first place clear?", by_judge.is_first_clear())
 first, second, third = by_judge.items[by_judge.rows_of()[:3]]
 for one, other in (first, second), (first, third), (second, third):
-    share = by_judge.probability_above(one, other)
-    print(f"{one} is above {other} in {share:.1%} of the resamples.")
+    probability = by_judge.probability_above(one, other)
+    print(f"{one} is above {other} with a probability of {probability:.1%}.")
 
 # %%
-# The matrix shows these shares for all pairs of models. Bold numbers mark pairs in a clear order.
+# The matrix shows the probabilities for all pairs of models. Bold numbers mark pairs in a clear
+# order.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.8), layout="constrained")
 plot_probability_above(by_judge, ax=ax)

@@ -10,6 +10,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.special import expit, log_expit
 from scipy.stats import norm
 
 
@@ -156,41 +157,21 @@ def plackett_luce_loss(orders, counts, s, a):
     return loss
 
 
-def judges_sandwich(first, second, X, weight, residual, judge, n_items):
-    """The covariance of scores and effects that is robust to judges, and its degrees of freedom.
+def vote_likelihood(first, second, words, X, ties, ridge=1e-4):
+    """The log-likelihood of scores, effects and a parameter of ties, from the papers."""
+    win, lose = words == "model_a", words == "model_b"
 
-    `weight` is the information of each vote about its lead, and `residual` its result minus the
-    expectation. Literal: one vote and one judge after the other.
-    """
-    k = n_items + X.shape[1]
-    design = np.zeros((len(first), k))
-    for v, (i, j) in enumerate(zip(first, second, strict=True)):
-        design[v, i], design[v, j] = 1.0, -1.0
-    design[:, n_items:] = X
-    gauge = np.zeros((k, k))
-    gauge[:n_items, :n_items] = 1.0  # scores add up to 0
-    bread = np.linalg.inv((design * weight[:, None]).T @ design + gauge)
-    center = np.eye(k)
-    center[:n_items, :n_items] -= 1 / n_items
-    bread = center @ bread @ center
-    names = np.unique(judge)
-    shares = np.zeros((len(names), k))
-    for v in range(len(first)):
-        g = int(np.searchsorted(names, judge[v]))
-        shares[g, first[v]] += weight[v]
-        shares[g, second[v]] += weight[v]
-        for e in range(n_items, k):
-            shares[g, e] += weight[v] * (design[v] @ bread[:, e]) ** 2
-    shares /= shares.sum(axis=0)
-    meat = np.zeros((k, k))
-    for g, name in enumerate(names):
-        score = (design * residual[:, None])[judge == name].sum(axis=0) / np.sqrt(1 - shares[g])
-        meat += np.outer(score, score)
-    degrees = []
-    for column in shares.T:
-        total = sum(s**2 for s in column)
-        for g, s in enumerate(column):
-            for h, t in enumerate(column):
-                total += (s * t) ** 2 / ((1 - s) * (1 - t)) if g != h else 0.0
-        degrees.append(1 / total)
-    return bread @ meat @ bread, np.array(degrees)
+    def value(w, m):
+        lead = w[first] - w[second] + X @ w[m : m + X.shape[1]]
+        if ties == "half":
+            chance = [log_expit(lead), log_expit(-lead)]
+            chance.append((chance[0] + chance[1]) / 2)
+        elif ties == "davidson":
+            chance = np.array([lead / 2, -lead / 2, np.full(len(lead), w[-1])])
+            chance = chance - np.log(np.exp(chance).sum(axis=0))
+        else:
+            up, down = expit(lead - w[-1]), expit(-lead - w[-1])
+            chance = np.log(np.maximum([up, down, 1 - up - down], 1e-300))
+        return np.select([win, lose], chance[:2], chance[2]).sum() - ridge / 2 * (w**2).sum()
+
+    return value

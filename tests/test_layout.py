@@ -50,15 +50,16 @@ WINGS = {
 COMMON = ("_kernels", "exceptions", "_version")
 #: The most functions and files of the package that one call enters.
 DOORS = {
-    "fit": (120, 21),
+    "fit": (119, 20),
     "predict": (33, 11),
     "ndcg_score": (38, 9),
-    "aggregate": (77, 13),
-    "aggregate, robust": (117, 18),
+    "aggregate": (75, 13),
+    # "robust" profiles likelihoods since the corrections of errors went
+    "aggregate, robust": (133, 17),
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 51_450, "lines of tests": 43_240, "lines in reach": 16_570}
+SIZES = {"files": 140, "lines": 49_870, "lines of tests": 42_680, "lines in reach": 16_110}
 
 
 @cache

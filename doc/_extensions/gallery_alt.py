@@ -74,8 +74,8 @@ TEXTS = {
         "the interval of its rank on the right. Several neighbours overlap."
     ),
     "leaderboard_002": (
-        "A matrix of the percentage of resamples in which the model of the row is above that of "
-        "the column. Most cells are 0 or 100; cells near the diagonal are between 3 and 98."
+        "A matrix of the probability in percent that the model of the row is above that of the "
+        "column. Most cells are 0 or 100; cells near the diagonal are between 1 and 99."
     ),
     "learning_curve_001": (
         "NDCG@10 by the number of training queries, 30 to 400. Rankers with context columns rise "
@@ -95,7 +95,7 @@ TEXTS = {
     "next_comparisons_001": (
         "Two plots by the number of votes, 160 to 1,200, for three ways of choosing pairs. The "
         "standard error of osprey - heron is smallest with pairs for the first place: .08 at the "
-        "end, random pairs .17, pairs for all places .23. The mean error of a rank falls fastest "
+        "end, random pairs .17, pairs for all places .25. The mean error of a rank falls fastest "
         "with pairs for all places, from 1.1 to about .25."
     ),
     "pipeline_001": (

@@ -4,9 +4,10 @@
     python examples/benchmarks/bench_leaderboards.py --parts scores ranks judges seconds
 
 scores   Leaderboards of Bradley-Terry-Luce votes between items with normal scores of standard
-         deviation 1: the share of true scores, centred, inside 95 % intervals. "aggregate" uses
-         bias-corrected percentiles, as `aggregate` does; "percentile" plain percentiles; "basic"
-         percentiles reflected at the estimate; "normal" 1.96 standard deviations of resamples.
+         deviation 1: the share of true scores, centred, inside 95 % intervals. "aggregate" are the
+         intervals of `aggregate`, which survive one more vote against them; "percentile" are
+         percentiles; "basic" percentiles reflected at the estimate; "normal" 1.96 standard
+         deviations of resamples.
 ranks    The same for ranks: "pairs" are the intervals of `aggregate`, from the probabilities of
          pairs, and "percentile" the percentiles of resampled ranks. Scores are equally spaced, from
          -spread to spread. A spread of 0.1 or less is a world of near-ties, and 0 a world of ties,
@@ -44,12 +45,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
-from sklearn_rankcal.aggregation._bootstrap import (
-    CHUNK,
-    make_runs,
-    pair_probabilities,
-    rank_intervals,
-)
+from sklearn_rankcal.aggregation._bootstrap import CHUNK, make_runs
 
 PARTS = ("scores", "ranks", "judges", "kinds", "peers", "seconds")
 #: (items, votes) of a leaderboard.
@@ -84,14 +80,13 @@ def as_judgements(votes: Any, **options: Any) -> Judgements:
 
 
 def resampled(judgements: Judgements, n_resamples: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows, the run, the samples and the components of some worlds."""
+    """Yield the rows, the run and the samples of some worlds."""
     sizes = [min(CHUNK, n_resamples - start) for start in range(0, n_resamples, CHUNK)]
     first = 0
     for run in make_runs(judgements, BradleyTerry(), "judgements", n_resamples, seed=0):
         chunks = [run.resample(chunk, n) for chunk, n in enumerate(sizes)]
         rows = slice(first, first + run.queries.n_rows)
-        samples, parts = (np.concatenate([chunk[k] for chunk in chunks]) for k in (0, 1))
-        yield rows, run, samples, parts
+        yield rows, run, np.concatenate([chunk.scores for chunk in chunks])
         first = rows.stop
 
 
@@ -107,7 +102,7 @@ def report_scores(n_worlds: int, n_resamples: int) -> None:
             judgements.queries.codes, judgements.items
         ]
         held: dict[str, list[Any]] = {}
-        for part, _, samples, _ in resampled(judgements, n_resamples):
+        for part, _, samples in resampled(judgements, n_resamples):
             centre, plain = found[part], np.nanquantile(samples, [0.025, 0.975], axis=0)
             spread = 1.96 * np.nanstd(samples, axis=0)
             kinds = {
@@ -133,14 +128,13 @@ def report_ranks(n_worlds: int, n_resamples: int) -> None:
         true = judgements.items + 1
         held: dict[str, list[Any]] = {"pairs": [], "percentile": []}
         length: dict[str, list[Any]] = {"pairs": [], "percentile": []}
-        for part, run, samples, parts in resampled(judgements, n_resamples):
-            queries = run.queries
-            above = pair_probabilities(samples, parts, queries)
-            matrix = samples.reshape(len(samples), queries.n_queries, r)
+        board = aggregate(judgements, n_resamples=n_resamples)
+        for part, run, samples in resampled(judgements, n_resamples):
+            matrix = samples.reshape(len(samples), run.queries.n_queries, r)
             ranks = np.argsort(np.argsort(-matrix, axis=2), axis=2).reshape(len(samples), -1) + 1
             options = {"axis": 0, "method": "inverted_cdf"}
             kinds = {
-                "pairs": rank_intervals(above, queries, 0.95),
+                "pairs": (board.rank_low[part], board.rank_high[part]),
                 "percentile": np.quantile(ranks, [0.025, 0.975], **options),
             }
             for name, (low, high) in kinds.items():

@@ -61,13 +61,10 @@ def report_votes(n_worlds: int) -> None:
             board = board_of(np.column_stack([np.where(won, i, j), np.where(won, j, i)]), kind)
             best = board.items[board.rows_of()[0]]
             first += best == 3 and board.is_first_clear()
-            if kind != "resamples":
-                alone += board.may_be_first().tolist() == [3]
+            alone += board.may_be_first().tolist() == [3]
             row = board.items.tolist().index(3)
             held += board.score_low[row] <= true[3] <= board.score_high[row]
         shares = [f"{count / worlds:.1%}" for count in (first, alone, held)]
-        if kind == "resamples":
-            shares[1] = "-"
         rows.append([kind, str(n), *shares])
     print_table("a new item", ["", "votes", "first", "alone", "held"], rows)
 

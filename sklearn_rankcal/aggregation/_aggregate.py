@@ -117,6 +117,11 @@ def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure
     return structure
 
 
+#: Bytes for each pair of items while intervals without resamples are computed.
+_INTERVAL_BYTES = 140
+#: Intervals of more items can need more memory than there is.
+_MANY = 1000
+
 #: Keywords of the constructors of `Judgements`.
 _OF_JUDGEMENTS = {
     "weight|tied|count|judgement|judge|items|unlisted|ties?": (
@@ -155,11 +160,12 @@ def aggregate(
         Query id of each pair, if `judgements` are pairs. None means that there is one query.
     intervals : {"information", "robust"} or None, default=None
         Intervals without resamples, for `BradleyTerry` and votes between two items.
-        ``"information"`` assumes that the model holds. ``"robust"`` (the sandwich estimator) does
-        not, and allows for differences between judges if judges are known. None means intervals
-        from resamples, if `n_resamples` is positive.
+        ``"information"`` assumes that the model holds. ``"robust"`` does not, and allows for
+        differences between judges if judges are known; it is never surer than ``"information"``.
+        None means intervals from resamples, if `n_resamples` is positive.
     n_resamples : int, default=0
-        Number of bootstrap resamples for the intervals. 1000 is enough for most purposes.
+        Number of bootstrap resamples for the intervals. 1000 is enough for most purposes. `Copeland
+        <aggregation.Copeland>` and `Kemeny <aggregation.Kemeny>` get intervals of ranks only.
     resample : {"judgements", "judges"}, default="judgements"
         What to resample with replacement in each query. ``"judges"`` takes judges with all of their
         judgements, and needs at least two judges in each query. If judges disagree with each other,
@@ -198,14 +204,26 @@ def aggregate(
     All methods except Kemeny take time linear in the number of compared pairs, times the number of
     iterations. Kemeny's problem is NP-hard. A resample takes as long as the method.
 
-    With resamples, intervals of scores are bias-corrected percentile intervals (Efron, 1981). One
-    item is above another in the intervals of ranks if it is above in a share of at least (1 +
-    confidence_level) / 2 of the resamples. Resamples reverse a share of unanimous comparisons, as
-    in the interval of Clopper and Pearson (1934). See :ref:`votes` for details.
+    Intervals and probabilities follow one rule: a statement must survive one more vote against it,
+    and, if it allows for judges, one more judge (:ref:`votes`). ``"information"`` uses the profile
+    likelihood of the votes. ``"robust"`` also uses their variance (Bell and McCaffrey, 2002) with
+    Student's distribution, and the less certain result counts. With resamples, their variance is
+    used. One item is above another in the intervals of ranks if the probability of this is at least
+    (1 + confidence_level) / 2.
+
+    With ``"information"`` or ``"robust"``, a query takes O(n_items^3) time and O(n_items^2) memory.
+    Up to 20 items, all statements use the likelihood itself. For more items, only those on the
+    first item and its 20 nearest rivals do. Others are those of votes between two items that give
+    the same estimate and variance (Firth, 1993).
 
     References
     ----------
+    Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with
+    multi-stage samples, Survey Methodology 28.
+
     Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.
+
+    Firth (1993), Bias reduction of maximum likelihood estimates, Biometrika 80.
 
     Examples
     --------
@@ -317,6 +335,12 @@ def _check_options(
         )
     if n_resamples:
         raise ValueError(f"Pass intervals={intervals!r} or n_resamples, not both.")
+    if (largest := int(read.queries.sizes.max())) > _MANY:
+        check_memory(
+            _INTERVAL_BYTES * largest**2,
+            f"intervals={intervals!r} for a query of {counted(largest, 'item')}",
+            "Leave out intervals.",
+        )
     if intervals == "information" and is_weighted(read):
         raise ValueError(
             "intervals='information' would read the weights of these votes as numbers of "

@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import tie_scores
-from sklearn_rankcal.aggregation._boards import Board, fit_board, fit_boards, intervals_of
-from sklearn_rankcal.aggregation._contests import Contests
-from sklearn_rankcal.aggregation._errors import main_part
+from sklearn_rankcal.aggregation._boards import (
+    Board,
+    fit_board,
+    fit_boards,
+    intervals_of,
+    main_part,
+)
+from sklearn_rankcal.aggregation._contests import Contests, count_votes
 from sklearn_rankcal.aggregation._graphs import number_parts
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
@@ -108,7 +113,7 @@ class AuditData:
             names = ("position", *names)
         if kept is not None:
             contests, X = contests.take(kept), X[kept]
-        return fit_board(contests, X, names, self.board.rows, self.judgements, structure, False)
+        return fit_board(contests, X, names, self.board.rows, self.judgements, structure)
 
     def ranks_of(self, board: Board) -> Ints:
         """Return the position of each item by the scores of another board."""
@@ -138,21 +143,24 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
 
     read, rows = result.judgements.of_query(result._query(group))
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
-    boards = fit_boards(read, structure, merge=False)
+    boards = fit_boards(read, structure)
     board = boards[0]
-    clustered = read.judge is not None and len(np.unique(read.judge)) >= _JUDGES
-    kind = "robust" if clustered or read.judge is None else "information"
-    found = intervals_of(read, boards, kind, 0.95, result.parts[rows], MOST)[0]
-    contests, fit = board.contests, board.fit
-    lead = fit.leads()
+    parts = result.parts[rows]
+    found = intervals_of(read, boards, structure, "robust", 0.95, parts, main=MOST)[0]
+    assert found.score_low is not None and found.score_high is not None
+    contests = board.contests
+    votes = count_votes(contests, board.X, merge=False)
+    fit = board.fit._replace(votes=votes)
+    board, lead = board._replace(fit=fit), fit.leads()
     result_value = np.array([1.0, 0.0, 0.5])[contests.outcome]
     tie = fit
     tied = contests.outcome == 2
     if fit.ties == "half" and tied.any():
         other = BradleyTerry(penalty=structure.penalty, ties="davidson")
         if not tied.all() and structure.own_effects:
-            tie = fit_board(contests, board.X, board.names, board.rows, read, other, False).fit
-    chances = result_probabilities(tie.leads(), tie.model, tie.tie)
+            tie = fit_board(contests, board.X, board.names, board.rows, read, other).fit
+    leads = votes.leads(tie.weights, tie.n_items)
+    chances = result_probabilities(leads, tie.model, tie.tie)
     mean = chances[0] + chances[2] / 2
     expected = expit(lead) if fit.ties == "half" else mean
     variance = chances[0] + chances[2] / 4 - mean**2

@@ -7,17 +7,16 @@ from typing import Any, NamedTuple
 from unicodedata import category, normalize
 
 import numpy as np
-from scipy.linalg import pinvh
+from scipy.linalg import inv
 from scipy.sparse import csr_array
-from scipy.special import comb, stdtr
+from scipy.special import comb, ndtr
 from scipy.stats import binom
 
 from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found
 from sklearn_rankcal.aggregation._base import tie_scores
-from sklearn_rankcal.aggregation._boards import fit_board, wins_of
-from sklearn_rankcal.aggregation._contests import Contests
-from sklearn_rankcal.aggregation._errors import clustered_covariance, sandwich
-from sklearn_rankcal.aggregation._graphs import open_ends
+from sklearn_rankcal.aggregation._boards import evidence_of, fit_board, wins_of
+from sklearn_rankcal.aggregation._contests import Contests, gauge
+from sklearn_rankcal.aggregation._graphs import number_components, open_ends
 from sklearn_rankcal.aggregation._votes import POSITION
 from sklearn_rankcal.labels._item_ids import content_ranks
 from sklearn_rankcal.queries import Queries
@@ -155,8 +154,9 @@ def position_probe(data: AuditData) -> Found:
         return None, text
     place = board.fit.n_items + board.names.index(POSITION)
     effect = float(board.fit.weights[place])
-    error, free = _error(data, board, place)
-    p = float(2 * stdtr(free, -abs(effect) / error)) if error > 0 else 1.0
+    found = evidence_of(data.judgements, board, data.structure, "robust", 0.95)
+    z = found.z(np.eye(len(board.fit.weights))[[place]], found.small)[0]
+    p = float(2 * ndtr(-abs(z)))
     ranks = data.ranks_of(board)
     text = f"The first item wins as if its score were {effect:.3f} larger (p = {p:.2g})."
     if p >= data.level:
@@ -185,23 +185,6 @@ def share_without_answer(read: Any) -> Found:
     text = f"{share} of the votes ({refused:,.0f}) have no answer, and are left out."
     lost = int((answered == 0).sum())
     return (True, f"{text} {counted(lost, 'query')} lost all votes.") if lost else (False, text)
-
-
-def _error(data: AuditData, board: Any, place: int) -> tuple[float, float]:
-    """Return the standard error of a parameter, and the degrees of freedom."""
-    fit, contests = board.fit, board.contests
-    clusters = data.clusters
-    inverse = fit.inverse()
-    if clusters is None:
-        n = float(len(contests.first))
-        covariance = sandwich(inverse, fit.meat())
-    else:
-        codes = np.unique(clusters, return_inverse=True)[1]
-        covariance, shares = clustered_covariance(
-            fit, codes, contests.outcome, contests.weight, inverse
-        )
-        n = float(shares.degrees()[1][place - fit.n_items])
-    return float(np.sqrt(max(covariance[place, place], 0.0))), n
 
 
 def ties_probe(data: AuditData) -> Found:
@@ -263,9 +246,10 @@ def cycles_probe(data: AuditData) -> Found:
     columns = (np.append(first, second), np.tile(np.arange(len(keys)), 2))
     signs = np.repeat([1.0, -1.0], len(keys))
     incidence = csr_array((signs, columns), shape=(n, len(keys)))
-    inverse = pinvh((incidence @ (incidence * variance[None, :]).T).toarray())
-    if len(keys) - np.linalg.matrix_rank(inverse) <= 0:
+    part = number_components(first, second, n, "weak")
+    if len(keys) <= n - (part.max() + 1):
         return None, "Unknown: the compared pairs form no cycle."
+    inverse = _inverse((incidence @ (incidence * variance[None, :]).T).toarray(), part)
 
     def free(values: Floats) -> Floats:
         """Remove what a change of the scores explains, of shape (n_draws, n_pairs)."""
@@ -301,6 +285,11 @@ def cycles_probe(data: AuditData) -> Found:
     return True, text + " One score per item does not describe the votes.", p
 
 
+def _inverse(laplacian: Floats, part: Ints) -> Floats:
+    """Return an inverse for values that add up to 0 in each component."""
+    return np.asarray(inv(laplacian + gauge(part, len(part))))
+
+
 def _cyclic_share(
     data: AuditData,
     contests: Contests,
@@ -318,8 +307,8 @@ def _cyclic_share(
     flow = net / total
     columns = (np.append(first, second), np.tile(np.arange(n_pairs), 2))
     incidence = csr_array((np.repeat([1.0, -1.0], n_pairs), columns), shape=(n, n_pairs))
-    laplacian = (incidence @ (incidence * total[None, :]).T).toarray()
-    inverse = pinvh(laplacian)
+    part = number_components(first, second, n, "weak")
+    inverse = _inverse((incidence @ (incidence * total[None, :]).T).toarray(), part)
     scores = inverse @ (incidence @ (total * flow))
     gap = flow - (scores[first] - scores[second])
     energy = float((total * flow**2).sum())
@@ -449,7 +438,7 @@ def first_place_probe(data: AuditData) -> Found:
 #: votes by their gradients.
 _NEAREST, _RIVALS = 51, 3
 #: Maximum number of sets of votes that are tried one by one.
-_MAX_SETS = 2000
+_MAX_SETS = 200
 
 
 class Influence(NamedTuple):
@@ -480,7 +469,7 @@ def fewest_votes(data: AuditData) -> Influence | None:
     Without these votes, another item alone is first in the main part of the items; a tie does not
     count. Votes are removed in the order of their effects on the lead of the first item, by one
     Newton step. The model is then refitted to the remaining votes, to verify that the first place
-    changes. If there are at most 2,000 smaller sets of different votes, all are tried, and the
+    changes. If there are at most 200 smaller sets of different votes, all are tried, and the
     number is exact: `at_least` is `n_votes`. Otherwise `at_least` is 1.
     """
     fit, contests = data.board.fit, data.contests
@@ -499,9 +488,9 @@ def fewest_votes(data: AuditData) -> Influence | None:
     slopes = fit.slopes()
     lead, tie = slopes.lead[outcome, at], slopes.tie[outcome, at]
     tries, needed = [], []
-    for rival in rivals[:_NEAREST].tolist():
-        contrast = (data.board.map[[first]] - data.board.map[[rival]]).toarray()[0]
-        pull = fit.solve(contrast)
+    scores_of = data.board.map.toarray()
+    pulls = fit.solve((scores_of[first] - scores_of[rivals[:_NEAREST]]).T).T
+    for rival, pull in zip(rivals[:_NEAREST].tolist(), pulls, strict=True):
         effect = lead * fit.votes.leads(pull, fit.n_items)[at]
         if fit.has_tie:
             effect += tie * pull[-1]
@@ -568,7 +557,7 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
     X = data.board.X[places][kept]
     try:
         board = fit_board(
-            left, X, data.board.names, data.board.rows, data.judgements, data.structure, False,
+            left, X, data.board.names, data.board.rows, data.judgements, data.structure,
             effect_ridge=data.board.fit.ridge[data.board.fit.n_items :],
         )  # fmt: skip
     except ValueError:  # the remaining votes do not determine the covariates

@@ -40,7 +40,7 @@ class Structure(BaseEstimator):
         computation. Default: 1e-9.
     unbounded : bool
         Whether the score of an item that wins all of its comparisons grows without bound with their
-        number. The interval of such a score has no upper end. Default: False.
+        number. The interval of such a score from resamples has no ends. Default: False.
     uses_covariates : bool
         Whether the structure uses covariates of votes and features of items. Otherwise `aggregate`
         raises an error for them. Default: False.
@@ -52,6 +52,7 @@ class Structure(BaseEstimator):
     uses_covariates: bool = False
     _scores_are_gains: bool = False  # absolute values are not negative
     _has_errors: bool = False  # whether there are intervals without resamples
+    _steps: bool = False  # whether scores are step functions: resamples say nothing of their errors
 
     def check(self) -> None:
         """Raise ValueError or TypeError unless the parameters are valid."""

@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
-from scipy.special import ndtr
+from scipy.special import ndtri
 
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
 from sklearn_rankcal.aggregation._contests import Contests, contests_of, count_votes
-from sklearn_rankcal.aggregation._errors import (
-    FREE,
-    Intervals,
-    JudgeShares,
-    ScoreErrors,
-    clustered_covariance,
-    exact_effect_excess,
-    exact_excess,
-    main_part,
-    open_interval,
-    pooled_variances,
-    probability_first,
-    sandwich,
-    student_quantile,
-    student_width,
-)
-from sklearn_rankcal.aggregation._graphs import MAIN, number_components, open_ends, reference_of
+from sklearn_rankcal.aggregation._evidence import Evidence, Judges
+from sklearn_rankcal.aggregation._graphs import MAIN, number_components, settled_items
 from sklearn_rankcal.aggregation._judgements import Judgements
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, exceeds, is_largest
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, is_largest
 
-#: Up to this number of items, linear programs find the scores that move with unbounded effects.
-_MOST_MOVED = 100
+
+@dataclass(frozen=True)
+class Intervals:
+    """The intervals of all items, in row layout, and how sure the order of each pair is.
+
+    `level`, the scores, the ranks and the numbers of resamples are attributes of `Aggregate`.
+    """
+
+    level: float
+    score_low: Floats | None
+    score_high: Floats | None
+    rank_low: Ints
+    rank_high: Ints
+    #: for each query, its pairs i < j in the order of `PAIRS`: the normal quantile of the
+    #: probability that item i is above item j
+    z: Floats
+    kind: str | None = None  # "information" or "robust"
+    #: for each query, the effective number of judges behind each item and each effect
+    judges: list[tuple[Floats, Floats]] | None = None
+    n_resamples: int = 0
+    resample: str | None = None
+    n_disconnected: Ints | None = None
+    n_unbounded: Ints | None = None
+
+    def around(self, ranks: Ints) -> Intervals:
+        """Extend the intervals of ranks to these ranks."""
+        low, high = np.minimum(self.rank_low, ranks), np.maximum(self.rank_high, ranks)
+        return replace(self, rank_low=low, rank_high=high)
+
+
+def is_clear(z: Floats, alpha: Floats | float) -> Bools:
+    """Whether statements with these quantiles are wrong with probability at most alpha."""
+    return np.asarray(z >= -ndtri(alpha) * (1 - 1e-9))
 
 
 class Coefficient(NamedTuple):
@@ -47,10 +65,9 @@ class Coefficient(NamedTuple):
         The estimate, in units of the scores. A covariate that is larger by 1 has the same effect on
         a vote as a score of the first item that is larger by `value`.
     standard_error, low, high : float
-        The standard error and the ends of the interval; NaN without intervals. The interval is
-        centred at the estimate minus its bias (Cox and Snell, 1968), which can be large if items
-        have few votes. An end is infinite if the votes do not bound the effect, or if it rests on a
-        single judge.
+        The standard error and the ends of the interval; NaN without intervals. Each end survives
+        one more vote against it, with a covariate of the usual size (the root mean square without
+        zeros), and one more judge. It is infinite if the votes or judges do not bound the effect.
     group : object
         The query id.
     """
@@ -82,26 +99,8 @@ class Board(NamedTuple):
         return np.asarray(self.map @ covariance @ self.map.T)
 
 
-class EffectErrors(NamedTuple):
-    """The errors of the effects of one query.
-
-    `covariance` is for all parameters, and `error` is the standard error of each effect. `below`
-    and `beyond` are the lengths of its interval on both sides, infinite if it rests on a single
-    judge. `clustered` is whether the errors allow for judges.
-    """
-
-    covariance: Floats
-    error: Floats
-    below: Floats
-    beyond: Floats
-    clustered: bool
-
-
-def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) -> list[Board]:
-    """Fit the model to the contests of each query.
-
-    Without `merge`, equal contests are not merged, and each contest has its judge.
-    """
+def fit_boards(judgements: Judgements, structure: Any) -> list[Board]:
+    """Fit the model to the contests of each query."""
     contests = contests_of(judgements)
     queries = judgements.queries
     place = queries.scatter(np.arange(queries.n_rows))
@@ -118,7 +117,7 @@ def fit_boards(judgements: Judgements, structure: Any, *, merge: bool = True) ->
         local = local._replace(first=place[local.first] - start, second=place[local.second] - start)
         rows = np.arange(start, start + n)
         rows = rows if queries.order is None else queries.order[rows]
-        boards.append(fit_board(local, X[mine], names, rows, judgements, structure, merge))
+        boards.append(fit_board(local, X[mine], names, rows, judgements, structure))
     return boards
 
 
@@ -153,7 +152,6 @@ def fit_board(
     rows: Ints,
     judgements: Judgements,
     structure: Any,
-    merge: bool,
     effect_ridge: Floats | None = None,
 ) -> Board:
     """Fit the model to the contests of one query, with items in these rows."""
@@ -161,16 +159,8 @@ def fit_board(
     part, ridge = penalties_of(contests, n, structure)
     if not structure.own_effects:
         ridge[:] = 0.0
-    votes = count_votes(contests, X, merge=merge)
-    fit = fit_contests(
-        votes,
-        n,
-        names,
-        structure,
-        ridge,
-        part,
-        effect_ridge=effect_ridge,
-    )
+    votes = count_votes(contests, X)
+    fit = fit_contests(votes, n, names, structure, ridge, part, effect_ridge=effect_ridge)
     size = len(fit.weights)
     features = judgements.item_features
     scores = eye_array(n, size, format="csr")
@@ -194,193 +184,111 @@ def penalties_of(contests: Contests, n_items: int, structure: Any) -> tuple[Ints
 def intervals_of(
     judgements: Judgements,
     boards: list[Board],
+    structure: Any,
     kind: str,
     level: float,
     parts: Ints,
+    few: Sequence[tuple[float, float] | None] = (),
     main: float = MAIN,
-) -> tuple[Intervals, list[EffectErrors | None]]:
-    """Compute the intervals of all queries, "information" or "robust", and the errors of effects.
+) -> tuple[Intervals, list[Coefficient]]:
+    """Compute the intervals of all queries, "information" or "robust", and of all effects.
 
-    `parts` are the components of the rows, and `open_ends` has `main`. O(n_items^2) memory for each
-    query.
+    `parts` are the components of the rows. `few` has the number and the degrees of freedom of the
+    judges of each query, for fits whose covariance allows for judges. `settled_items` has `main`.
+    O(n_items^2) memory for each query.
     """
-    certain = (1 + level) / 2
     low, high = np.empty((2, judgements.queries.n_rows))
     ranks = np.empty((2, judgements.queries.n_rows), dtype=np.int64)
-    first = np.full(len(boards), np.nan)
-    above, errors, effects, judges = [], [], [], []
+    found, listed, judges = [], [], []
     for q, board in enumerate(boards):  # a loop over queries
-        part, (winner, loser) = parts[board.rows], wins_of(board.contests)
-        scores, of_effects, of_judges = errors_of(judgements, board, kind, level, winner, loser)
-        below, beyond = scores.widths(level)
-        low[board.rows], high[board.rows] = board.scores - below, board.scores + beyond
-        if scores.block.max() > board.fit.part.max() or board.fit.recession is not None:
-            open_low, open_high = _open_ends(board, winner, loser, main)
-            low[board.rows[open_low]], high[board.rows[open_high]] = -np.inf, np.inf
-        z = scores.z()
-        one, other = PAIRS.indices(len(part))
-        chances = np.where(part[one] == part[other], ndtr(z[one, other]), 0.5)
-        clear = np.zeros(z.shape, dtype=bool)  # whether the row item is clearly above the column
-        clear[one, other] = ~exceeds(certain, chances, 1.0)
-        clear[other, one] = ~exceeds(certain, 1 - chances, 1.0)
-        ranks[:, board.rows] = 1 + clear.sum(axis=0), len(part) - clear.sum(axis=1)
-        above.append(chances)
-        rivals = main_part(part)
-        if len(rivals):
-            best = int(rivals[is_largest(scores.scores[rivals])][0])
-            others = rivals[rivals != best]
-            first[q] = probability_first(z, scores.covariance, best, others, certain)
-        errors.append(scores)
-        effects.append(of_effects)
-        if of_judges is not None:
-            judges.append(of_judges)
+        known = evidence_of(judgements, board, structure, kind, level, few[q] if few else None)
+        scores, rivals = board.scores, main_part(parts[board.rows])
+        best = int(rivals[is_largest(scores[rivals])][0]) if len(rivals) else 0
+        z = known.of_pairs(best, rivals[rivals != best])
+        found.append(z[np.triu_indices(len(z), 1)])  # the order of `PAIRS`
+        clear = is_clear(z, (1 - level) / 2)
+        ranks[:, board.rows] = 1 + clear.sum(axis=0), len(z) - clear.sum(axis=1)
+        own = board.fit.part
+        settled = settled_items(*wins_of(board.contests), own, main)
+        middle = np.bincount(own, scores * settled) / np.bincount(own, settled)
+        ends = [end + middle[own] for end in known.of_scores(settled)]
+        low[board.rows] = np.minimum(ends[0], scores)
+        high[board.rows] = np.maximum(ends[1], scores)
+        numbers = np.zeros(0)
+        if len(known.center) > len(z):
+            effects, numbers = _effects_of(board, known, judgements.queries.ids[q])
+            listed += effects
+        if judgements.judge is not None and (items := known.of_items()) is not None:
+            judges.append((items[0].number, numbers))
     low[parts == 0] = high[parts == 0] = np.nan  # not compared, without a score
-    joined = np.concatenate(above)
-    ends = low, high, ranks[0], ranks[1]
-    found = Intervals(level, *ends, joined, first, kind, errors, judges or None)
-    return found, effects
+    z = np.concatenate(found)
+    return Intervals(level, low, high, ranks[0], ranks[1], z, kind, judges or None), listed
 
 
-def _open_ends(board: Board, winner: Ints, loser: Ints, main: float) -> tuple[Bools, Bools]:
-    """Return which scores the votes do not bound from below, and from above."""
-    fit = board.fit
-    if not fit.own_effects:  # features connect all items
-        low, high = open_scores(board, np.zeros((fit.n_items, fit.n_items)))
-    else:
-        low, high = open_ends(winner, loser, fit.part, main)
-        if fit.recession is not None:
-            moved = open_scores(board, reference_of(winner, loser, fit.part, main))
-            low, high = low | moved[0], high | moved[1]
-    compared = np.bincount(fit.part)[fit.part] > 1
-    return low & compared, high & compared
-
-
-def open_scores(board: Board, mean: Floats) -> tuple[Bools, Bools]:
-    """Return which scores can fall, and which can rise, with unbounded effects.
-
-    Scores are relative to a mean; row i of `mean` has the weights of the items in the mean of item
-    i. False for more than 100 items with own effects.
-    """
-    recession = board.fit.recession
-    if recession is None or (board.fit.own_effects and len(mean) > _MOST_MOVED):
-        return np.zeros((2, board.fit.n_items), dtype=bool)  # type: ignore[return-value]
-    contrasts = (np.eye(len(mean)) - mean) @ board.map.toarray()
-    ends = [recession.moves(row) for row in contrasts]  # a loop over items
-    low, high = np.array(ends, dtype=bool).T
-    return low, high
-
-
-def errors_of(
-    judgements: Judgements, board: Board, kind: str, level: float, winner: Ints, loser: Ints
-) -> tuple[ScoreErrors, EffectErrors | None, tuple[Floats, Floats] | None]:
-    """Return the errors of the scores and of the effects of one query, and the numbers of judges.
-
-    Robust errors are clustered by judge, if judges are known. `level` is the confidence level of
-    the exact intervals for items with few votes.
-    """
-    fit, contests, n = board.fit, board.contests, board.fit.n_items
-    inverse = fit.inverse()
-    covariance, degrees = inverse, np.full(len(fit.weights), np.inf)
-    shares = None
-    if kind == "robust":
-        covariance, shares = robust_covariance(judgements, fit, contests, inverse)
-        if shares is not None:
-            degrees = np.concatenate(shares.degrees())
-        # weights are not numbers of votes
-        inverse = inverse * float(fit.votes.squares.sum() / fit.votes.counts.sum())
-    information = board.of_scores(inverse)
-    of_scores = information if kind == "information" else board.of_scores(covariance)
-    own, pooled = degrees[:n], np.diag(information)
-    if not fit.own_effects and len(degrees) > n:
-        own = np.full(n, degrees[n:].min())
-    if shares is not None:
-        pooled = pooled_variances(fit, shares, np.diag(of_scores), pooled)
-    block = number_components(winner, loser, n, "strong")
-    covariances = of_scores, information, *exact_excess(fit, level)
-    scores = ScoreErrors(board.scores, *covariances, own, pooled, fit.part, block)
-    effects = None
-    if len(degrees) > n:
-        spread = np.zeros(len(degrees) - n) if shares is None else shares.spread
-        found = _effect_errors(fit, covariance, inverse, degrees[n:], spread, level)
-        effects = EffectErrors(*found, shares is not None)
-    return scores, effects, None if shares is None else shares.numbers()
-
-
-def robust_covariance(
-    judgements: Judgements, fit: ContestFit, contests: Contests, inverse: Floats
-) -> tuple[Floats, JudgeShares | None]:
-    """Return the robust covariance of the parameters, clustered by judge if judges are known.
-
-    `inverse` is the inverse of the information.
-    """
-    if judgements.judge is None:
-        return sandwich(inverse, fit.meat()), None
-    judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
-    return clustered_covariance(fit, judge, contests.outcome, contests.weight, inverse)
-
-
-def _effect_errors(
-    fit: ContestFit,
-    covariance: Floats,
-    inverse: Floats,
-    degrees: Floats,
-    spread: Floats,
+def evidence_of(
+    judgements: Judgements,
+    board: Board,
+    structure: Any,
+    kind: str,
     level: float,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the first fields of `EffectErrors`, given both covariances of all parameters.
-
-    If an effect rests on few judges, its variance is at least the `spread` of their own effects.
-    """
-    n = fit.n_items
-    error = np.sqrt(np.maximum(np.diag(covariance)[n:], 0.0))
-    widths = []
-    for extra in exact_effect_excess(fit, level):
-        width = student_quantile(np.full(len(error), np.inf), level)
-        width = width * np.sqrt(np.maximum(np.diag(inverse)[n:], 0.0) + extra + spread)
-        if covariance is not inverse:
-            found = student_width(error, degrees, level)
-            few = (degrees < FREE) | (extra > 0)
-            width = np.where(few, np.maximum(width, found), found)
-        widths.append(width)
-    return covariance, error, widths[0], widths[1]
+    few: tuple[float, float] | None = None,
+) -> Evidence:
+    """Return what the votes of a query say of contrasts of its scores."""
+    judges = None
+    fit, contests = board.fit, board.contests
+    if kind == "robust" and fit.information is None:
+        judge = None
+        if judgements.judge is not None:
+            judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
+        fit = fit._replace(votes=count_votes(contests, board.X, merge=False))
+        judges = Judges(fit, judge, contests.outcome, contests.weight, contests.square)
+    penalty = 0.0 if isinstance(structure.penalty, str) else float(structure.penalty)
+    return Evidence(board.fit, board.map, level, penalty, judges, few)
 
 
-def coefficients_of(
-    boards: list[Board],
-    ids: Any,
-    found: Intervals | None = None,
-    effects: Sequence[EffectErrors | None] = (),
-) -> list[Coefficient]:
-    """List the coefficients of all queries, with intervals if there are any."""
-    listed = []
-    for q, board in enumerate(boards):
-        fit, n = board.fit, board.fit.n_items
-        names = board.names + (("ties",) if fit.has_tie else ())
-        biases, errors = np.zeros(len(fit.weights)), None
-        if found is not None and found.errors is not None and names:
-            errors = effects[q]
-            assert errors is not None
-            # without a penalty, the likelihood may have no maximum
-            open_ = fit.own_effects and found.errors[q].block.max() > fit.part.max()
-            if fit.information is None and not (open_ and not fit.ridge[:n].any()):
-                biases = fit.bias(errors.covariance)
-                # a larger bias is not a useful approximation
-                biases[n:] = np.clip(biases[n:], -errors.error, errors.error)
-        for k, name in enumerate(names):
-            value = float(fit.weights[n + k])
-            error = low = high = np.nan
-            if found is not None and errors is not None:
-                error, middle = float(errors.error[k]), value - float(biases[n + k])
-                low, high = middle - errors.below[k], middle + errors.beyond[k]
-                if fit.recession is not None:
-                    ends = open_interval(fit, k, (low, high), found.level)
-                    if not errors.clustered:
-                        low = high = value
-                    # votes of few judges are not independent
-                    low, high = min(low, value, ends[0]), max(high, value, ends[1])
-                    error = np.inf if np.isinf([low, high]).any() else error
-            listed.append(Coefficient(name, value, error, low, high, ids[q]))
-    return listed
+def _effects_of(board: Board, known: Evidence, group: Any) -> tuple[list[Coefficient], Floats]:
+    """Return the effects of a query with intervals, and the numbers of their judges."""
+    fit, n = board.fit, board.fit.n_items
+    names = effect_names(board)
+    # a vote against an effect has a covariate of the usual size
+    size = np.ones(len(names))
+    for k, x in enumerate(board.fit.votes.X.T):
+        size[k] = np.sqrt(x @ x / max(np.count_nonzero(x), 1)) or 1.0
+    size /= known.unit[n:]
+    contrasts = np.eye(len(names), len(known.center), n) * size[:, None]
+    scale = size * known.unit[n:]
+    # With many items, the profile likelihood of an effect has a bias, which Firth's fit has not.
+    exact = known.small or fit.recession is not None
+    low, high = known.ends(contrasts, exact)
+    if fit.has_tie and not exact:  # Firth's fit has no additional ties
+        low[-1:], high[-1:] = known.ends(contrasts[-1:])
+    low, high = low / scale, high / scale
+    error, numbers = known.errors(contrasts)
+    value = fit.weights[n:]
+    found = zip(
+        names, value.tolist(), (error / scale).tolist(), low.tolist(), high.tolist(), strict=True
+    )
+    return [
+        Coefficient(name, at, one, min(below, at), max(beyond, at), group)
+        for name, at, one, below, beyond in found
+    ], numbers
+
+
+def effect_names(board: Board) -> tuple[str, ...]:
+    """Return the names of the covariates, and "ties" if ties have a parameter."""
+    return (*board.names, "ties") if board.fit.has_tie else board.names
+
+
+def coefficients_of(boards: list[Board], ids: Any) -> list[Coefficient]:
+    """List the coefficients of all queries, without intervals."""
+    nan = np.nan
+    return [
+        Coefficient(name, float(value), nan, nan, nan, ids[q])
+        for q, board in enumerate(boards)
+        for name, value in zip(
+            effect_names(board), board.fit.weights[board.fit.n_items :], strict=True
+        )
+    ]
 
 
 def wins_of(contests: Contests) -> tuple[Ints, Ints]:
@@ -389,3 +297,101 @@ def wins_of(contests: Contests) -> tuple[Ints, Ints]:
     winner, loser = np.where(outcome == 1, second, first), np.where(outcome == 1, first, second)
     tied = outcome == 2
     return np.append(winner, loser[tied]), np.append(loser, winner[tied])
+
+
+def rank_intervals(z: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
+    """Return the best and the worst position of each item, in row layout.
+
+    The best position is 1 plus the number of items that are clearly above it, and the worst
+    position excludes the items that are clearly below it.
+    """
+    alpha = (1 - level) / 2
+    sure = is_clear(z, alpha).astype(np.float64) - is_clear(-z, alpha)
+    low = np.ones(queries.n_rows, dtype=np.int64)
+    high = queries.repeat(queries.sizes).astype(np.int64)
+    starts = np.append(0, np.cumsum(PAIRS.n_entries(queries.sizes)))
+    for inside in queries.equal_pair_blocks():
+        r = inside.shape[1]
+        entries = starts[queries.codes[inside[:, :1]]] + np.arange(PAIRS.n_entries(r))
+        matrices = PAIRS.matrices(sure[entries], r)
+        low[inside] += (matrices < 0).sum(axis=2)
+        high[inside] -= (matrices > 0).sum(axis=2)
+    return queries.scatter(low), queries.scatter(high)
+
+
+def main_part(parts: Ints) -> Ints:
+    """Return the items of the part with more than half of the compared items, or none."""
+    main = np.flatnonzero(parts == 1)
+    return main if 2 * len(main) > np.count_nonzero(parts) else main[:0]
+
+
+# ---------------------------------------------------------------- the first place
+
+# An interval for a fixed number of votes is wrong too often if it is checked after each vote until
+# it is clear. `anytime_bound` holds for all numbers of votes at the same time.
+
+#: Standard deviation of the normal mixture of the bound. The bound holds for all differences, and
+#: is tightest for differences of about this size in log-odds.
+_SPREAD = 0.5
+
+
+def anytime_bound(error: Floats, alpha: float) -> Floats:
+    """Return the bound that the error of an estimate ever exceeds with probability at most alpha.
+
+    Parameters
+    ----------
+    error : ndarray
+        Standard error at each time. Its inverse square is the information I.
+    alpha : float
+        The probability, for both signs.
+
+    Returns
+    -------
+    bound : ndarray
+        The estimate times I behaves like a Brownian motion at time I, and Robbins' normal mixture
+        gives I bound = sqrt((I + r) (log((I + r) / r) - 2 log(alpha))) with r = 1 / 0.5^2.
+    """
+    ratio = _SPREAD**2 / np.square(error)  # I / r
+    return np.asarray(error * np.sqrt((1 + 1 / ratio) * (np.log1p(ratio) - 2 * np.log(alpha))))
+
+
+def is_first_certain(z: Floats, ahead: Floats, level: float) -> bool:
+    """Whether the best item is first at this level, at any time.
+
+    `z` and `ahead` have the quantiles and the leads over its rivals.
+    """
+    # The true first item occurs in len(z) differences. If another item is declared first, one of
+    # these differences is wrong.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(z > 0, ahead / z, np.inf)
+    return bool((ahead > anytime_bound(error, (1 - level) / max(len(z), 1))).all())
+
+
+def simultaneous_ranks(z: Floats, level: float) -> tuple[Ints, Ints]:
+    """Return the best and the worst rank of each item, jointly valid at this confidence level.
+
+    `z` has the z-statistics of row item minus column item. An item is above another item if this is
+    significant with Bonferroni's correction for all pairs.
+    """
+    n = len(z)
+    above = is_clear(z, (1 - level) / max(n * (n - 1), 1))
+    np.fill_diagonal(above, False)
+    return 1 + above.sum(axis=0), n - above.sum(axis=1)
+
+
+def may_be_first(z: Floats, level: float, clear: Bools | None) -> Bools:
+    """Return which items are in a set that contains the best item.
+
+    An item is left out if another item is significantly above it, with Bonferroni's correction for
+    its own pairs. `z` refers to items in descending order of scores. `clear` marks items that the
+    first item is clearly above at the same time; they are left out as well. If `clear` is None, the
+    closest rival of the first item stays.
+    """
+    n = len(z)
+    below: Bools = np.any(is_clear(z, (1 - level) / (2 * max(n - 1, 1))), axis=0)
+    below[0] = False
+    if clear is not None:
+        below |= clear
+    if clear is None and n > 1 and below[1:].all():
+        below[1:][is_largest(-z[0, 1:])] = False
+    return ~below

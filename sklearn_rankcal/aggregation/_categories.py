@@ -12,25 +12,20 @@ spread, this is the covariance plus the squared distance to the reported scores.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, eye_array
-from scipy.special import ndtri
 
 from sklearn_rankcal.aggregation._aggregate import make_structure
 from sklearn_rankcal.aggregation._base import shared_ranks, tie_scores
 from sklearn_rankcal.aggregation._boards import (
     Board,
-    EffectErrors,
-    coefficients_of,
     covariates_of,
     intervals_of,
     penalties_of,
-    robust_covariance,
     wins_of,
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit, fit_contests
@@ -41,7 +36,7 @@ from sklearn_rankcal.aggregation._contests import (
     gauge,
     is_weighted,
 )
-from sklearn_rankcal.aggregation._errors import Intervals, judge_degrees, student_quantile
+from sklearn_rankcal.aggregation._evidence import Judges, share_terms
 from sklearn_rankcal.aggregation._graphs import number_components, number_parts
 from sklearn_rankcal.aggregation._judgements import Judgements
 from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
@@ -56,7 +51,6 @@ from sklearn_rankcal.utils._numbers import Floats, Ints
 _RANGE = (1e-2, 20.0)
 #: Integrate up to the spread with a log marginal likelihood this much below the maximum.
 _DROP, _NODES = 4.0, 12
-_WIDEST = 1e6
 
 
 @checks_keywords
@@ -111,10 +105,11 @@ def aggregate_categories(
     Notes
     -----
     The marginal likelihood of the spread is approximated by Laplace's method (Breslow and Clayton,
-    1993). Intervals come from the posterior distribution. If the spread is estimated, they also
-    allow for its error, with a half-Cauchy prior of scale 1 (Polson and Scott, 2012). Robust
-    intervals replace the information of the votes with the sum of the squared scores of the judges.
-    A fit takes O((n_items n_categories)^3) time.
+    1993). The variances of scores come from the posterior distribution. If the spread is estimated,
+    they also allow for its error, with a half-Cauchy prior of scale 1 (Polson and Scott, 2012).
+    With ``"robust"``, they come from the squared scores of the votes or judges. As in `aggregate`,
+    statements must survive one more vote and, with judges, one more judge of the category. A fit
+    takes O((n_items n_categories)^3) time.
 
     References
     ----------
@@ -216,6 +211,10 @@ class _Model:
         self.contests = contests_of(judgements)
         self.X, self.effects = covariates_of(judgements, self.contests)
         self.category = codes[self.contests.judgement]
+        self.judge: Ints | None = None
+        if judgements.judge is not None:
+            judge = judgements.judge[self.contests.judgement]
+            self.judge = np.unique(judge, return_inverse=True)[1]
         n = self.n
         whole = number_components(self.contests.first, self.contests.second, n, "weak")
         if pooled and (whole != whole[0]).any():
@@ -228,10 +227,6 @@ class _Model:
         #: for pooled categories, the precision of the prior of the overall scores
         self.ridge = float(structure._penalties(np.array([(strong == strong[0]).all()]))[0])
 
-    @property
-    def by_judge(self) -> bool:
-        return self.kind == "robust" and self.judgements.judge is not None
-
     def _contests(self, k: int) -> Contests:
         """Return the contests with separate items in each of k categories, or with common items."""
         shift = self.category * self.n if k > 1 else 0
@@ -242,7 +237,7 @@ class _Model:
         """Fit the scores of all categories; at spread 0, fit all votes jointly."""
         n, k = (self.n, 1) if spread == 0 else (self.n, self.k)
         contests = self._contests(k)
-        votes = count_votes(contests, self.X, merge=not self.by_judge)
+        votes = count_votes(contests, self.X)
         part, ridge, prior = np.repeat(np.arange(k), n), np.zeros(n * k), None
         if spread == np.inf:
             part, ridge = penalties_of(contests, n * k, self.structure)
@@ -281,11 +276,12 @@ class _Model:
         """Return the scores of all categories and the effects, with their covariance."""
         covariance, weights = fit.inverse(), fit.weights
         if self.kind == "robust":
-            bread, own = covariance, fit._replace(information=None)
-            contests = self._contests(fit.n_items // self.n)
-            covariance = robust_covariance(self.judgements, fit, contests, bread)[0]
+            bread, contests = covariance, self._contests(fit.n_items // self.n)
+            own = fit._replace(information=None, votes=count_votes(contests, self.X, merge=False))
+            covariance = Judges(own, self.judge, *contests[2:5]).terms(bread)[1]
             if fit.information is not None:  # the prior moves scores by about the spread
                 covariance += bread @ (fit.information - own.hessian()) @ bread
+            covariance = _larger(bread, covariance)
         if fit.n_items > self.n:
             return weights, covariance
         effects = len(weights) - self.n
@@ -317,10 +313,19 @@ class _Model:
         return np.asarray(np.tensordot(mass / mass.sum(), np.array(errors), axes=1))
 
 
+def _larger(one: Floats, other: Floats) -> Floats:
+    """Return a covariance with at least the variances of two, for all contrasts."""
+    values, vectors = np.linalg.eigh(one)
+    roots = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+    excess, axes = np.linalg.eigh((vectors / roots).T @ (other - one) @ (vectors / roots))
+    image = (vectors * roots) @ axes
+    return np.asarray(one + (image * np.maximum(excess, 0.0)) @ image.T)
+
+
 def _slice(
-    model: _Model, fit: ContestFit, weights: Floats, covariance: Floats, c: int, leans: bool
+    model: _Model, fit: ContestFit, weights: Floats, covariance: Floats, c: int
 ) -> ContestFit:
-    """Extract the fit of a category from the joint fit; `leans`: whether it is pooled."""
+    """Extract the fit of a category from the joint fit."""
     n, pooled = model.n, fit.n_items == model.n
     kept = np.append(np.arange(c * n, (c + 1) * n), np.arange(model.k * n, len(weights)))
     part = fit.part[:n] if pooled else fit.part[c * n : (c + 1) * n]
@@ -333,8 +338,6 @@ def _slice(
         weights=weights[kept],
         n_items=n,
         votes=count_votes(model.contests.take(mine), model.X[mine]),
-        ridge=np.where(leans, 0.0, fit.ridge[kept]) if not pooled else np.zeros(len(kept)),
-        leans=leans,
         part=part,
         information=np.asarray(information),
     )  # fmt: skip
@@ -357,20 +360,20 @@ def _make_board(
     queries = read.queries = Queries(read.queries.offsets, None, names)
     boards = []
     for c in range(k):
-        own = _slice(model, fit, weights, covariance, c, spread != np.inf)
+        own = _slice(model, fit, weights, covariance, c)
         if spread == 0 and not estimated and model.kind == "information":
-            own = fit  # this fit also has the bias of the effects
-        # with pooling, all votes bound the scores
-        bounds = model.contests.take(model.category == c) if spread == np.inf else model.contests
+            own = fit  # the exact form of all statements
+        mine = model.contests.take(model.category == c)
         rows, scores = np.arange(c * n, (c + 1) * n), eye_array(n, len(own.weights), format="csr")
-        boards.append(Board(own, rows, model.effects, scores, own.votes.X, bounds))
+        boards.append(Board(own, rows, model.effects, scores, own.votes.X, mine))
     scores = tie_scores(np.concatenate([one.scores for one in boards]), model.structure, queries)
     parts = np.ones(n * k, dtype=np.int64)
     if spread == np.inf:
         compared = np.bincount(fit.part)[fit.part] > 1
         parts = number_parts(fit.part, compared, queries)
         scores[~compared] = np.nan
-    found, effects = _intervals(model, read, boards, level, parts, pooled=spread == 0)
+    few = [_few_judges(model, read, c, spread == 0) for c in range(k)]
+    found, listed = intervals_of(read, boards, model.structure, model.kind, level, parts, few)
     ranks = shared_ranks(scores, queries, parts)
     kind = f"are partly pooled: the spread between them is {spread:.3g}"
     kind = {0.0: "are fully pooled: the spread is 0", np.inf: "are not pooled"}.get(spread, kind)
@@ -385,46 +388,25 @@ def _make_board(
         parts=parts,
         method=model.structure,
         judgements=read,
-        coefficients=coefficients_of(boards, names, found, effects),
+        coefficients=listed,
         notes=(f"categories {kind}", f"votes: {votes}"),
         category_spread=spread,
-        _intervals=replace(found, kind=model.kind).around(ranks),
+        _intervals=found.around(ranks),
         _boards=boards,
     )
 
 
-def _intervals(
-    model: _Model, read: Judgements, boards: list[Board], level: float, parts: Ints, pooled: bool
-) -> tuple[Intervals, list[EffectErrors | None]]:
-    """Compute the intervals of the boards, with the inverse of the covariance as information.
+def _few_judges(
+    model: _Model, read: Judgements, c: int, pooled: bool
+) -> tuple[float, float] | None:
+    """Return the number of judges of a category and their degrees of freedom, for robust errors.
 
-    For few judges, quantiles are from Student's t distribution, as in `intervals_of`, with the
-    judges of the category, or with all judges if the categories are `pooled`.
+    All judges count if the categories are `pooled`.
     """
     if model.kind == "information" or read.judge is None:
-        return intervals_of(read, boards, "information", level, parts)
-    category = np.zeros_like(read.query) if pooled else read.query
-    size = int(read.judge.max()) + 1, len(boards)
-    counts = np.zeros(size)
-    weight = np.ones(len(category)) if read.count is None else read.count
-    np.add.at(counts, (read.judge, category), weight)
-    if pooled:
-        counts[:] = counts[:, :1]
-    total = counts.sum(axis=0)
-    shares = np.divide(counts, total, np.zeros(size), where=total > 0)
-    quantile = student_quantile(judge_degrees(csr_array(shares)), level)
-    # infinite if nearly all votes are from one judge
-    wider = np.minimum((quantile / ndtri((1 + level) / 2)) ** 2, _WIDEST).tolist()
-    wide = [
-        one._replace(fit=one.fit._replace(information=one.fit.hessian() / factor))
-        for one, factor in zip(boards, wider, strict=True)
-    ]
-    found, effects = intervals_of(read, wide, "information", level, parts)
-    effects = [
-        one if one is None else one._replace(error=one.error / np.sqrt(factor))
-        for one, factor in zip(effects, wider, strict=True)
-    ]
-    alone = np.repeat(~np.isfinite(quantile), model.n) & ~np.isnan(found.score_low)
-    low, high = found.score_low, found.score_high
-    low, high = np.where(alone, -np.inf, low), np.where(alone, np.inf, high)
-    return replace(found, score_low=low, score_high=high), effects
+        return None
+    mine = np.ones(len(read.query), dtype=bool) if pooled else read.query == c
+    weight = np.ones(len(mine)) if read.count is None else read.count
+    shares = np.bincount(read.judge[mine], weight[mine])
+    number, degrees = share_terms(csr_array(shares[:, None]))
+    return float(number[0]), float(degrees[0])

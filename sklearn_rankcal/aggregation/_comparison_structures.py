@@ -138,7 +138,8 @@ class Copeland(ComparisonStructure):
     Item i beats item j if i was preferred to j with more weight than j to i. Ties and pairs without
     comparisons count 0. If all pairs are compared and their expected winners form an order, the
     scores recover this order with a growing number of judgements, even if some pairs are compared
-    more often than others.
+    more often than others. Resamples give intervals of ranks, but not of scores, which change in
+    steps.
 
     References
     ----------
@@ -153,6 +154,8 @@ class Copeland(ComparisonStructure):
     ... ).tolist()
     [1.0, 0.0, -1.0]
     """
+
+    _steps = True
 
     def _scores(self, preferences: Preferences, n_judgements: Floats) -> Floats:
         queries, pairs = preferences.queries, compared_pairs(preferences)

@@ -25,7 +25,6 @@ from sklearn_rankcal.aggregation._contests import (
     gauge,
 )
 from sklearn_rankcal.aggregation._likelihoods import (
-    BLOCK,
     VOTE_MODELS,
     ResultSlopes,
     VoteSums,
@@ -62,7 +61,6 @@ class ContestFit(NamedTuple):
     own_effects: bool
     value: float  # minus the penalised log-likelihood
     information: Floats | None = None  # if it is not the information of the votes and the ridge
-    leans: bool = False  # whether other votes than these inform the scores, by a prior
     recession: Recession | None = None  # if the votes do not bound some effects
 
     @property
@@ -130,57 +128,6 @@ class ContestFit(NamedTuple):
             inverse[: self.n_items] = 0.0
         return center_items(center_items(inverse, self.part).T, self.part).T
 
-    def meat(self) -> csr_array:
-        """Return the sum of the squared scores of all votes, the middle of a sandwich covariance.
-
-        With n votes and k parameters, it is multiplied by (n - 1) / (n - k) to correct for fitted
-        parameters.
-        """
-        slopes, votes = self.slopes(), self.votes
-        lead2 = (votes.squares * slopes.lead**2).sum(axis=0)
-        mixed = (votes.squares * slopes.lead * slopes.tie).sum(axis=0) if self.has_tie else None
-        tie2 = float((votes.squares * slopes.tie**2).sum())
-        matrix = VoteDesign(votes, self.n_items).gram(lead2, mixed, tie2).dense()
-        n_votes = float(votes.counts.sum() ** 2 / votes.squares.sum())
-        fitted = len(self.weights) - (
-            len(np.unique(self.part)) if self.own_effects else self.n_items
-        )
-        return csr_array(matrix * ((n_votes - 1) / max(n_votes - fitted, 1.0)))
-
-    def bias(self, covariance: Floats) -> Floats:
-        """Return the bias of the parameters up to terms of a smaller order (Cox and Snell, 1968).
-
-        Each item has a parameter, and the errors of all items move the coefficients in the same
-        direction: with few votes per item, the bias is not small compared with the error. With P
-        the probability of a result, a parameter r gets -1/2 sum of (d_r P / P) (d_t d_u P) cov(t,
-        u). `covariance` is the covariance of the parameters, model-based or robust.
-        """
-        design, C, has_tie = VoteDesign(self.votes, self.n_items), covariance, self.has_tie
-        d, X, p = self.leads(), self.votes.X, self.votes.X.shape[1]
-        first, second = self.votes.first, self.votes.second
-        of_x = slice(self.n_items, self.n_items + p)
-        variance = np.diag(C)[first] + np.diag(C)[second] - 2 * C[first, second]
-        across = X @ C[of_x, of_x] + 2 * (C[first, of_x] - C[second, of_x])
-        variance = variance + (across * X).sum(axis=1)
-        mixed, tie2 = (
-            (self.votes.leads(C[:, -1], self.n_items), C[-1, -1]) if has_tie else (0 * d, 0.0)
-        )
-        by_lead, by_tie, total = np.zeros(len(d)), 0.0, self.votes.total
-        for begin in range(0, len(d), BLOCK):
-            b = slice(begin, begin + BLOCK)
-            for result in range(3 if has_tie else 2):
-                one = np.zeros((3, len(d[b])))
-                one[result] = 1.0
-                found = VOTE_MODELS[self.model](d[b], self.tie, one)
-                lead, tie = found.lead[result], found.tie[result]
-                bend = variance[b] * (lead**2 - found.lead2) + tie2 * (tie**2 - found.tie2)
-                bend += 2 * mixed[b] * (lead * tie - found.mixed)
-                bend *= total[b] * np.exp(found.value[result])
-                by_lead[b] += bend * lead
-                by_tie += float(bend @ tie)
-        pull = design.gradient(by_lead, by_tie if has_tie else None)
-        return -self.solve(pull) / 2
-
 
 def fit_contests(
     votes: Votes,
@@ -219,7 +166,7 @@ def fit_contests(
     penalty = np.append(ridge, np.zeros(size - n_items))
     if effect_ridge is not None:
         penalty[where] = effect_ridge[:p] / unit**2
-    model = _PenalizedVotes(
+    model = PenalizedVotes(
         votes._replace(X=votes.X / unit) if p else votes,
         n_items, ties if has_tie else "half", penalty, part, own_effects, prior,
     )  # fmt: skip
@@ -273,7 +220,7 @@ def fit_contests(
     return fit
 
 
-class _PenalizedVotes:
+class PenalizedVotes:
     """Minus the penalised log-likelihood of one query, in the form for `minimize`."""
 
     def __init__(
@@ -347,57 +294,19 @@ _VOTES = 2000
 
 
 class Recession(NamedTuple):
-    """Directions of recession of the model of one query.
+    """The effects that directions of recession of the model of one query move.
 
     Attributes
     ----------
     low, high : ndarray of bool of shape (n_effects,)
         Whether an effect can fall, and can rise, without bound.
-    directions : dict of (int, int) to ndarray of shape (n_parameters,)
-        The direction for each such effect k and sign.
-    constraints : csr_array of shape (n_rows, n_parameters)
-        Linear functions that are >= 0 in a direction of recession; one or two rows per vote.
     unit : ndarray of shape (n_parameters,)
         The largest absolute value of each covariate.
-    free : ndarray of bool of shape (n_parameters,)
-        The parameters that can move.
     """
 
     low: Bools
     high: Bools
-    directions: dict[tuple[int, int], Floats]
-    constraints: csr_array
     unit: Floats
-    free: Bools
-
-    def moves(self, contrast: Floats) -> tuple[bool, bool]:
-        """Return whether a sum of parameters can fall, and can rise, without bound."""
-        found = [self._find(sign * contrast) is not None for sign in (-1.0, 1.0)]
-        return found[0], found[1]
-
-    def _find(self, contrast: Floats) -> Floats | None:
-        """Return a direction of recession in which a sum of parameters rises, or None.
-
-        The program starts with some votes, and finds a superset of the directions. Votes that the
-        found direction makes less likely are added until there are none.
-        """
-        bounds = np.where(self.free, 1.0, 0.0)
-        goal = contrast / self.unit
-        n = self.constraints.shape[0]
-        rows = np.unique(np.linspace(0, n - 1, min(n, _VOTES)).astype(np.int64))
-        while True:
-            found = linprog(
-                -goal, A_ub=-self.constraints[rows], b_ub=np.zeros(len(rows)),
-                bounds=np.column_stack([-bounds, bounds]), method="highs",
-            )  # fmt: skip
-            if found.status != 0 or -found.fun <= _ZERO * np.abs(goal).max():
-                return None
-            slack = self.constraints @ found.x
-            violated = np.flatnonzero(slack < -_ZERO)
-            if not len(violated):
-                return np.asarray(found.x / self.unit)
-            violated = violated[np.argsort(slack[violated], kind="stable")[:_VOTES]]
-            rows = np.union1d(rows, violated)
 
 
 def find_recession(votes: Votes, n_items: int, ties: str, moving: bool) -> Recession | None:
@@ -414,17 +323,36 @@ def find_recession(votes: Votes, n_items: int, ties: str, moving: bool) -> Reces
     scaled = votes._replace(X=votes.X / unit[n_items : n_items + p])
     free = np.append(np.full(n_items, moving), np.ones(size - n_items, dtype=bool))
     constraints = _constraints(scaled, n_items, ties)
-    empty = np.zeros(size - n_items, dtype=bool)
-    found = Recession(empty, empty.copy(), {}, constraints, unit, free)
+    low, high = np.zeros((2, size - n_items), dtype=bool)
     for k in range(size - n_items):
-        contrast = np.zeros(size)
-        contrast[n_items + k] = 1.0
-        for ends, sign in ((found.low, -1), (found.high, 1)):
-            direction = found._find(sign * contrast)
-            if direction is not None:
-                ends[k] = True
-                found.directions[k, sign] = direction
-    return found if found.directions else None
+        low[k], high[k] = [_can_move(constraints, free, n_items + k, sign) for sign in (-1.0, 1.0)]
+    return Recession(low, high, unit) if (low | high).any() else None
+
+
+def _can_move(constraints: csr_array, free: Bools, place: int, sign: float) -> bool:
+    """Return whether a direction of recession moves a parameter to this side.
+
+    In such a direction, the linear functions in `constraints` are >= 0. The program starts with
+    some of them. Those that the found direction violates are added until there are none.
+    """
+    bounds = np.where(free, 1.0, 0.0)
+    goal = np.zeros(len(free))
+    goal[place] = sign
+    n = constraints.shape[0]
+    rows = np.unique(np.linspace(0, n - 1, min(n, _VOTES)).astype(np.int64))
+    while True:
+        found = linprog(
+            -goal, A_ub=-constraints[rows], b_ub=np.zeros(len(rows)),
+            bounds=np.column_stack([-bounds, bounds]), method="highs",
+        )  # fmt: skip
+        if found.status != 0 or -found.fun <= _ZERO:
+            return False
+        slack = constraints @ found.x
+        violated = np.flatnonzero(slack < -_ZERO)
+        if not len(violated):
+            return True
+        violated = violated[np.argsort(slack[violated], kind="stable")[:_VOTES]]
+        rows = np.union1d(rows, violated)
 
 
 def _constraints(votes: Votes, n_items: int, ties: str) -> csr_array:

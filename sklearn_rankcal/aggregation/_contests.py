@@ -279,8 +279,11 @@ def gauge(part: Ints, size: int) -> Floats:
 def center_items(values: Floats, part: Ints) -> Floats:
     """Subtract from the first rows (items) their mean over the component."""
     n = len(part)
-    sizes = np.bincount(part)
     centred = values.copy()
+    if not part.any():  # one component
+        centred[:n] -= values[:n].mean(axis=0)
+        return centred
+    sizes = np.bincount(part)
     member = csr_array((1.0 / sizes[part], (part, np.arange(n))), shape=(len(sizes), n))
     centred[:n] -= (member @ values[:n])[part]
     return centred

@@ -152,10 +152,10 @@ class ComparisonGraph:
         diagonal = self.pairs.sum_over(weight, weight, self.n_nodes) + ridge
         n_entries = self.n_nodes**2
         if self.n_nodes <= _MAX_DENSE_NODES and n_entries <= _DENSE_ENTRIES_PER_PAIR * len(weight):
-            matrix = np.zeros((self.n_nodes, self.n_nodes))
-            matrix[self.pairs.first, self.pairs.second] = weight
-            matrix[self.pairs.second, self.pairs.first] = weight
-            return lambda v: diagonal * v - matrix.dot(v), diagonal
+            matrix = np.diag(diagonal)
+            matrix[self.pairs.first, self.pairs.second] = -weight
+            matrix[self.pairs.second, self.pairs.first] = -weight
+            return matrix.dot, diagonal
         upper = self.upper(weight)
         lower = upper.T
         return lambda v: diagonal * v - np.asarray(upper @ v + lower @ v), diagonal
@@ -354,15 +354,11 @@ def _main_blocks(block: Ints, part: Ints, main: float) -> Ints:
     return np.asarray(largest[(size[largest] > 1) & (share >= main)])
 
 
-def reference_of(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> Floats:
-    """Return the weights of the items in the mean that each score is relative to, one row each.
+def settled_items(winner: Ints, loser: Ints, part: Ints, main: float = MAIN) -> Bools:
+    """Return the items of the blocks of the share `main` of their component, or all of it.
 
-    These are the items of the main block of the component, or all items of the component; see
-    `open_ends`.
+    A block is strongly connected. The mean of other items can be far from where it seems to be.
     """
     block = number_components(winner, loser, len(part), "strong")
     large = _main_blocks(block, part, main)
-    mean = np.asarray(
-        (part[:, None] == part) & (~np.isin(part, part[large]) | np.isin(block, block[large]))
-    )
-    return mean / mean.sum(axis=1, keepdims=True)
+    return np.asarray(~np.isin(part, part[large]) | np.isin(block, block[large]))

@@ -727,47 +727,6 @@ class Judgements:
         refused = _take(self.refused, parent)
         return self._part(queries, rows, copy, comparisons, orders, judgements, refused)
 
-    def with_pairs(self, winner: Ints, loser: Ints, count: Floats) -> Judgements:
-        """Add comparisons of two items. The result has no judges.
-
-        Parameters
-        ----------
-        winner, loser : ndarray of shape (n_added,)
-            Rows of the same query.
-        count : ndarray of shape (n_added,)
-            How often each comparison was made, not necessarily an integer.
-
-        Returns
-        -------
-        judgements : Judgements
-        """
-        comparisons, orders, n = None, self.orders, len(winner)
-        if orders is not None:
-            orders = Orders(
-                np.append(orders.item, np.column_stack([winner, loser])),
-                np.append(orders.tier, np.tile([0, 1], n)),
-                np.append(orders.offsets, orders.offsets[-1] + 2 * np.arange(1, n + 1)),
-            )
-        else:
-            old = self.comparisons
-            weight, ends = old.weight, old.offsets
-            comparisons = Comparisons(
-                np.append(old.winner, winner),
-                np.append(old.loser, loser),
-                None if weight is None else np.append(weight, np.ones(n)),
-                None if ends is None else np.append(ends, ends[-1] + np.arange(1, n + 1)),
-            )
-        given = np.ones(self.n_judgements) if self.count is None else self.count
-        return self._with(
-            query=np.append(self.query, self.queries.codes[winner]),
-            _comparisons=comparisons,
-            orders=orders,
-            count=np.append(given, count),
-            judge=None,
-            judges=None,
-            details=None if self.details is None else self.details.extend(n),
-        )
-
     def take_rows(self, rows: Ints, queries: Queries) -> Judgements:
         """Take some items, and drop comparisons with other items.
 

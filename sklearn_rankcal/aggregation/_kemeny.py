@@ -71,6 +71,7 @@ class Kemeny(ComparisonStructure):
     ``"auto"`` and ``"exact"`` know the positions in all optimal rankings if tied or cyclic
     majorities connect at most 16 items, or any number of items without a cycle. Otherwise the
     positions are bounds, and the scores are from one ranking. Items without comparisons are last.
+    Resamples give intervals of ranks, but not of scores, which change in steps.
 
     The problem is NP-hard. ``"exact"`` can take very long if cycles connect more than 16 items. A
     query of r items takes O(r^2) memory.
@@ -88,6 +89,8 @@ class Kemeny(ComparisonStructure):
     >>> votes.items.tolist(), Kemeny().scores(votes).tolist()  # contradicts only (c, a)
     (['a', 'b', 'c'], [2.0, 1.0, 0.0])
     """
+
+    _steps = True
 
     _scores_are_gains = True
 

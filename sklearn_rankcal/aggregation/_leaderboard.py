@@ -6,15 +6,12 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import Structure, tie_scores
-from sklearn_rankcal.aggregation._boards import Board, fit_boards, open_scores, wins_of
+from sklearn_rankcal.aggregation._boards import Board, evidence_of, fit_boards, main_part
 from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._contests import contests_of, few_votes
-from sklearn_rankcal.aggregation._errors import ScoreErrors, main_part
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
@@ -23,7 +20,7 @@ from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry, Maximu
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import check_choice, counted, did_you_mean
-from sklearn_rankcal.utils._numbers import ROUNDING, Floats, Ints, exceeds, is_largest
+from sklearn_rankcal.utils._numbers import ROUNDING, Floats, Ints, is_largest
 
 #: Number of rows in the text, for one query and for each of several; number of queries.
 _ROWS, _ROWS_OF_MANY, _QUERIES = 20, 5, 5
@@ -223,11 +220,6 @@ def _resamples(result: Any) -> list[str]:
     if one and result.resample == "judges" and result.judgements.judges is not None:
         drawn = f"the {counted(len(result.judgements.judges), 'judge')}"
     lines = [f"{level} intervals from {counted(int(result.n_resamples), 'resample')} of {drawn}"]
-    if result.unanimous is not None and result.unanimous.any():
-        where = "" if one else f" in {counted(result.unanimous.sum(), 'query')}"
-        lines.append(
-            f"some comparisons are unanimous{where}; the intervals allow for their small number"
-        )
     kinds = [
         (result.n_disconnected, "the comparisons do not connect all items that the data connect")
     ]
@@ -257,27 +249,19 @@ def _first_place(result: Any) -> list[str]:
     if (parts > 1).any():
         among = f"the other {counted(len(main) - 1, 'item')} of part 1"
     best, others = main[0], main[1:]
-    name, chance = _shorten(result.items[best]), float(result._known().first[0])
+    name, level = _shorten(result.items[best]), result.confidence_level
     if result.is_first_clear():
-        share = f"{50 * (1 + result.confidence_level):g} % or more"
-        return [f"first place: {name} is above {among} at once {_chance(result, share)}"]
+        share = f"{50 * (1 + level):g} % or more"
+        return [f"first place: {name} is above {among} with a probability each of {share}"]
     shares = result.probability_matrix()[0, 1 : len(main)]
     rival = int(np.flatnonzero(is_largest(-shares))[0])
-    if exceeds((1 + result.confidence_level) / 2, shares[rival], 1.0):
-        among, chance = _shorten(result.items[others[rival]]), float(shares[rival])
-    else:
-        among += " at once"
-    found = np.floor(1000 * (chance + ROUNDING)) / 10  # do not round up to a sufficient share
-    text = f"{name} is above {among}"
-    return [f"first place is open: {text} {_chance(result, f'only {found:g} %')}"]
-
-
-def _chance(result: Any, share: str) -> str:
-    return (
-        f"with a probability of {share}"
-        if result.n_resamples == 0
-        else f"in {share} of the resamples"
-    )
+    found = (
+        np.floor(1000 * (shares[rival] + ROUNDING)) / 10
+    )  # do not round up to a sufficient share
+    rival_name = _shorten(result.items[others[rival]])
+    return [
+        f"first place is open: {name} is above {rival_name} with a probability of only {found:g} %"
+    ]
 
 
 def _shorten(name: Any) -> str:
@@ -392,35 +376,20 @@ def find_in_queries(judgements: Judgements, item: Any) -> Ints:
     return np.array(found)
 
 
-def relative_intervals(
-    scores: Floats, boards: list[Board], errors: list[ScoreErrors], held: Ints, level: float
-) -> tuple[Floats, Floats]:
+def relative_intervals(result: Any, held: Ints) -> tuple[Floats, Floats]:
     """Return the interval of the difference to the anchor, plus the anchor's score.
 
     `held` is the row of the anchor of each query.
-
-    The likelihood bounds the difference from above if a chain of wins leads from the anchor to the
-    item, and from below if a chain leads from the item to the anchor.
     """
-    low, high = scores.copy(), scores.copy()
-    for one, error, row in zip(boards, errors, held, strict=True):  # a loop over queries
-        place = int(np.flatnonzero(one.rows == row)[0])
-        below, beyond = error.relative_widths(place, level)
-        winner, loser = wins_of(one.contests)
-        n = len(one.rows)
-        anchor = np.zeros((n, n))
-        anchor[:, place] = 1.0
-        moved = open_scores(one, anchor)
-        for ends, start, end, half, open_end, sign in (
-            (high, winner, loser, beyond, moved[1], 1),
-            (low, loser, winner, below, moved[0], -1),
-        ):
-            graph = csr_array((np.ones(len(start)), (start, end)), shape=(n, n))
-            bounded = np.zeros(n, dtype=bool)
-            bounded[breadth_first_order(graph, place, return_predecessors=False)] = True
-            if not one.fit.own_effects:  # features connect all items
-                bounded[:] = True
-            ends[one.rows] += sign * np.where(bounded & ~open_end, half, np.inf)
+    low, high, known = result.scores.copy(), result.scores.copy(), result._intervals
+    for board, row in zip(result._boards, held, strict=True):  # a loop over queries
+        found = evidence_of(result.judgements, board, result.method, known.kind, known.level)
+        place = int(np.flatnonzero(board.rows == row)[0])
+        scores = found.scores.toarray()
+        ends = found.ends(scores - scores[place])
+        rest = board.rows[board.rows != row]
+        for end, value, nearest in zip((low, high), ends, (np.minimum, np.maximum), strict=True):
+            end[rest] = nearest(end[rest], result.scores[row] + value[board.rows != row])
     return low, high
 
 
@@ -467,9 +436,7 @@ def plan_comparisons(
     for step in range(n):  # a loop over the pairs; each depends on the pairs before
         variance = np.maximum(_of_differences(S), 0.0)
         if isinstance(target, str):
-            L = _weights(scores, variance, target)
-            laplacian = L.sum(axis=1)[:, None] * np.eye(m) - L
-            shrinks = _of_differences(S @ laplacian @ S)  # u^T (Laplacian of L) u
+            shrinks = _of_differences(_shrinks(S, _weights(scores, variance, target)))
         else:  # the square of the target's entry of u
             shrinks = (S[:, target, :, None] - S[:, target, None]) ** 2
         gain = np.triu(shrinks * worth / (1 + worth * variance), 1)
@@ -485,6 +452,22 @@ def _of_differences(covariance: Floats) -> Floats:
     """Return the variance of the difference of each pair of entries, of shape (n_boards, m, m)."""
     own = np.diagonal(covariance, axis1=1, axis2=2)
     return own[:, :, None] + own[:, None] - 2 * covariance
+
+
+def _shrinks(S: Floats, L: Floats) -> Floats:
+    """Return the product of S, the Laplacian matrix of the weights L, and S.
+
+    For a pair with u = S (e_i - e_j), its entries give u^T (Laplacian) u. The matrix is also the
+    sum over weights of w d d^T with d = S (e_a - e_b), which is shorter if few weights matter.
+    """
+    m = S.shape[1]
+    if len(S) == 1:
+        one, other = np.nonzero(np.triu(L[0] > 1e-12 * L[0].max()))
+        if 2 * len(one) < m:
+            moves = (S[0, :, one] - S[0, :, other]).T
+            return np.asarray(((moves * L[0, one, other]) @ moves.T)[None])
+    laplacian = L.sum(axis=1)[:, None] * np.eye(m) - L
+    return np.asarray(S @ laplacian @ S)
 
 
 def _weights(scores: Floats, variance: Floats, target: str) -> Floats:

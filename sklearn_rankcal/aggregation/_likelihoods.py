@@ -60,7 +60,7 @@ def _davidson(d: Floats, tie: float, counts: Floats) -> ResultSlopes:
 def _rao_kupper(d: Floats, tie: float, counts: Floats) -> ResultSlopes:
     up, down = log_expit(d - tie), log_expit(-d - tie)
     a, b = expit(tie - d), expit(tie + d)  # one minus the probabilities of the two wins
-    grow = np.expm1(2 * tie)
+    grow = np.expm1(2 * np.minimum(tie, 300.0))
     value = np.array([up, down, up + down + np.log(grow)])
     lead = np.array([a, -b, a - b])
     extra = 2 * (1 + 1 / grow)
@@ -81,12 +81,7 @@ def result_probabilities(d: Floats, ties: str, tie: float) -> Floats:
     """
     if ties == "half":
         return np.array([expit(d), expit(-d), np.zeros_like(d)])
-    return np.exp(log_probabilities(d, ties, tie))
-
-
-def log_probabilities(d: Floats, ties: str, tie: float) -> Floats:
-    """Return the log-likelihood of each result (a tie may be half a win), of shape (3, n)."""
-    return VOTE_MODELS[ties](d, tie, np.zeros((3, len(d)))).value
+    return np.exp(VOTE_MODELS[ties](d, tie, np.zeros((3, len(d)))).value)
 
 
 def vote_information(d: Floats, ties: str, tie: float) -> Floats:

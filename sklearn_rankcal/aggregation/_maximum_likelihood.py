@@ -192,15 +192,12 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
     ) -> Solution:
         if intervals is None and self._takes_sums(judgements):
             return Solution(self._fit_comparisons(judgements.preferences()))
-        clustered = intervals == "robust" and judgements.judge is not None
-        boards, ids = fit_boards(judgements, self, merge=not clustered), judgements.queries.ids
+        boards = fit_boards(judgements, self)
         scores = scores_of(boards, judgements)
         if intervals is None:
-            return Solution(scores, None, coefficients_of(boards, ids), boards)
-        found, effects = intervals_of(judgements, boards, intervals, level, parts)
-        listed = []
-        if boards[0].names or self.ties != "half":
-            listed = coefficients_of(boards, ids, found, effects)
+            listed = coefficients_of(boards, judgements.queries.ids)
+            return Solution(scores, None, listed, boards)
+        found, listed = intervals_of(judgements, boards, self, intervals, level, parts)
         return Solution(scores, found, listed, boards)
 
     def _takes_sums(self, judgements: Any) -> bool:

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from sklearn_rankcal.aggregation._audit import Audit, audit_board
 from sklearn_rankcal.aggregation._base import Structure
-from sklearn_rankcal.aggregation._boards import Board, Coefficient
-from sklearn_rankcal.aggregation._contests import vote_columns
-from sklearn_rankcal.aggregation._errors import (
+from sklearn_rankcal.aggregation._boards import (
+    Board,
+    Coefficient,
     Intervals,
+    is_clear,
     is_first_certain,
+    main_part,
     may_be_first,
     simultaneous_ranks,
 )
+from sklearn_rankcal.aggregation._contests import FEW_VOTES, vote_columns
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._kemeny import Proof
 from sklearn_rankcal.aggregation._leaderboard import (
@@ -36,7 +40,7 @@ from sklearn_rankcal.plotting import plot_aggregate
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.tiers import decode_tiers
 from sklearn_rankcal.utils._messages import check_count
-from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
 def _read(part: str, name: str, otherwise: Any = None) -> Any:
@@ -79,10 +83,13 @@ class Aggregate:
         For Kemeny only: the best and the worst position of each item over all optimal rankings.
         Where cycles and ties connect more than 16 items, they can be bounds of these positions.
     score_low, score_high : ndarray of shape (n_items,) or None
-        The interval of each score. An end is infinite if the data do not bound the score. None,
-        like `rank_low` and `rank_high`, if no intervals were computed.
+        The interval of each score. An end is infinite if the data do not bound the score: without
+        resamples, an item that lost at most one vote (a tie is half a loss) has no upper end. With
+        resamples, an item that never lost has no ends. None if no intervals were computed, and for
+        Copeland and Kemeny.
     rank_low, rank_high : ndarray of shape (n_items,) or None
-        The interval of each rank: the best and the worst position of the item.
+        The interval of each rank: the best and the worst position of the item. None if no
+        intervals were computed.
     n_resamples : int
         The number of resamples.
     resample : {"judgements", "judges"} or None
@@ -94,8 +101,6 @@ class Aggregate:
     coefficients : list of Coefficient or None
         The effects of the covariates, of the position and of the item features, and the parameter
         of ties. None if the method does not fit them.
-    unanimous : ndarray of bool of shape (n_queries,) or None
-        Whether some comparisons are unanimous. The resamples reverse a share of these.
     n_disconnected : ndarray of shape (n_queries,) or None
         Number of resamples in which the comparisons do not connect all items that the data connect.
     n_unbounded : ndarray of shape (n_queries,) or None
@@ -137,7 +142,6 @@ class Aggregate:
     rank_low, rank_high = _read("_intervals", "rank_low"), _read("_intervals", "rank_high")
     confidence_level, intervals = _read("_intervals", "level"), _read("_intervals", "kind")
     n_resamples, resample = _read("_intervals", "n_resamples", 0), _read("_intervals", "resample")
-    unanimous = _read("_intervals", "unanimous")
     n_disconnected = _read("_intervals", "n_disconnected")
     n_unbounded = _read("_intervals", "n_unbounded")
     objective, lower_bound = _read("_proof", "objective"), _read("_proof", "lower_bound")
@@ -217,12 +221,9 @@ class Aggregate:
         Returns
         -------
         probabilities : ndarray of shape (n_items_of_query, n_items_of_query)
-            Entry (i, j) is the share of resamples in which the i-th item of `rows_of` has a larger
-            score than the j-th. A resample counts one half if the scores are equal, or if its
-            comparisons do not connect the two items. The share is moved towards 1/2 if few
-            judgements or judges compare one of the items. Without resamples, the entry comes from
-            the errors of the scores. It is NaN if the data do not connect the two items, and 1/2 on
-            the diagonal.
+            Entry (i, j) is the probability that the i-th item of `rows_of` is above the j-th, with
+            one more vote (or judge) against the item that is ahead. It is NaN if the data do not
+            connect the two items, and 1/2 on the diagonal.
 
         Raises
         ------
@@ -236,20 +237,26 @@ class Aggregate:
         >>> aggregate(votes, intervals="robust").probability_matrix().round(3).tolist()
         [[0.5, 0.5], [0.5, 0.5]]
         """
+        z, parts = self._quantiles(group)
+        matrix = ndtr(z)
+        matrix[((parts[:, None] != parts) | (parts == 0)) & ~np.eye(len(z), dtype=bool)] = np.nan
+        return matrix
+
+    def _quantiles(self, group: Any) -> tuple[Floats, Ints]:
+        """Return the normal quantiles of the probabilities of all pairs, best first, and parts."""
         q, known = self._query(group), self._known()
-        n_entries = PAIRS.n_entries(self.judgements.queries.sizes)
-        start = int(n_entries[:q].sum())
-        above = known.above[start : start + n_entries[q]]
-        r = int(self.judgements.queries.sizes[q])
-        matrix = np.full((r, r), 0.5)
-        upper = PAIRS.indices(r)
-        matrix[upper] = above
-        matrix.T[upper] = 1.0 - matrix[upper]
+        sizes = self.judgements.queries.sizes
+        n_entries, r = PAIRS.n_entries(sizes), int(sizes[q])
+        start, upper = int(n_entries[:q].sum()), PAIRS.indices(r)
+        z = np.zeros((r, r))
+        z[upper] = known.z[start : start + n_entries[q]]
+        z -= z.T
         rows = self.judgements.rows_of_query(q)
-        parts = self.parts[rows]
-        matrix[((parts[:, None] != parts) | (parts == 0)) & ~np.eye(r, dtype=bool)] = np.nan
         order = np.argsort(self.ranks[rows], kind="stable")
-        return matrix[np.ix_(order, order)]
+        parts = self.parts[rows[order]]
+        z = z[np.ix_(order, order)]
+        z[(parts[:, None] != parts) | (parts == 0)] = 0.0
+        return z, parts
 
     def probability_above(self, one: Any, other: Any, group: Any = None) -> float:
         """Return the probability that one item has a larger score than another.
@@ -270,8 +277,8 @@ class Aggregate:
         --------
         >>> from sklearn_rankcal import aggregate
         >>> votes = [("owl", "cat")] * 50 + [("cat", "owl")] * 30
-        >>> round(aggregate(votes, intervals="robust").probability_above("owl", "cat"), 2)
-        0.99
+        >>> round(aggregate(votes, intervals="robust").probability_above("owl", "cat"), 3)
+        0.983
         """
         matrix, items = self.probability_matrix(group), self.items[self.rows_of(group)]
         return float(matrix[find_id(items, one, "item"), find_id(items, other, "item")])
@@ -291,12 +298,11 @@ class Aggregate:
         Returns
         -------
         clear : bool
-            Whether the best item is above all the rest at the same time, with a probability of at
-            least (1 + confidence_level) / 2, or 97.5 % by default. The probability is the share of
-            the resamples, or comes from the errors of the scores. If the comparisons do not connect
-            all items, the part with more than half of them is used; without such a part the answer
-            is False. With `anytime` and many votes, the probability of ever naming an item that is
-            not the best is at most 1 - confidence_level.
+            Whether the best item is above each other item with a probability of at least (1 +
+            confidence_level) / 2, or 97.5 % by default, as in `probability_matrix`. If the
+            comparisons do not connect all items, the part with more than half of them is used;
+            without such a part the answer is False. With `anytime` and many votes, the probability
+            of ever naming an item that is not the best is at most 1 - confidence_level.
 
         Raises
         ------
@@ -309,7 +315,7 @@ class Aggregate:
         Sinha, Kennedy and Ramdas (2024, Annals of Statistics 52, Time-uniform central limit theory
         and asymptotic confidence sequences), a normal mixture of Robbins (1970). It is applied to
         the difference between the best item and each other item, at level (1 - confidence_level) /
-        (n_items - 1).
+        (n_items - 1), with the standard error that has the probability of `probability_matrix`.
 
         Examples
         --------
@@ -322,26 +328,34 @@ class Aggregate:
         >>> result.probability_above("owl", "cat") < 0.975
         True
         """
-        known, q = self._known(), self._query(group)
-        if anytime and known.errors is None:
+        known = self._known()
+        if anytime and known.kind is None:
             raise ValueError(
                 "anytime=True needs standard errors, and resamples have none. Pass "
                 "intervals='robust' or 'information' to aggregate."
             )
-        first = float(known.first[q])
-        clear = not np.isnan(first) and not bool(exceeds(known.certain, first, 1.0))
-        if not (anytime and clear and known.errors is not None):
+        z, parts = self._quantiles(group)
+        main = main_part(parts)
+        if not len(main):
+            return False
+        over = z[main[0], main[1:]]
+        clear = bool(is_clear(over, (1 - known.level) / 2).all())
+        if not (anytime and clear):
             return clear
-        rows = self.judgements.rows_of_query(q)
-        votes = vote_columns(self.judgements)["votes"][rows]
-        return is_first_certain(known.errors[q], self.parts[rows], votes, known.level)
+        rows = self.rows_of(group)[main]
+        enough = (vote_columns(self.judgements)["votes"][rows] >= FEW_VOTES).all()
+        assert self._boards is not None
+        board, scores = self._boards[self._query(group)], np.zeros(len(self.scores))
+        scores[board.rows] = board.scores  # log-odds, also after `rescale`
+        ahead = scores[rows[0]] - scores[rows[1:]]
+        return bool(enough) and is_first_certain(over, ahead, known.level)
 
     def simultaneous_ranks(self, group: Any = None) -> tuple[Ints, Ints]:
         """Return rank intervals that hold for all items of a query at the same time.
 
         Each interval of `rank_low` and `rank_high` has the confidence level on its own, and some
         interval fails more often. The intervals of this method are wider: an item is above another
-        only if this is clear at the level divided by the number of all pairs (Bonferroni).
+        only if this is clear with the error level divided by the number of pairs (Bonferroni).
 
         Parameters
         ----------
@@ -356,8 +370,7 @@ class Aggregate:
         Raises
         ------
         ValueError
-            If the leaderboard has no ``"information"`` or ``"robust"`` intervals, or as in
-            `rows_of`.
+            If there are no intervals, or as in `rows_of`.
 
         References
         ----------
@@ -373,8 +386,7 @@ class Aggregate:
         >>> low.tolist(), high.tolist()
         ([1, 1, 3], [2, 2, 3])
         """
-        z, level = self._clearness(group)
-        return simultaneous_ranks(z, level)
+        return simultaneous_ranks(self._quantiles(group)[0], self._known().level)
 
     def may_be_first(self, group: Any = None) -> NDArray[Any]:
         """Return the items that may be the best at the confidence level, best first.
@@ -388,8 +400,8 @@ class Aggregate:
         -------
         items : ndarray of shape (n_items,)
             The ids of the items that may have the largest true score. An item is left out if
-            another one is clearly above it, at the level divided by the number of its pairs. If
-            `is_first_clear` is False, there are at least two items.
+            another one is clearly above it, with the error level divided by the number of its pairs
+            (Bonferroni). If `is_first_clear` is False, there are at least two items.
 
         Raises
         ------
@@ -404,28 +416,9 @@ class Aggregate:
         >>> aggregate(votes, intervals="robust").may_be_first().tolist()
         ['owl', 'cat']
         """
-        z, level = self._clearness(group)
-        rows, clear = self.rows_of(group), None
-        if self.is_first_clear(group):
-            parts = self.parts[rows]
-            clear = (parts == 1) & (np.arange(len(rows)) > 0)
-        return self.items[rows[may_be_first(z, level, clear)]]
-
-    def _clearness(self, group: Any) -> tuple[Floats, float]:
-        """Return the z-statistic of each pair of items, best first, and the level."""
-        known = self._intervals
-        if self._boards is None or known is None or known.errors is None or self._rescaled:
-            raise ValueError(
-                "This needs the errors of the scores. Pass intervals='robust' or "
-                "'information' to aggregate, and call it before rescale."
-            )
-        q = self._query(group)
-        rows = self.rows_of(group)
-        place = {row: k for k, row in enumerate(self._boards[q].rows.tolist())}
-        order = [place[row] for row in rows.tolist()]
-        z = known.errors[q].z()[np.ix_(order, order)]
-        z[self.parts[rows][:, None] != self.parts[rows]] = 0.0
-        return z, known.level
+        z, parts = self._quantiles(group)
+        clear = (parts == 1) & (np.arange(len(z)) > 0) if self.is_first_clear(group) else None
+        return self.items[self.rows_of(group)[may_be_first(z, self._known().level, clear)]]
 
     def tiers(self, group: Any = None) -> Ints:
         """Return positions with ties wherever the order of two items is uncertain.
@@ -588,13 +581,12 @@ class Aggregate:
             if np.isnan(self.scores[held]).any():
                 raise ValueError(f"The anchor {show_id(item)} has no score: nothing compares it.")
             zero = self.judgements.queries.broadcast(self.scores[held])
-            if known is not None and (known.errors is None or self._boards is None):
+            if known is not None and (known.kind is None or self._boards is None):
                 text += "; the intervals are for the scores, not for differences to the anchor"
-            elif known is not None and known.errors is not None and self._boards is not None:
+            elif known is not None:
                 text += "; the intervals are for differences to the anchor"
-                errors = known.errors
-                low, high = relative_intervals(self.scores, self._boards, errors, held, known.level)
-        if known is not None:
+                low, high = relative_intervals(self, held)
+        if known is not None and low is not None:
             low, high = at + factor * (low - zero), at + factor * (high - zero)
             known = replace(known, score_low=low, score_high=high)
         listed = self.coefficients

@@ -369,16 +369,6 @@ class VoteDetails(NamedTuple):
             index=None if self.index is None else self.index[votes],
         )
 
-    def extend(self, n: int) -> VoteDetails:
-        """Add n votes for the first item, with covariates of 0."""
-        new = np.zeros((n, self.covariates.shape[1]))
-        return self._replace(
-            second_won=np.append(self.second_won, np.zeros(n, dtype=bool)),
-            covariates=np.concatenate([self.covariates, new]),
-            time=None,
-            index=None,
-        )
-
 
 def read_details(
     second_won: Bools, covariates: Any, position: Any, time: Any, n: int, index: Any

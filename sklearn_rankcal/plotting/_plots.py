@@ -141,15 +141,15 @@ def _plot_categories(aggregate: Any, ax: Any) -> Any:
 def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None) -> Any:
     """Plot the probability that one item is above another, for all pairs of items.
 
-    The plot shows `Aggregate.probability_matrix`, the share of resamples in which the item of the
-    row is above the item of the column. The best item is at the top left. With up to 15 items, the
-    cells contain percentages, in bold if one item of the pair is above the other in at least a
-    share (1 + confidence_level) / 2 of the resamples. Pairs that no comparisons connect are empty.
+    The plot shows `Aggregate.probability_matrix`: how probable it is that the item of the row is
+    above the item of the column. The best item is at the top left. With up to 15 items, the cells
+    contain percentages, in bold if the order of the pair is clear: if one of its items is above the
+    other with probability (1 + confidence_level) / 2. Pairs that no comparisons connect are empty.
 
     Parameters
     ----------
     aggregate : Aggregate
-        The result of `aggregate` with ``n_resamples``.
+        The result of `aggregate` with intervals.
     group : object, default=None
         Query id. Not needed if there is only one query.
     ax : matplotlib axes, default=None
@@ -167,7 +167,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     >>> from sklearn_rankcal.plotting import plot_probability_above
     >>> data = make_arena(500, n_models=4, random_state=0)
     >>> votes = Judgements.from_votes(data.model_a, data.model_b, data.winner)
-    >>> ax = plot_probability_above(aggregate(votes, n_resamples=100, random_state=0))
+    >>> ax = plot_probability_above(aggregate(votes, intervals="robust"))
     """
     matrix = aggregate.probability_matrix(group)
     rows = aggregate._rows_by_part(group)
@@ -182,7 +182,7 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
     shown = 100 * matrix
     np.fill_diagonal(shown, np.nan)
     image = ax.imshow(shown, cmap="RdBu_r", vmin=0, vmax=100)
-    ax.figure.colorbar(image, ax=ax, shrink=0.7, label="% of resamples with row above column")
+    ax.figure.colorbar(image, ax=ax, shrink=0.7, label="probability that row is above column, %")
     size = 10 if n <= 30 else 5
     ax.set_xticks(range(n), names, rotation=90, fontsize=size)
     ax.set_yticks(range(n), names, fontsize=size)

@@ -220,6 +220,8 @@ class Queries:
         self, values: NDArray[Any], weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Subtract the mean of the query from each value, in row layout; see `mean`."""
+        if weight is None:
+            return values - self.broadcast(self.sum(values) / self.sizes)
         return values - self.broadcast(self.mean(values, weight))
 
     def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:

@@ -11,7 +11,6 @@ from sklearn_rankcal.aggregation import STRUCTURES, Kemeny, _kemeny, aggregate  
 from sklearn_rankcal.aggregation._base import ComparisonStructure
 from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
-from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.exceptions import DisconnectedComparisonsWarning
 from sklearn_rankcal.labels import Preferences, preference_labels
 from sklearn_rankcal.queries import Queries
@@ -159,53 +158,18 @@ def test_other_names_and_another_order_of_judgements_change_nothing_else(method)
 
 
 def test_formats():
-    instance = pytest.importorskip("preflibtools.instances")
     expected = {"a": 2.0, "b": -1.0, "c": -1.0}
     pairs = [("a", "b"), ("a", "c")]
     orders = Judgements.from_orders([["a", ["b", "c"]]])
     results = [aggregate(pairs, NetWins()), aggregate(orders, NetWins())]
     frame = pytest.importorskip("pandas").DataFrame(pairs)
     results.append(aggregate(frame, NetWins()))
-    election = instance.OrdinalInstance()
-    election.append_order_list([((0,), (1, 2))])
-    election.alternatives_name = {0: "a", 1: "b", 2: "c"}
-    results.append(aggregate(election, NetWins()))
     for result in results:
         assert dict(zip(result.items.tolist(), result.scores.tolist(), strict=True)) == expected
     labels = preference_labels([[0, 1], [0, 2], [3, 4]], [7, 7, 7, 9, 9])
     result = aggregate(labels, NetWins())
     assert result.scores.tolist() == [2.0, -1.0, -1.0, 1.0, -1.0]
     assert result.ranks.tolist() == [1, 2, 2, 1, 2]
-
-
-def test_kemeny_is_the_decoder_on_the_sums():
-    pairs, groups = random_votes(3, n=500)
-    judgements = Judgements.from_pairs(pairs, groups=groups)
-    result = aggregate(judgements, "kemeny")
-    exact = aggregate(judgements, Kemeny("exact", time_limit=60))
-    for q, group in enumerate(judgements.queries.ids):
-        rows = np.flatnonzero(result.groups == group)
-        letters = judgements.items[rows].tolist()
-        matrix = np.zeros((len(rows), len(rows)))
-        for (one, other), g in zip(pairs, groups, strict=True):
-            if g == group:
-                matrix[letters.index(one), letters.index(other)] += 1
-        best = decode_preferences(matrix)
-        lost = {
-            order: sum(matrix[order[b], order[a]] for b in range(6) for a in range(b))
-            for order in permutations(range(6))
-        }
-        assert result.objective[q] == best.objective == min(lost.values())
-        assert result.optimal[q] and exact.optimal[q] and best.optimal
-        assert result.lower_bound[q] == exact.objective[q] == best.objective
-        bests = [order for order, weight in lost.items() if weight == best.objective]
-        place = np.array([np.argsort(order) for order in bests])
-        low, high = place.min(axis=0) + 1, place.max(axis=0) + 1
-        np.testing.assert_array_equal(result.best_low[rows], low)
-        np.testing.assert_array_equal(result.best_high[rows], high)
-        assert (place == result.ranks[rows] - 1).all(axis=1).any()
-        np.testing.assert_array_equal(result.scores[rows], 6 - result.ranks[rows])
-        np.testing.assert_array_equal(Kemeny().scores(judgements)[rows], 6 - (low + high) / 2)
 
 
 def test_kemeny_ranks_items_without_comparison_last():
@@ -265,7 +229,7 @@ def test_the_parts_of_items_that_no_comparison_connects():
     )
     table = lines[-8:]
     assert [line.split()[0] for line in table] == [*"11111", *"22", "-"]
-    assert any(line.startswith("first place is open: x is above y in only") for line in lines)
+    assert any(line.startswith("first place is open: x is above v with a") for line in lines)
     assert not result.is_first_clear()
     matrix = result.probability_matrix()
     parts = result.parts[result.rows_of()]
@@ -334,13 +298,20 @@ def test_kemeny_shows_a_best_ranking_and_all_positions(together, monkeypatch):
             warnings.simplefilter("ignore", DisconnectedComparisonsWarning)
             result = aggregate(votes_of(weights, [f"i{k}" for k in range(r)]), "kemeny")
         item = np.array([int(name[1:]) for name in result.items])
-        positions = np.argsort(best_rankings(weights), axis=1)[:, item] + 1
+        bests = best_rankings(weights)
+        lost = sum(weights[bests[0][b], bests[0][a]] for b in range(r) for a in range(b))
+        positions = np.argsort(bests, axis=1)[:, item] + 1
+        assert result.objective == result.lower_bound == pytest.approx(lost)
         # `ranks` have one linear extension: themselves
         assert sorted(result.ranks.tolist()) == list(range(1, r + 1))
         assert (positions == result.ranks).all(axis=1).any()
         assert result.optimal[0]
         np.testing.assert_array_equal(result.best_low, positions.min(axis=0))
         np.testing.assert_array_equal(result.best_high, positions.max(axis=0))
+        np.testing.assert_array_equal(result.scores, r - result.ranks)
+        if together:
+            middle = (result.best_low + result.best_high) / 2
+            np.testing.assert_array_equal(Kemeny().scores(result.judgements), r - middle)
         several += len(positions) > 1
         assert ("in best" in str(result)) == (len(positions) > 1)
         assert ("all other rankings contradict more" in str(result)) == (len(positions) == 1)
@@ -350,6 +321,8 @@ def test_kemeny_shows_a_best_ranking_and_all_positions(together, monkeypatch):
 def test_the_best_ranking_of_six_items_with_five_is_shown():
     result = aggregate(votes_of(SIX, NAMES_OF_SIX), "kemeny")
     assert len(best_rankings(SIX)) == 5 and result.objective.tolist() == [9.5]
+    exact = aggregate(votes_of(SIX, NAMES_OF_SIX), Kemeny("exact", time_limit=60))
+    assert exact.optimal.tolist() == [True] and exact.objective.tolist() == [9.5]
     frame = result.to_frame()
     assert frame["item"].tolist() == ["m4", "m9", "m7", "m5", "m6", "m8"]
     assert frame["best_low"].tolist() == [1, 1, 3, 2, 2, 5]
@@ -517,10 +490,6 @@ def test_text_and_frame():
         ([("a", "b")], {"groups": [1, 2]}, ValueError, "groups has 2 entries"),
         (Judgements.from_pairs([(0, 1)]), {"groups": [1]}, ValueError, "groups can only"),
         (preference_labels([[0, 1]], [0, 0]), {"groups": [1]}, ValueError, "groups can only"),
-        ([], {}, ValueError, "pairs is empty"),
-        ([("a", "a")], {}, ValueError, "itself"),
-        ([(np.inf, 1.0)], {}, ValueError, "missing or infinite"),
-        ([(np.nan, 1.0)], {}, ValueError, "missing or infinite"),
         (None, {}, ValueError, "pairs must be"),
         ([("a", "b")], {"query": [1]}, TypeError, "no parameter 'query'"),
     ],

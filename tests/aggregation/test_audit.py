@@ -414,16 +414,3 @@ def test_the_table_and_the_picture():
     axes = audit.plot()
     assert len(axes.lines) == 8
     assert [label.get_text() for label in axes.get_yticklabels()] == audit.items.tolist()
-
-
-@pytest.mark.slow
-def test_the_rate_of_false_alarms_is_the_stated_one():
-    level, n = 0.05, 300
-    fired: dict[str, int] = {}
-    for seed in range(n):
-        audit = aggregate(votes_of(seed, n=1500, m=6, judges=30)).audit(level=level)
-        for probe in audit.probes:
-            fired[probe.name] = fired.get(probe.name, 0) + bool(probe.fires)
-    most = level * n + 3 * np.sqrt(level * (1 - level) * n)
-    tests = ("position", "cycles", "random judges", "opposed judges", "partial judges")
-    assert all(fired[name] <= most for name in tests), fired

@@ -103,7 +103,9 @@ def test_scores_and_intervals_are_those_of_the_model_in_full():
         rows = board.rows_of(data.categories[group])
         place = np.searchsorted(data.models, board.items[rows])
         assert_allclose(board.scores[rows], expected[place], atol=1e-4)
-        assert_allclose(board.score_high[rows], (expected + half)[place], atol=1e-3)
+        # one more vote against: the normal interval is shorter by some percent
+        length = (board.score_high - board.score_low)[rows] / half[place] / 2
+        assert (1 <= length).all() and (length < 1.15).all()
     values = [one.value for one in board.coefficients[:2]]
     errors = [one.standard_error for one in board.coefficients[:2]]
     assert_allclose(values, w[-2:], atol=1e-4)
@@ -147,12 +149,11 @@ def test_an_infinite_spread_gives_separate_boards():
         rows, other = board.rows_of(group), separate.rows_of(group)
         assert board.items[rows].tolist() == separate.items[other].tolist()
         for name in ("scores", "score_low", "score_high", "rank_low", "rank_high"):
-            assert_allclose(getattr(board, name)[rows], getattr(separate, name)[other], atol=1e-8)
+            atol = 0.05 if name.startswith("score_") else 1e-8  # ends are those of normal errors
+            assert_allclose(getattr(board, name)[rows], getattr(separate, name)[other], atol=atol)
     far = aggregate_categories(votes, data.category, spread=1000.0)
     assert_allclose(far.scores, board.scores, atol=1e-3)
-    # ends are exact for few votes only where other categories say nothing
-    assert_allclose(far.score_high, board.score_high, atol=0.1)
-    assert (far.score_high <= board.score_high + 1e-3).all()
+    assert_allclose(far.score_high, board.score_high, atol=0.02)
 
 
 @pytest.mark.parametrize(("seed", "n"), [(0, 60), (1, 300)])  # the best spread is 0, and .55
@@ -189,7 +190,7 @@ def test_robust_intervals_are_those_of_the_two_extremes():
     overall = aggregate(votes, intervals="robust")
     board = aggregate_categories(votes, data.category, spread=0, intervals="robust")
     rows = board.rows_of("c1")
-    assert_allclose(board.score_low[rows], overall.score_low[overall.rows_of()], atol=1e-3)
+    assert_allclose(board.score_low[rows], overall.score_low[overall.rows_of()], atol=0.02)
     assert board.intervals == "robust" and "differences between 30 judges" in str(board)
     alone = Judgements.from_votes(data.model_a, data.model_b, data.winner, groups=data.category)
     separate = aggregate(alone, intervals="robust")
@@ -197,7 +198,7 @@ def test_robust_intervals_are_those_of_the_two_extremes():
     far = aggregate_categories(votes, data.category, spread=np.inf, intervals="robust")
     for group in data.categories:  # the numbers of votes and parameters are those of all
         rows, other = far.rows_of(group), separate.rows_of(group)
-        assert_allclose(far.score_low[rows], separate.score_low[other], atol=0.01)
+        assert_allclose(far.score_low[rows], separate.score_low[other], atol=0.05)
 
 
 def test_judges_who_differ_make_robust_intervals_longer():

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from sklearn_rankcal import Judgements, aggregate
@@ -17,7 +18,7 @@ from sklearn_rankcal import Judgements, aggregate
 from sklearn_rankcal.aggregation import Borda, BradleyTerry, _contest_model, _contests, _likelihoods
 from sklearn_rankcal.aggregation._boards import fit_boards
 
-from ..structure_oracles import judges_sandwich
+from ..structure_oracles import vote_likelihood
 
 pd = pytest.importorskip("pandas")
 
@@ -42,53 +43,23 @@ def read(frame, X=None, position=True, **options):
     )
 
 
-def oracle(frame, X, ties, penalty=0.0):
-    """Maximum likelihood by a general optimiser, written from the papers' probabilities."""
-    items = np.unique(np.append(frame["first"], frame["second"]))
-    n, m = len(frame), len(items)
-    design = np.zeros((n, m + 1 + X.shape[1]))
-    design[np.arange(n), np.searchsorted(items, frame["first"])] = 1
-    design[np.arange(n), np.searchsorted(items, frame["second"])] -= 1
-    design[:, m] = 1
-    design[:, m + 1 :] = X
-    win, lose = (frame["winner"] == "first").to_numpy(), (frame["winner"] == "second").to_numpy()
-    draw = ~win & ~lose
-
-    def loss(w):
-        d, tie = design @ w[:-1], w[-1]
-        if ties == "half":
-            value = np.where(win, log_expit(d), log_expit(-d))
-            value[draw] = (log_expit(d) + log_expit(-d))[draw] / 2
-        elif ties == "davidson":
-            one, other = np.exp(d / 2), np.exp(-d / 2)
-            total = one + other + np.exp(tie)
-            value = np.log(np.select([win, lose], [one, other], np.exp(tie)) / total)
-        else:
-            theta = np.exp(np.exp(tie))  # as in the paper: p = pi_i / (pi_i + theta pi_j)
-            one, other = 1 / (1 + theta * np.exp(-d)), 1 / (1 + theta * np.exp(d))
-            value = np.log(np.select([win, lose], [one, other], 1 - one - other))
-        return -value.sum() + 1e-7 * w[:m].sum() ** 2 + penalty / 2 * (w[:m] ** 2).sum()
-
-    start = np.zeros(design.shape[1] + 1)
-    w = start
-    for _ in range(3):
-        w = minimize(loss, w, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).x
-    return w[:m] - w[:m].mean(), w[m:-1], w[-1]
-
-
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_fit_is_the_maximum_likelihood_of_the_papers(ties, seed):
     frame, X = make_votes(seed=seed, ties=0.5)
-    scores, effects, tie = oracle(frame, X.to_numpy(), ties)
+    names = {"first": "model_a", "second": "model_b", "tie": "tie"}
+    words, columns = frame["winner"].map(names).to_numpy(), np.column_stack([np.ones(400), X])
+    sides = frame["first"].to_numpy(), frame["second"].to_numpy()
+    value, w = vote_likelihood(*sides, words, columns, ties, 2e-7), np.full(10, 0.1)
+    for _ in range(3):
+        w = minimize(lambda w: -value(w, 6), w, method="BFGS", options={"gtol": 1e-7}).x
+    scores, effects, tie = w[:6] - w[:6].mean(), w[6:9], w[-1]
     board = aggregate(read(frame, X), BradleyTerry(ties=ties))
     assert_allclose(board.scores[np.argsort(board.items)], scores, atol=1e-4)
     found = {one.name: one.value for one in board.coefficients}
     assert_allclose([found[name] for name in ("position", "x0", "x1")], effects, atol=1e-4)
-    if ties == "davidson":
+    if ties != "half":
         assert_allclose(found["ties"], tie, atol=1e-4)
-    if ties == "rao_kupper":
-        assert_allclose(found["ties"], np.exp(tie), atol=1e-4)
 
 
 def logistic_with_dummies(frame, X):
@@ -121,104 +92,73 @@ def test_equal_to_logistic_regression_with_dummies_on_100_random_designs():
         assert_allclose(board.scores[np.argsort(board.items)], scores, atol=1e-8)
         assert_allclose([one.value for one in board.coefficients], effects, atol=1e-8)
         errors = np.sqrt(np.diag(covariance))[len(scores) - 1 :]
-        assert_allclose([one.standard_error for one in board.coefficients], errors, atol=1e-8)
+        # with half a vote for each side in all places together, as many as parameters
+        assert_allclose([one.standard_error for one in board.coefficients], errors, rtol=0.06)
 
 
-def cox_snell(design, outcome, theta, ties):
-    """The bias of maximum likelihood of Cox and Snell (1968), equation 20, by differences.
+def firth_with_dummies(design, y):
+    """Firth's logistic regression: the scores with leverages h are those of y + h (1/2 - p).
 
-    The columns of the design are those of the leads; the parameter of ties comes last in theta.
+    Also return the inverse information of the votes with h / 2 wins and h / 2 losses more.
     """
-    tie = ties != "half"
-
-    def log_p(d, t):
-        if ties == "rao_kupper":
-            up, down = expit(d - t), expit(-d - t)
-            return np.log([up, down, 1 - up - down])
-        powers = np.array([d / 2, -d / 2, t + 0 * d] if tie else [d / 2, -d / 2])
-        return powers - np.log(np.exp(powers).sum(axis=0))
-
-    def differentiate(f, h=1e-2):
-        """Add the derivative by d, and by t, as a new first axis."""
-        return lambda d, t: (
-            np.array([f(d + h, t) - f(d - h, t), f(d, t + h) - f(d, t - h)][: 1 + tie]) / (2 * h)
-        )
-
-    functions = [log_p]
-    for _ in range(3):
-        functions.append(differentiate(functions[-1]))
-    k = design.shape[1]
-    at = design @ theta[:k], theta[-1] if tie else 0.0
-    p, first, second, third = (f(*at) for f in functions)
-    p = np.exp(p)
-    n = np.arange(len(design))
-    jacobian = np.zeros((1 + tie, len(design), k + tie))
-    jacobian[0, :, :k] = design
-    if tie:
-        jacobian[1, :, k] = 1.0
-    observed = second[:, :, outcome, n]
-    V = np.linalg.inv(-np.einsum("anr,abn,bns->rs", jacobian, observed, jacobian))
-    spread = np.einsum("anr,rs,bns->abn", jacobian, V, jacobian)
-    expected = (p * third).sum(axis=3)
-    product = (p * second[:, None] * first[None, :, None]).sum(axis=3)  # [r, t, u]
-    pull = np.einsum("tun,rtun->rn", spread, expected + 2 * product) / 2
-    return V @ np.einsum("rn,rnk->k", pull, jacobian)
+    w = np.zeros(design.shape[1])
+    for _ in range(100):
+        p = expit(design @ w)
+        weight = p * (1 - p)
+        inverse = np.linalg.inv((design * weight[:, None]).T @ design)
+        h = weight * ((design @ inverse) * design).sum(axis=1)
+        w += inverse @ design.T @ (y - p + h * (0.5 - p))
+    return w, np.linalg.inv((design * (weight * (1 + h))[:, None]).T @ design), p
 
 
-@pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
-def test_intervals_of_effects_allow_for_the_bias_of_maximum_likelihood(ties):
-    frame, X = make_votes(300, 12, seed=4, ties=0.0 if ties == "half" else 0.5)
-    board = aggregate(read(frame, X), BradleyTerry(ties=ties, tol=1e-10), intervals="information")
-    design = logistic_with_dummies(frame, X.to_numpy())[3]
-    outcome = frame["winner"].map({"first": 0, "second": 1, "tie": 2}).to_numpy()
-    scores = board.scores[np.argsort(board.items)]
-    values = [one.value for one in board.coefficients]
-    bias = cox_snell(design, outcome, np.append(scores[1:] - scores[0], values), ties)
-    moved = [one.value - (one.low + one.high) / 2 for one in board.coefficients]
-    assert_allclose(moved, bias[11:], rtol=1e-3)
-    assert np.abs(moved).max() > 0.01
+def of_judges(pull, weight, residual, judge):
+    """The variance of an estimate by Bell and McCaffrey (2002), the number of judges, and degrees.
+
+    `pull` is how much the residual of each vote moves the estimate.
+    """
+    names = np.unique(judge)
+    score = np.array([(residual * pull)[judge == name].sum() for name in names])
+    share = np.array([(weight * pull**2)[judge == name].sum() for name in names])
+    share = share / share.sum()
+    variance = ((score - share * score.sum()) ** 2 / (1 - share)).sum()
+    products = np.outer(share, share) / np.sqrt(np.outer(1 - share, 1 - share))
+    np.fill_diagonal(products, share)
+    return variance, 1 / (share**2).sum(), 1 / (products**2).sum()
 
 
-@pytest.mark.parametrize("clustered", [False, True])
-def test_robust_errors_are_the_sandwich(clustered):
+@pytest.mark.parametrize("kind", ["information", "robust", "judges"])
+def test_errors_and_robust_verdicts_are_those_of_regressions(kind):
+    """Student's t with one more judge, who is undecided, and the smaller one of both verdicts."""
     frame, X = make_votes(ties=0.4, seed=3)
-    judge = np.random.default_rng(0).integers(25, size=len(frame))
-    _, _, inverse, design, residual = logistic_with_dummies(frame, X.to_numpy())
-    scores = design * residual[:, None]
+    judge = np.random.default_rng(0).integers(15, size=len(frame)) if kind == "judges" else None
+    design = logistic_with_dummies(frame, X.to_numpy())[3]
+    y = np.select([frame["winner"] == "first", frame["winner"] == "second"], [1.0, 0.0], 0.5)
+    w, inverse, p = firth_with_dummies(design, y)
     n, k = design.shape
-    expected = inverse @ scores.T @ scores @ inverse * (n - 1) / (n - k)
-    variance, degrees = expected[0, 0], np.inf  # the dummy of item 1, relative to item 0
-    if clustered:
-        m = k - 2
-        first, second = frame["first"].to_numpy(), frame["second"].to_numpy()
-        p = np.select([frame["winner"] == "first", frame["winner"] == "second"], [1.0, 0.0], 0.5)
-        p = p - residual
-        expected, free = judges_sandwich(
-            first, second, design[:, m - 1 :], p * (1 - p), residual, judge, m
-        )
-        variance = expected[0, 0] + expected[1, 1] - 2 * expected[0, 1]
-        degrees = min(free[:2])
-    votes = read(frame, X, judge=judge if clustered else None)
-    board = aggregate(votes, intervals="robust")
-    errors = [one.standard_error for one in board.coefficients]
-    assert_allclose(errors, np.sqrt(np.diag(expected))[-3:], atol=1e-8)
-    item = {name: k for k, name in enumerate(board.items.tolist())}
-    difference = board.scores[item[1]] - board.scores[item[0]]
-    above = board.probability_above(1, 0)
-    assert_allclose(above, student(degrees).cdf(difference / np.sqrt(variance)), atol=1e-7)
-
-
-def test_weights_are_no_numbers_of_votes():
-    frame, _ = make_votes(300, 5, 0, seed=9)
-    plain = aggregate(read(frame), intervals="robust")
-    doubled = aggregate(read(frame, weight=np.full(300, 2.0)), intervals="robust")
-    assert_allclose(doubled.score_high - doubled.score_low, plain.score_high - plain.score_low)
-    twice = aggregate(read(frame, count=np.full(300, 2)), intervals="robust")
-    narrower = (twice.score_high - twice.score_low) / (plain.score_high - plain.score_low)
-    assert_allclose(narrower, np.sqrt(0.5), rtol=0.02)
-    with pytest.raises(ValueError, match="weights of these votes as numbers"):
-        aggregate(read(frame, weight=np.full(300, 2.0)), intervals="information")
-    assert aggregate(read(frame, count=np.full(300, 2)), intervals="information") is not None
+    votes = read(frame, X, judge=judge)
+    plain = aggregate(votes, intervals="information")
+    board = aggregate(votes, intervals="information" if kind == "information" else "robust")
+    effects = board.coefficients
+    for c, row in enumerate(np.eye(k)):
+        pull = design @ inverse @ row
+        variance, number, degrees = inverse[c, c], np.inf, np.inf
+        if kind == "robust":
+            variance = ((y - p) ** 2 * pull**2).sum() * (n - 1) / (n - k)
+            number = 1 / ((p * (1 - p) * pull**2) ** 2).sum()
+            number *= (p * (1 - p) * pull**2).sum() ** 2
+            degrees = number - 1
+        elif kind == "judges":
+            variance, number, degrees = of_judges(pull, p * (1 - p), y - p, judge)
+        if c >= k - 3:  # the position and the covariates
+            error = effects[c - k + 3].standard_error
+            assert error == pytest.approx(np.sqrt(variance), rel=2e-3)
+        elif kind != "information":  # items 1, 2, ..., relative to item 0
+            z = norm.ppf(plain.probability_above(c + 1, 0))
+            t = w[c] / np.sqrt(variance + (w[c] / number) ** 2)
+            z = min(z, norm.ppf(student.cdf(t, degrees + 1)), key=abs)
+            # judges who seldom contradict themselves count as a little against
+            found = norm.ppf(board.probability_above(c + 1, 0))
+            assert found == pytest.approx(z, rel=0.05 if kind == "judges" else 2e-3)
 
 
 def test_features_of_items_with_and_without_own_effects():
@@ -272,9 +212,9 @@ def test_intervals_without_own_effects_are_those_of_the_features(kind):
     residual = (frame["winner"] == "first") - p
     meat = (x**2 * residual**2).sum() if kind == "robust" else 1 / bread
     error = np.sqrt(bread * meat * bread)  # one parameter, so that n - k is n - 1
-    assert_allclose(slope.standard_error, error, rtol=1e-6)
+    assert_allclose(slope.standard_error, error, rtol=2e-3)
     half = 1.959964 * error * np.abs(price - price.mean())[board.items]
-    assert_allclose(board.score_high - board.scores, half, rtol=1e-5)
+    assert_allclose(board.score_high - board.score_low, 2 * half, rtol=0.03)
 
 
 def test_the_bootstrap_draws_votes_with_their_covariates():
@@ -303,7 +243,7 @@ def test_queries_are_fitted_one_by_one():
 
 @pytest.mark.parametrize("kind", ["information", "robust"])
 def test_an_item_without_votes_has_no_interval(kind):
-    pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
+    pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")] * 3
     with pytest.warns(UserWarning, match="compares 1 of the items"):
         board = aggregate(Judgements.from_pairs(pairs, items=list("abcd")), intervals=kind)
     assert np.isnan([board.scores[3], board.score_low[3], board.score_high[3]]).all()
@@ -355,8 +295,6 @@ def test_intervals_without_resamples_are_refused_where_there_are_none():
         aggregate(Judgements.from_orders([[1, 2, 3], [2, 1, 3]]), intervals="robust")
     with pytest.raises(ValueError, match="several judges"):
         aggregate(read(frame, judge=[0] * 60), intervals="robust")
-    with pytest.raises(ValueError, match="needs the errors of the scores"):
-        aggregate(votes, n_resamples=10).may_be_first()
 
 
 def test_a_covariate_that_decides_all_votes_leaves_the_position_without_ends():
@@ -376,43 +314,12 @@ def test_a_collinear_covariate_is_named():
         aggregate(read(frame, X))
 
 
-def test_simultaneous_ranks_of_two_items_are_the_two_sided_test():
-    votes = [("a", "b")] * 60 + [("b", "a")] * 40
-    board = aggregate(votes, intervals="information")
-    z = 2 * board.scores[0] * np.sqrt(100 * 0.24)
-    assert z == pytest.approx(np.log(1.5) * np.sqrt(24), rel=1e-6)  # 1.986: above 1.96
-    assert board.simultaneous_ranks()[1].tolist() == [1, 2]
-    assert board.may_be_first().tolist() == ["a"]
-    closer = aggregate([("a", "b")] * 57 + [("b", "a")] * 43, intervals="information")
-    assert closer.simultaneous_ranks()[1].tolist() == [2, 2]
-    assert closer.may_be_first().tolist() == ["a", "b"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("m", [5, 15])
-def test_simultaneous_ranks_hold_for_all_items_at_once(m):
-    joint, best, single, n = 0, 0, 0, 300
-    scores = np.linspace(0.3, -0.3, m)
-    for seed in range(n):
-        rng = np.random.default_rng(seed)
-        a = rng.integers(m, size=60 * m)
-        b = (a + rng.integers(1, m, size=60 * m)) % m
-        won = rng.random(60 * m) < expit(scores[a] - scores[b])
-        votes = Judgements.from_votes(
-            a, b, np.where(won, "model_a", "model_b"), items=list(range(m))
-        )
-        board = aggregate(votes, intervals="information")
-        rows = board.rows_of()
-        low, high = board.simultaneous_ranks()
-        truth = board.items[rows] + 1
-        joint += bool(((low <= truth) & (truth <= high)).all())
-        best += 0 in board.may_be_first()
-        marginal = (board.rank_low <= board.items + 1) & (board.items + 1 <= board.rank_high)
-        single += bool(marginal.all())
-    assert joint >= 0.95 * n - 3 * np.sqrt(0.95 * 0.05 * n)
-    assert best >= 0.95 * n - 3 * np.sqrt(0.95 * 0.05 * n)
-    if m == 15:
-        assert single < joint  # intervals for each item by itself fail for some item more often
+@pytest.mark.parametrize(("won", "clear"), [(60, False), (63, True)])
+def test_simultaneous_ranks_of_two_items_are_the_two_sided_test(won, clear):
+    """With one more loss, z is 1.90 and 2.17."""
+    board = aggregate([("a", "b")] * won + [("b", "a")] * 40, intervals="information")
+    assert board.simultaneous_ranks()[1].tolist() == [2 - clear, 2]
+    assert board.may_be_first().tolist() == ["a", "b"][: 2 - clear]
 
 
 def ranker_data(frame, X):
@@ -601,21 +508,6 @@ def test_features_without_own_effects_of_many_items():
         p = expit(w * x)
         w += x @ (y - p) / (x**2 @ (p * (1 - p)))
     assert_allclose(board.coefficients[0].value, w, atol=1e-9)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("unit", [1e-9, 1e9])
-def test_the_unit_of_a_covariate_does_not_matter(unit):
-    frame, X = make_votes(300, 5, seed=2)
-    plain = aggregate(read(frame, X), intervals="robust")
-    scaled = aggregate(read(frame, X * [unit, 1.0]), intervals="robust")
-    assert_allclose(scaled.scores, plain.scores, atol=1e-8)
-    assert_allclose(scaled.score_low, plain.score_low, atol=1e-8)
-    one, other = scaled.coefficients[1], plain.coefficients[1]
-    assert_allclose([one.value * unit, one.low * unit], [other.value, other.low], atol=1e-8)
-    assert f"effect of x0: {one.value:.{4 if unit < 1 else 3}{'f' if unit < 1 else 'g'}}" in str(
-        scaled
-    )
 
 
 # ---------------------------------------------------------------- predictions

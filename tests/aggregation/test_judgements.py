@@ -186,21 +186,6 @@ def test_preflib_files_and_instances(tmp_path, unlisted):
         Judgements.from_preflib([[0, 1]])
 
 
-def test_preflibtools(tmp_path):
-    instances = pytest.importorskip("preflibtools.instances")
-    path = tmp_path / "drinks.toi"
-    path.write_text(
-        "# DATA TYPE: toi\n# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: 5\n"
-        "# NUMBER UNIQUE ORDERS: 2\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n"
-        "# ALTERNATIVE NAME 3: ale\n3: 1,{2,3}\n2: 3\n"
-    )
-    instance = instances.OrdinalInstance()
-    instance.parse_file(str(path))
-    found = Judgements.from_preflib(instance)
-    assert totals(found) == totals(Judgements.from_preflib(path))
-    assert found.per_query.tolist() == [5]
-
-
 def test_labels_of_rows():
     random = np.random.RandomState(4)
     groups = random.permutation(np.repeat([3, 1, 2], [4, 5, 3]))

@@ -230,7 +230,7 @@ def test_a_leaderboard_shows_scores_intervals_and_ranks():
 
 
 def test_intervals_without_an_end_are_arrows():
-    result = aggregate([("a", "b")] * 3, n_resamples=50)
+    result = aggregate([("a", "b")] * 10, intervals="information")
     assert np.isinf(result.score_high[0]) and np.isinf(result.score_low[1])
     ax = result.plot()
     low, high = (one.get_offsets()[0] for one in ax.collections[1:])
