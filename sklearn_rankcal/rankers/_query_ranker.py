@@ -111,7 +111,11 @@ class QueryRanker(RankerMixin, BaseEstimator):
     grouped_: bool
     n_queries_: int
     n_queries_dropped_: int
+    n_iter_: int
+    validation_scores_: NDArray[np.float64]
+    validation_queries_: NDArray[Any]
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _schema: _input.Schema
     # parameters, or class attributes of subclasses without the parameter
     decoder: Any
