@@ -252,7 +252,7 @@ def _first_place(result: Any) -> list[str]:
     name, level = _shorten(result.items[best]), result.confidence_level
     if result.is_first_clear():
         share = f"{50 * (1 + level):g} % or more"
-        return [f"first place: {name} is above {among} with a probability each of {share}"]
+        return [f"first place: {name} is above {among}, each with a probability of {share}"]
     shares = result.probability_matrix()[0, 1 : len(main)]
     rival = int(np.flatnonzero(is_largest(-shares))[0])
     found = (

@@ -424,7 +424,7 @@ def test_the_largest_part_is_the_board_and_the_rest_is_below(kind):
         board = board_of(pairs, kind)
     assert sorted(board.items[board.rows_of()[9:]].tolist()) == [20, 21, 22]
     assert board.is_first_clear() and board.items[board.rows_of()[0]] == 8
-    assert "first place: 8 is above the other 8 items of part 1 with" in str(board)
+    assert "first place: 8 is above the other 8 items of part 1, each" in str(board)
     with pytest.warns(UserWarning, match="The comparisons do not connect all items"):
         halves = board_of([AB] * 9 + [("c", "d")] * 9, kind)
     assert not halves.is_first_clear()
@@ -469,7 +469,7 @@ def test_few_votes_and_items_apart_are_never_certain():
     with pytest.warns(UserWarning, match="No judgement compares 1 of the items"):
         board = aggregate(lonely, intervals="robust")
     assert board.is_first_clear(anytime=True)  # among those that were compared
-    assert "first place: a is above all others that were compared with a" in str(board)
+    assert "first place: a is above all others that were compared, each" in str(board)
 
 
 def test_one_query_of_several():

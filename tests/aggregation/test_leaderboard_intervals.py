@@ -371,7 +371,7 @@ def test_whether_the_first_place_is_clear(n_votes, clear):
     result = aggregate(pairs, "btl", n_resamples=500)
     shares = [result.probability_above("a", other) for other in "bc"]
     assert result.is_first_clear() == clear == (min(shares) >= 0.975)
-    text = "first place: a is above all others with a probability each of 97.5 % or more"
+    text = "first place: a is above all others, each with a probability of 97.5 % or more"
     if not clear:
         share = np.floor(1000 * shares[0] + 1e-9) / 10
         assert shares[0] < shares[1]
