@@ -206,8 +206,7 @@ def intervals_of(
         best = int(rivals[is_largest(scores[rivals])][0]) if len(rivals) else 0
         z = known.of_pairs(best, rivals[rivals != best])
         found.append(z[np.triu_indices(len(z), 1)])  # the order of `PAIRS`
-        clear = is_clear(z, (1 - level) / 2)
-        ranks[:, board.rows] = 1 + clear.sum(axis=0), len(z) - clear.sum(axis=1)
+        ranks[:, board.rows] = clear_ranks(z, (1 - level) / 2)
         own = board.fit.part
         settled = settled_items(*wins_of(board.contests), own, main)
         middle = np.bincount(own, scores * settled) / np.bincount(own, settled)
@@ -218,7 +217,9 @@ def intervals_of(
         if len(known.center) > len(z):
             effects, numbers = _effects_of(board, known, judgements.queries.ids[q])
             listed += effects
-        if judgements.judge is not None and (items := known.of_items()) is not None:
+        if known.judges is not None and known.judges.judge is not None:
+            items = known.of_items()
+            assert items is not None
             judges.append((items[0].number, numbers))
     low[parts == 0] = high[parts == 0] = np.nan  # not compared, without a score
     z = np.concatenate(found)
@@ -299,12 +300,15 @@ def wins_of(contests: Contests) -> tuple[Ints, Ints]:
     return np.append(winner, loser[tied]), np.append(loser, winner[tied])
 
 
-def rank_intervals(z: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
-    """Return the best and the worst position of each item, in row layout.
+def clear_ranks(z: Floats, alpha: float) -> tuple[Ints, Ints]:
+    """Return the best and the worst rank of each item, by the pairs that are clear."""
+    above = is_clear(z, alpha)
+    np.fill_diagonal(above, False)
+    return 1 + above.sum(axis=0), len(z) - above.sum(axis=1)
 
-    The best position is 1 plus the number of items that are clearly above it, and the worst
-    position excludes the items that are clearly below it.
-    """
+
+def rank_intervals(z: Floats, queries: Queries, level: float) -> tuple[Ints, Ints]:
+    """Do the same as `clear_ranks` for the pairs of all queries, in row layout."""
     alpha = (1 - level) / 2
     sure = is_clear(z, alpha).astype(np.float64) - is_clear(-z, alpha)
     low = np.ones(queries.n_rows, dtype=np.int64)
@@ -374,9 +378,7 @@ def simultaneous_ranks(z: Floats, level: float) -> tuple[Ints, Ints]:
     significant with Bonferroni's correction for all pairs.
     """
     n = len(z)
-    above = is_clear(z, (1 - level) / max(n * (n - 1), 1))
-    np.fill_diagonal(above, False)
-    return 1 + above.sum(axis=0), n - above.sum(axis=1)
+    return clear_ranks(z, (1 - level) / max(n * (n - 1), 1))
 
 
 def may_be_first(z: Floats, level: float, clear: Bools | None) -> Bools:

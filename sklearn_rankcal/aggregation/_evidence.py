@@ -24,7 +24,12 @@ from scipy.special import expit, log_expit, ndtri, ndtri_exp, stdtr, stdtrit
 
 from sklearn_rankcal.aggregation._contest_model import ContestFit, PenalizedVotes
 from sklearn_rankcal.aggregation._contests import VoteDesign, Votes, center_items
-from sklearn_rankcal.aggregation._likelihoods import VOTE_MODELS, logistic_terms, minimize
+from sklearn_rankcal.aggregation._likelihoods import (
+    VOTE_MODELS,
+    ResultSlopes,
+    logistic_terms,
+    minimize,
+)
 from sklearn_rankcal.utils._memory import row_blocks
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
@@ -463,26 +468,37 @@ class Judges(NamedTuple):
     weight: Floats
     square: Floats
 
-    def terms(self, pulls: Floats) -> tuple[JudgeTerms, Floats]:
+    def terms(self, pulls: Floats, own: bool = False) -> tuple[JudgeTerms, Floats]:
         """Return the terms of contrasts with these covariances, and the covariance of all of them.
 
-        O(n_votes n_contrasts) time.
+        O(n_votes n_contrasts) time. Without judges and with `own`, the contrasts are the scores of
+        the items, and each has the number of its own votes, in O(n_votes) time.
         """
-        size = len(pulls)
-        step = max(1, 2_000_000 // len(self.outcome))
-        parts = [self._block(pulls[k : k + step]) for k in range(0, size, step)]
-        number, degrees, against = [np.concatenate([part[k] for part in parts]) for k in range(3)]
-        if self.judge is None:
-            covariance = pulls @ self._meat() @ pulls.T
+        slopes = self.fit.slopes()
+        if self.judge is None and own:
+            n, votes, known = self.fit.n_items, self.fit.votes, slopes.lead2
+            each = known**2 * self.square / self.weight**2
+            known, each = [
+                add_up(votes.first, one, n) + add_up(votes.second, one, n) for one in (known, each)
+            ]
+            number = np.divide(known**2, each, np.zeros(n), where=each > 0)
+            degrees, against = np.maximum(number - 1, 0.0), np.zeros(n)
         else:
-            scaled = np.hstack([part[3] for part in parts])
+            step = max(1, 2_000_000 // len(self.outcome))
+            starts = range(0, len(pulls), step)
+            parts = [self._block(pulls[k : k + step], slopes) for k in starts]
+            number, degrees, against = [np.concatenate([one[k] for one in parts]) for k in range(3)]
+        if self.judge is None:
+            covariance = pulls @ self._meat(slopes) @ pulls.T
+        else:
+            scaled = np.hstack([one[3] for one in parts])
             covariance = scaled.T @ scaled
         return JudgeTerms(np.diag(covariance).copy(), number, degrees, against), covariance
 
-    def _block(self, pulls: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def _block(self, pulls: Floats, slopes: ResultSlopes) -> tuple[Floats, Floats, Floats, Floats]:
         """Return the number, the degrees and `against`, and the residuals of the judges."""
         fit, votes = self.fit, self.fit.votes
-        slopes, at, n = fit.slopes(), np.arange(len(self.outcome)), fit.n_items
+        at, n = np.arange(len(self.outcome)), fit.n_items
         moves = (pulls[:, votes.first] - pulls[:, votes.second]).T  # of the lead of each vote
         if votes.X.shape[1]:
             moves = moves + votes.X @ pulls[:, n : n + votes.X.shape[1]].T
@@ -515,27 +531,13 @@ class Judges(NamedTuple):
         against = np.clip((share * agree).sum(axis=0), 0.0, 1.0) ** 4
         return *share_terms(csr_array(share)), against, scaled
 
-    def by_own_votes(self, pulls: Floats) -> tuple[JudgeTerms, Floats]:
-        """Do the same as `terms` for scores of many items, with the numbers of their own votes."""
-        n, votes = self.fit.n_items, self.fit.votes
-        known = self.fit.slopes().lead2
-        each = known**2 * self.square / self.weight**2
-        known, each = [
-            add_up(votes.first, one, n) + add_up(votes.second, one, n) for one in (known, each)
-        ]
-        number = np.divide(known**2, each, np.zeros(n), where=each > 0)
-        covariance = pulls @ self._meat() @ pulls.T
-        own = np.diag(covariance).copy()
-        return JudgeTerms(own, number, np.maximum(number - 1, 0.0), np.zeros(n)), covariance
-
-    def _meat(self) -> Floats:
+    def _meat(self, slopes: ResultSlopes) -> Floats:
         """Return the sum of the squared scores of all votes.
 
         With n votes and k parameters, it is multiplied by (n - 1) / (n - k) to correct for fitted
         parameters.
         """
         fit, at = self.fit, np.arange(len(self.outcome))
-        slopes = fit.slopes()
         lead, tie = slopes.lead[self.outcome, at], slopes.tie[self.outcome, at]
         mixed = self.square * lead * tie if fit.has_tie else None
         design = VoteDesign(fit.votes, fit.n_items)
@@ -588,6 +590,7 @@ class Evidence:
         self._items: tuple[JudgeTerms, Floats] | None = None
         self.unit = np.ones(len(fit.weights))
         self.fit, self.scores = fit, scores
+        self.small = fit.n_items <= _EXACT  # whether all statements have the exact form
         if fit.information is not None:  # other votes than these inform the scores
             self.center, self.covariance = fit.weights, fit.inverse()
             return
@@ -664,17 +667,17 @@ class Evidence:
 
     # ---------------------------------------------------------------- scores
 
-    @property
-    def small(self) -> bool:
-        """Whether all statements have the exact form."""
-        return self.fit.n_items <= _EXACT
-
     def of_items(self) -> tuple[JudgeTerms, Floats] | None:
         """Return the terms of the judges for each item, and the covariance of the scores."""
-        if self._items is None and self.judges is not None:
+        if self._items is None and (self.judges is not None or self.few is not None):
             pulls = self.scores @ self.covariance
-            exact = self.small or self.judges.judge is not None
-            self._items = self.judges.terms(pulls) if exact else self.judges.by_own_votes(pulls)
+            if self.judges is not None:
+                self._items = self.judges.terms(pulls, own=not self.small)
+            else:
+                covariance = (self.scores @ pulls.T).T
+                terms = self.terms(pulls, np.diag(covariance))
+                assert terms is not None
+                self._items = terms, covariance
         return self._items
 
     def of_pairs(self, best: int, rivals: Ints) -> Floats:
@@ -708,10 +711,6 @@ class Evidence:
             z[rows] = z_of_two(psi, variance)
             if known is not None:
                 z[rows] = nearest_to_zero(z[rows], known[0].of_pairs(known[1], rows).z(psi))
-            elif self.few is not None:
-                number, degrees = np.array(self.few)
-                terms = JudgeTerms(variance, number, degrees, np.array(0.0))
-                z[rows] = nearest_to_zero(z[rows], terms.z(psi))
             z[rows][part[rows, None] != part] = 0.0
         np.fill_diagonal(z, 0.0)
         return z
@@ -739,8 +738,7 @@ class Evidence:
             pulls = against_others(self.scores @ self.covariance)
             variance = np.diag(against_others(self.scores @ pulls.T))
             psi = against_others((self.scores @ self.center)[:, None])[:, 0]
-            known = self.of_items()
-            terms = self.terms(pulls, variance) if known is None else None
+            terms, known = None, self.of_items()
             if known is not None:  # the numbers of judges are those of the items
                 of_judges = np.diag(against_others(against_others(known[1]).T))
                 terms = known[0]._replace(variance=of_judges)

@@ -504,8 +504,9 @@ class Aggregate:
         Notes
         -----
         The probes fit `aggregation.BradleyTerry` with the covariates of the votes, whatever the
-        method of the leaderboard is. From 15 judges on, the tests allow for differences between
-        judges. An audit takes as long as some tens of fits.
+        method of the leaderboard is. The test of the position allows for differences between
+        judges, and the test of cycles does from 15 judges on. An audit takes as long as some tens
+        of fits.
 
         References
         ----------
