@@ -28,5 +28,5 @@ def objective_of(ranker, X=X, y=Y, groups=G):
     defined = ranker.loss_.defined(y, queries)
     targets = ranker.surrogate_.targets(ranker.loss_, y, queries)
     scores = ranker.decision_function(X, groups=groups)
-    values = ranker.surrogate_.value(targets, scores, queries)
+    values = ranker.surrogate_.evaluate(targets, scores, queries).value
     return values[defined].sum() + ranker.alpha / 2 * ranker.coef_ @ ranker.coef_

@@ -55,7 +55,7 @@ def objective(ranker: LinearRanker, data: Bunch, coef: np.ndarray) -> float:
     targets = ranker.surrogate_.targets(ranker.loss_, data.y, queries)
     blocks = (data.X[start : start + CHUNK] for start in range(0, len(data.y), CHUNK))
     scores = np.concatenate([block.astype(np.float64) @ coef for block in blocks])
-    values = ranker.surrogate_.value(targets, scores, queries)
+    values = ranker.surrogate_.evaluate(targets, scores, queries, derivatives=0).value
     return float(values.sum() + ranker.alpha / 2 * coef @ coef)
 
 

@@ -369,7 +369,7 @@ class BoostedRanker(QueryRanker):
         per_query = None if held_out.weight is None else queries.mean(held_out.weight)
 
         def value(scores: Floats) -> float:
-            of_queries = surrogate.value(utilities, scores, queries)
+            of_queries = surrogate.evaluate(utilities, scores, queries, derivatives=0).value
             return -float(np.average(of_queries, weights=per_query))
 
         return value

@@ -41,7 +41,7 @@ from sklearn_rankcal.surrogates._listwise import (
     GeneralizedKullbackLeibler,
     Softmax,
 )
-from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
+from sklearn_rankcal.utils._messages import check_parameters, look_up
 
 __all__ = [
     "SURROGATES",
@@ -108,21 +108,9 @@ _OTHER_NAMES = {
 
 def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
     """Make a surrogate from a name, or return a surrogate object unchanged."""
-    if isinstance(surrogate, Surrogate):
-        if parameters:
-            raise TypeError(
-                f"Parameters can only be passed with the name of a surrogate, but surrogate is "
-                f"{surrogate!r}. Set the parameters of this object instead."
-            )
-        return surrogate
-    if not isinstance(surrogate, str):
-        raise TypeError(f"surrogate must be a name or a Surrogate object; got {surrogate!r}.")
-    if surrogate not in SURROGATES:
-        raise ValueError(
-            f"Unknown surrogate {surrogate!r}.{did_you_mean(surrogate, SURROGATES, _OTHER_NAMES)} "
-            f"Known: {', '.join(SURROGATES)}."
-        )
-    kind = SURROGATES[surrogate]
+    kind = look_up("surrogate", surrogate, SURROGATES, Surrogate, parameters, _OTHER_NAMES)
+    if isinstance(kind, Surrogate):
+        return kind
     known = list(inspect.signature(kind).parameters)
     check_parameters(f"Surrogate {surrogate!r}", parameters, known)
     return kind(**parameters)

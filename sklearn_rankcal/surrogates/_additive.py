@@ -53,7 +53,7 @@ class PointwiseSquared(PointwiseSurrogate, ListwiseSurrogate):
     --------
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import PointwiseSquared
-    >>> PointwiseSquared().value([1.0, 0.0], [0.5, 0.5], Queries.single(2)).tolist()
+    >>> PointwiseSquared().evaluate([1.0, 0.0], [0.5, 0.5], Queries.single(2)).value.tolist()
     [0.5]
     """
 
@@ -224,7 +224,7 @@ class PairwiseSquared(Surrogate):
     --------
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import PairwiseSquared
-    >>> PairwiseSquared().value([1.0, 0.0], [5.0, 4.0], Queries.single(2)).tolist()
+    >>> PairwiseSquared().evaluate([1.0, 0.0], [5.0, 4.0], Queries.single(2)).value.tolist()
     [0.0]
     """
 
@@ -284,7 +284,7 @@ class PairwiseMargin(Surrogate):
     --------
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import PairwiseMargin
-    >>> PairwiseMargin("hinge").value([1.0, 0.0], [0.5, 0.0], Queries.single(2)).tolist()
+    >>> PairwiseMargin("hinge").evaluate([1.0, 0.0], [0.5, 0.0], Queries.single(2)).value.tolist()
     [0.5]
     """
 
@@ -396,7 +396,7 @@ class WeightedComparisons(Surrogate):
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import WeightedComparisons
     >>> surrogate = WeightedComparisons("hinge")
-    >>> surrogate.value([3.0, 1.0], [0.5, 0.0], Queries.single(2)).tolist()
+    >>> surrogate.evaluate([3.0, 1.0], [0.5, 0.0], Queries.single(2)).value.tolist()
     [1.0]
     """
 
@@ -485,7 +485,7 @@ class DifferenceGraph(WeightedComparisons):
     >>> both = Preferences.from_pairs(
     ...     np.array([0, 1]), np.array([1, 0]), np.array([3.0, 1.0]), queries
     ... )
-    >>> DifferenceGraph("hinge").value(both, [0.0, 0.0], queries).tolist()
+    >>> DifferenceGraph("hinge").evaluate(both, [0.0, 0.0], queries).value.tolist()
     [2.0]
     """
 

@@ -285,55 +285,6 @@ class Surrogate(BaseEstimator):
         """Return a surrogate with data-dependent parameters set, or itself if they are set."""
         return self
 
-    def value(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
-        """Compute the value of each query.
-
-        Parameters
-        ----------
-        targets, scores, queries
-            As in `evaluate`.
-
-        Returns
-        -------
-        value : ndarray of shape (n_queries,)
-            The value of each query.
-        """
-        return self.evaluate(targets, scores, queries, derivatives=0).value
-
-    def gradient(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
-        """Compute the derivative with respect to the score of each document.
-
-        Parameters
-        ----------
-        targets, scores, queries
-            As in `evaluate`.
-
-        Returns
-        -------
-        gradient : ndarray of shape (n_documents,)
-            The derivatives.
-        """
-        gradient = self.evaluate(targets, scores, queries, derivatives=1).gradient
-        assert gradient is not None
-        return gradient
-
-    def curvature(self, targets: Any, scores: ArrayLike, queries: Queries) -> Floats:
-        """Compute the second derivative with respect to the score of each document.
-
-        Parameters
-        ----------
-        targets, scores, queries
-            As in `evaluate`.
-
-        Returns
-        -------
-        curvature : ndarray of shape (n_documents,)
-            The diagonal of the Hessian matrix.
-        """
-        curvature = self.evaluate(targets, scores, queries, derivatives=2).curvature
-        assert curvature is not None
-        return curvature
-
     def minimizer(self, expected: ArrayLike, queries: Queries) -> Floats | None:
         """Return the scores that minimise the expected value of each query, in closed form.
 

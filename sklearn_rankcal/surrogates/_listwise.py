@@ -44,7 +44,7 @@ class Softmax(ListwiseSurrogate):
     --------
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import Softmax
-    >>> Softmax().gradient([1.0, 0.0], [0.0, 0.0], Queries.single(2)).tolist()
+    >>> Softmax().evaluate([1.0, 0.0], [0.0, 0.0], Queries.single(2)).gradient.tolist()
     [-0.5, 0.5]
     """
 
@@ -98,7 +98,7 @@ class Cosine(ListwiseSurrogate):
     --------
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import Cosine
-    >>> Cosine().value([1.0, 0.0], [7.0, 0.0], Queries.single(2)).tolist()
+    >>> Cosine().evaluate([1.0, 0.0], [7.0, 0.0], Queries.single(2)).value.tolist()
     [0.0]
     """
 
@@ -175,7 +175,7 @@ class Bregman(PointwiseSurrogate):
     >>> from sklearn_rankcal.queries import Queries
     >>> from sklearn_rankcal.surrogates import Bregman
     >>> surrogate = Bregman(lambda x: -np.log(x), lambda x: -1 / x, lambda x: x**-2, np.exp, np.exp)
-    >>> surrogate.value([1.0, 2.0], np.log([1.0, 2.0]), Queries.single(2)).tolist()
+    >>> surrogate.evaluate([1.0, 2.0], np.log([1.0, 2.0]), Queries.single(2)).value.tolist()
     [0.0]
     """
 

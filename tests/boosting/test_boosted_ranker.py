@@ -63,7 +63,7 @@ def test_training_reduces_the_surrogate(library, surrogate):
     targets = many.surrogate_.targets(many.loss_, Y.astype(float), Queries.from_groups(G))
     queries = Queries.from_groups(G)
     values = [
-        many.surrogate_.value(targets, one.decision_function(X, groups=G), queries).sum()
+        many.surrogate_.evaluate(targets, one.decision_function(X, groups=G), queries).value.sum()
         for one in (few, many)
     ]
     assert values[1] < 0.9 * values[0]
@@ -162,7 +162,7 @@ def test_training_goes_on_while_the_measure_or_the_surrogate_improves(library, m
     scores = one.validation_scores_
     queries = Queries.from_groups(G_VAL)
     targets = one.loss_.training_targets(Y_VAL, queries)
-    errors = [one.surrogate_.value(targets, u, queries).mean() for u in seen]
+    errors = [one.surrogate_.evaluate(targets, u, queries).value.mean() for u in seen]
     assert one.n_iter_ == max(np.argmax(scores), np.argmin(errors)) + 1
     assert len(scores) == min(120, one.n_iter_ + 10)
     assert one.score(X_VAL, Y_VAL, groups=G_VAL) == pytest.approx(scores[one.n_iter_ - 1])

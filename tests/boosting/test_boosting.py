@@ -70,10 +70,10 @@ def test_the_gradient_of_lightgbm_is_a_finite_difference(name):
     step = 1e-6 * np.random.default_rng(1).normal(size=N)
 
     def total(scores):
-        return surrogate.value(targets, scores + derivatives.start, QUERIES).sum()
+        return surrogate.evaluate(targets, scores + derivatives.start, QUERIES).value.sum()
 
     slope = (total(SCORES + step) - total(SCORES - step)) / 2
-    unscaled = surrogate.gradient(targets, SCORES + derivatives.start, QUERIES)
+    unscaled = surrogate.evaluate(targets, SCORES + derivatives.start, QUERIES).gradient
     factor = gradient @ unscaled / (unscaled @ unscaled)
     assert gradient @ step == pytest.approx(factor * slope, rel=1e-4)
 

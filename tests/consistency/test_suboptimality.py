@@ -52,7 +52,7 @@ def test_risks_are_means_over_labels(surrogate):
     fixed = surrogate.resolve(targets.ravel())
     wanted = [
         sum(
-            p * fixed.value(v, s, queries)[0]
+            p * fixed.evaluate(v, s, queries).value[0]
             for p, v in zip(distribution.probabilities, targets, strict=True)
         )
         for s in scores
@@ -73,7 +73,7 @@ def test_risks_of_preferences_are_means_over_labels():
         for chance, y in zip(p, labels, strict=True):
             i, j = np.nonzero(y)
             preferences = Preferences.from_pairs(i, j, y[i, j].astype(float), queries)
-            wanted += chance * surrogate.value(preferences, s, queries)[0]
+            wanted += chance * surrogate.evaluate(preferences, s, queries).value[0]
         for loss in ("pd", "pd_by_scores"):
             assert surrogate_risk(s, (labels, p), loss, surrogate) == pytest.approx(wanted)
 

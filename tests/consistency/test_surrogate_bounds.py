@@ -139,8 +139,8 @@ class Climbers:
         u, phi, _, _ = state
         s = self.scores(state)
         self.points += self.n
-        value = self.surrogate.value(u.ravel(), s.ravel(), self.queries)
-        least = self.surrogate.value(u.ravel(), self.minimizer(u).ravel(), self.queries)
+        value = self.surrogate.evaluate(u.ravel(), s.ravel(), self.queries).value
+        least = self.surrogate.evaluate(u.ravel(), self.minimizer(u).ravel(), self.queries).value
         # The terms of both values have rounding errors, which count as surrogate regret.
         terms = (np.abs(u) * (1 + np.abs(s))).sum(axis=1)
         rounding = 1e-14 * (np.abs(value) + np.abs(least) + terms) * self.r
@@ -217,8 +217,8 @@ def test_the_printed_constant_of_the_smooth_hinge_is_exceeded():
     """
     surrogate, queries = PointwiseMargin("smooth_hinge", 8.0, t=1 / 3.9), Queries.single(2)
     u, s, phi = np.array([4.0, 2.4]), np.array([0.499, 0.501]) / 3.9, np.array([1.0, 0.0])
-    value = surrogate.value(u, s, queries)[0]
-    excess = value - surrogate.value(u, surrogate.minimizer(u, queries), queries)[0]
+    value = surrogate.evaluate(u, s, queries).value[0]
+    excess = value - surrogate.evaluate(u, surrogate.minimizer(u, queries), queries).value[0]
     regret = worst_regret(u, s, phi)
     printed = 4 * np.sqrt(8 / 3.9) * np.sqrt(3.9 * excess)
     assert regret == pytest.approx(1.6) and printed == pytest.approx(1.17, abs=0.005)
@@ -310,8 +310,10 @@ def test_corollary_a_2_bounds_the_mean_of_queries_with_different_utilities():
             fit = decreasing_fit(np.take_along_axis(u, order, axis=1))
             np.put_along_axis(tied, order, fit, axis=1)
             s = surrogate.minimizer(tied.ravel(), queries)
-            value = surrogate.value(u.ravel(), s, queries)
-            least = surrogate.value(u.ravel(), surrogate.minimizer(u.ravel(), queries), queries)
+            value = surrogate.evaluate(u.ravel(), s, queries).value
+            least = surrogate.evaluate(
+                u.ravel(), surrogate.minimizer(u.ravel(), queries), queries
+            ).value
             excess = np.maximum(value - least, 0.0)
             regret = [worst_regret(*row, phi) for row in zip(u, s.reshape(n, r), strict=True)]
             best = (-np.sort(-u, axis=1) @ phi).mean()
@@ -360,7 +362,10 @@ def test_softmax_in_the_1_norm():
             order = np.argsort(u)[None]
             s = np.empty(r)
             s[order[0]] = np.log(decreasing_fit(u[order])[0])
-            value = Softmax().value(u, s, queries)[0] - Softmax().value(u, np.log(u), queries)[0]
+            value = (
+                Softmax().evaluate(u, s, queries).value[0]
+                - Softmax().evaluate(u, np.log(u), queries).value[0]
+            )
             excess = max(value, 0.0)
             bound = bregman_regret_bound("ndcg", excess, r, 1 / u.sum(), dual_norm=np.inf)
             table = regret_bound("ndcg", excess, r, surrogate="softmax", total=u.sum())

@@ -29,7 +29,7 @@ def second_derivatives(surrogate, alpha=0.7):
     """H, written out: weighted products of centred columns, with their shares of few rows."""
     queries = Queries.from_groups(G)
     surrogate = get_surrogate(surrogate).resolve(Y)
-    bend = surrogate.curvature(Y, np.zeros(len(Y)), queries) * (1.0 + G % 3)
+    bend = surrogate.evaluate(Y, np.zeros(len(Y)), queries).curvature * (1.0 + G % 3)
     table = X * UNITS
     for q in range(60) if surrogate.shift_invariant else [None]:
         rows = slice(None) if q is None else G == q

@@ -146,7 +146,7 @@ def test_every_surrogate_of_the_registry_fits_and_improves_its_objective(name, s
     kept = ranker.loss_.defined(Y, queries)
     targets = ranker.surrogate_.targets(ranker.loss_, Y, queries)
     constants = [
-        ranker.surrogate_.value(targets, np.full(len(Y), b), queries)[kept].sum()
+        ranker.surrogate_.evaluate(targets, np.full(len(Y), b), queries).value[kept].sum()
         for b in np.linspace(-2, 2, 41)
     ]
     assert objective_of(ranker) < min(constants) - 0.01
@@ -163,7 +163,9 @@ def test_the_gradient_is_zero_at_the_solution(name):
     targets = ranker.surrogate_.targets(ranker.loss_, Y, queries)
     scores = ranker.decision_function(X, groups=G)
     kept = queries.broadcast(ranker.loss_.defined(Y, queries))
-    slope = np.where(kept, weight * ranker.surrogate_.gradient(targets, scores, queries), 0)
+    slope = np.where(
+        kept, weight * ranker.surrogate_.evaluate(targets, scores, queries).gradient, 0
+    )
     if name == "required_margin":  # a hinge
         return
     size = np.abs(X.T) @ np.abs(slope) + alpha * np.abs(ranker.coef_)
@@ -310,10 +312,10 @@ def test_the_penalty_of_a_cosine_determines_the_start_only():
     targets = UTILITIES.encode(Y, queries)
 
     def value(ranker):
-        return Cosine().value(targets, ranker.decision_function(X), queries).sum()
+        return Cosine().evaluate(targets, ranker.decision_function(X), queries).value.sum()
 
     assert value(cosine) < value(squared) - 0.01
-    slope = Cosine().gradient(targets, cosine.decision_function(X), queries)
+    slope = Cosine().evaluate(targets, cosine.decision_function(X), queries).gradient
     assert np.abs(X.T @ slope).max() < 1e-4 * (np.abs(X.T) @ np.abs(slope)).max()
     assert value(fit("cosine", 1e3, tol=1e-6)) == pytest.approx(value(cosine), abs=1e-3)
 

@@ -124,7 +124,11 @@ def test_a_query_of_alternating_labels_does_not_overflow():
     y = np.arange(3000) % 2
     for n_rows in (1200, 3000):
         labels, queries = y[:n_rows], Queries.single(n_rows)
-        value = get_surrogate("ranknet").value(labels, np.zeros(n_rows), queries)
+        value = (
+            get_surrogate("ranknet")
+            .evaluate(labels, np.zeros(n_rows), queries, derivatives=0)
+            .value
+        )
         assert value[0] == pytest.approx((n_rows // 2) ** 2 * np.log(2), rel=1e-12)
     if _pair_sums.kernels.pair_sums is not None:  # the kernel, for which the query is too short
         v, queries = y.astype(float), Queries.single(3000)
@@ -205,10 +209,10 @@ def test_quadratic_work_says_what_it_costs(monkeypatch):
     n = 2000
     v, s, queries = random.normal(size=n), random.normal(size=n), Queries.single(n)
     with warnings.catch_warnings(record=True) as nothing:
-        get_surrogate("ranknet").value(v, s, queries)
+        get_surrogate("ranknet").evaluate(v, s, queries, derivatives=0)
     assert not nothing
     monkeypatch.setattr(_pair_sums, "_LONG", 0.01)
     with pytest.warns(UserWarning, match="4,000,000 pairs of documents takes about .* 'softmax'"):
-        get_surrogate("ranknet").value(v, s, queries)
+        get_surrogate("ranknet").evaluate(v, s, queries, derivatives=0)
     # Few levels need no pairs.
-    get_surrogate("ranksvm").value(np.round(v), s, queries)
+    get_surrogate("ranksvm").evaluate(np.round(v), s, queries, derivatives=0)
