@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rankcal.losses import get_measure
+from sklearn_rankcal.losses import Measure, get_measure
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking, rank_rows
 from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils import _features
@@ -25,7 +25,7 @@ def permutation_importance(
     y: Any,
     groups: ArrayLike | None = None,
     *,
-    metric: str = "ndcg@10",
+    metric: str | Measure = "ndcg@10",
     threshold: float | None = None,
     n_repeats: int = 5,
     random_state: Any = None,
@@ -52,8 +52,8 @@ def permutation_importance(
         Relevance, or the structured array of `relevance_labels` or `preference_labels`.
     groups : array-like of shape (n_documents,), default=None
         Query id of each row. Required if neither `y` nor the ranker's `group_column` contains it.
-    metric : str, default="ndcg@10"
-        Name of a metric, a key of `losses.MEASURES`, optionally with a cutoff.
+    metric : str or Measure, default="ndcg@10"
+        Name of a metric, a key of `losses.MEASURES`, optionally with a cutoff; or its object.
     threshold : float, default=None
         For metrics of binary relevance: a label of at least `threshold` is relevant.
     n_repeats : int, default=5

@@ -49,7 +49,7 @@ def evaluate_rankings(
     *,
     ranks: Any = None,
     groups: Any = None,
-    metrics: str | Sequence[str] = ("ndcg@10", "mrr"),
+    metrics: str | Measure | Sequence[str | Measure] = "ndcg@10",
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: Any = None,
@@ -104,8 +104,7 @@ def evaluate_rankings(
     >>> {name: round(value, 3) for name, value in values.items()}
     {'mrr': 0.75, 'precision@1': 0.5}
     """
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    measures = get_measures(names, parameters)
+    measures = get_measures(metrics, parameters)
     if (y_score is None) == (ranks is None):
         raise ValueError(
             "Pass either y_score (larger is better) or ranks= (positions, 1 = top), not "
@@ -127,8 +126,8 @@ def evaluate_rankings(
     )
     table = _gather(parts, "ranks=")
     results: dict[str, Any] = {}
-    for number, (name, built) in enumerate(zip(names, measures, strict=True)):
-        values, weight = table[f"{ranking} {number}"], table["weight"]
+    for name, built in measures.items():
+        values, weight = table[f"{ranking} {name}"], table["weight"]
         mean = mean_of_queries(name, values, weight)
         if confidence_level is None:
             results[name] = mean
@@ -145,7 +144,7 @@ def compare_rankings(
     first: Any,
     second: Any = None,
     *,
-    metric: str | Sequence[str] = "ndcg@10",
+    metric: str | Measure | Sequence[str | Measure] = "ndcg@10",
     baseline: str | None = None,
     as_ranks: bool = False,
     groups: Any = None,
@@ -193,8 +192,7 @@ def compare_rankings(
     >>> compare_rankings(frame["y"], frame["a"], frame["b"], **given).difference
     0.25
     """
-    names = [metric] if isinstance(metric, str) else list(metric)
-    measures = get_measures(names, parameters)
+    measures = get_measures(metric, parameters)
     check_flag(as_ranks, "as_ranks")
     check_comparison(n_resamples, confidence_level)
     rankings = named_rankings(first, second)
@@ -209,16 +207,13 @@ def compare_rankings(
         ties=ties,
     )
     table = _gather(parts, "rankings with as_ranks=True")
-    values = {
-        name: {of: table[f"{keys[name]} {number}"] for number, of in enumerate(names)}
-        for name in rankings
-    }
+    values = {name: {of: table[f"{keys[name]} {of}"] for of in measures} for name in rankings}
     resampling = (n_resamples, confidence_level, random_state)
-    if second is not None and isinstance(metric, str):
-        a, b = values.values()
-        return compare(a[metric], b[metric], table["weight"], measures[0].bounds, *resampling)
-    bounds = {name: measure.bounds for name, measure in zip(names, measures, strict=True)}
-    return compare_values(values, table["weight"], names, bounds, baseline, *resampling)
+    bounds = {name: measure.bounds for name, measure in measures.items()}
+    if second is not None and isinstance(metric, str | Measure):
+        a, b = (of[str(metric)] for of in values.values())
+        return compare(a, b, table["weight"], bounds[str(metric)], *resampling)
+    return compare_values(values, table["weight"], bounds, baseline, *resampling)
 
 
 def _query_values(
@@ -227,7 +222,7 @@ def _query_values(
     groups: Any,
     sample_weight: Any,
     *,
-    measures: list[Measure],
+    measures: dict[str, Measure],
     as_ranks: bool,
     ties: str,
     zero_division: str | float = "skip",
@@ -252,7 +247,8 @@ def _query_values(
     ids, found = dask.compute(*first_pass)
     data.whole = delayed(check_whole(ids), traverse=False)
     if found is not None:
-        measures = [measure.for_labels(np.array([-found[0], found[1]])) for measure in measures]
+        extremes = np.array([-found[0], found[1]])
+        measures = {name: measure.for_labels(extremes) for name, measure in measures.items()}
     measure = partial(
         _measure,
         rankings=tuple(rankings),
@@ -273,7 +269,7 @@ def _extremes(rows: Rows) -> Floats:
 def _measure(
     rows: Rows,
     rankings: tuple[str, ...],
-    measures: list[Measure],
+    measures: dict[str, Measure],
     as_ranks: bool,
     ties: str,
     zero_division: str | float,
@@ -295,10 +291,10 @@ def _measure(
             ranking = Ranking.from_scores(column, queries, ties, relevance)
             positions = has_positions(column, queries)
             lost.append(contradicted_shares(column, relevance, queries) if positions else None)
-        for number, measure in enumerate(measures):
+        for of, measure in measures.items():
             measure.check(relevance)
             values = measure.per_query(ranking, relevance)
-            columns[f"{name} {number}"] = fill_undefined(values, zero_division)
+            columns[f"{name} {of}"] = fill_undefined(values, zero_division)
     return pd.DataFrame(columns), lost
 
 

@@ -17,7 +17,8 @@ from sklearn_rankcal.datasets import _judgements
 from sklearn_rankcal.datasets._judgements import ranks_of_scores
 from sklearn_rankcal.decoders import decode_preferences
 from sklearn_rankcal.labels._labels import check_relevance
-from sklearn_rankcal.losses._registry import find_measure, get_measure, parameters_of
+from sklearn_rankcal.losses import Measure, get_measure
+from sklearn_rankcal.losses._registry import settable_parameters
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import check_choice, check_count, check_number, counted
@@ -33,7 +34,7 @@ def make_ranking(
     n_levels: int = 5,
     noise: float = 0.5,
     query_effect: float = 1.0,
-    metric: str = "ndcg@10",
+    metric: str | Measure = "ndcg@10",
     random_state: Any = None,
 ) -> Bunch:
     """Generate queries with graded relevance and a known best ranking.
@@ -63,7 +64,7 @@ def make_ranking(
     query_effect : float, default=1.0
         Standard deviation of the shifts of the queries. The offsets have half this standard
         deviation.
-    metric : str, default="ndcg@10"
+    metric : str or Measure, default="ndcg@10"
         The metric of ``bayes_score``.
     random_state : int, RandomState instance or None, default=None
         Seed of the random numbers.
@@ -116,7 +117,7 @@ def make_ranking(
     # upper half are relevant.
     queries = Queries.from_groups(groups)
     bayes_ranks = queries.rank(queries.sort(latent))
-    binary = "threshold" in parameters_of(find_measure(metric)[0])
+    binary = "threshold" in settable_parameters(metric)
     threshold: dict[str, Any] = {"threshold": (n_levels - 1) / 2} if binary else {}
     measure, grades = get_measure(metric, **threshold), y.astype(np.float64)
     measure.check(grades)
@@ -128,7 +129,7 @@ def make_ranking(
         latent=latent,
         probabilities=bounds[:, :-1] - bounds[:, 1:],
         bayes_ranks=bayes_ranks,
-        bayes_score=mean_over_queries(values, queries, None, metric),
+        bayes_score=mean_over_queries(values, queries, None, str(metric)),
         DESCR="Graded relevance from an ordered logit; see make_ranking.",
     )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from sklearn_rankcal.losses._average_precision import (
     MAP,
@@ -27,7 +28,7 @@ from sklearn_rankcal.losses._positional import (
     Spearman,
 )
 from sklearn_rankcal.targets import Space
-from sklearn_rankcal.utils._messages import check_parameters, did_you_mean
+from sklearn_rankcal.utils._messages import check_parameters, look_up
 
 #: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
 #: `get_loss` loops over all losses.
@@ -98,32 +99,19 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     >>> rankers["precision"].loss.k
     10
     """
-    if isinstance(loss, Loss):
-        if parameters:
+    if isinstance(loss, str):
+        if loss in LOSSES and not parameters and not LOSSES[loss].needs_cutoff:
+            return LOSSES[loss]()
+        loss = "precision@1" if loss == "wta" else loss
+    kind = look_up("loss", loss, LOSSES, Loss, parameters, _NAMES_OF_LOSSES)
+    if isinstance(kind, Loss):
+        if not isinstance(kind.space, Space):
             raise TypeError(
-                f"Parameters can only be passed with the name of a loss; got the loss {loss!r}. "
-                "Set the parameters of this object instead."
+                f"{type(kind).__name__}.space must be SCORES, PAIRS or SYMMETRIC_PAIRS of "
+                f"sklearn_rankcal.targets; got {kind.space!r}."
             )
-        if not isinstance(loss.space, Space):
-            raise TypeError(
-                f"{type(loss).__name__}.space must be SCORES, PAIRS or SYMMETRIC_PAIRS of "
-                f"sklearn_rankcal.targets; got {loss.space!r}."
-            )
-        return loss
-    if not isinstance(loss, str):
-        raise TypeError(f"loss must be a name or a Loss object; got {loss!r}.")
-    name = "precision@1" if loss == "wta" else loss
-    base = name.partition("@")[0]
-    if base not in LOSSES:
-        names = sorted([*LOSSES, "wta"])
-        raise ValueError(
-            f"Unknown loss {loss!r}.{did_you_mean(loss, names, _NAMES_OF_LOSSES)} "
-            f"Known: {', '.join(names)}."
-        )
-    kind: Any = LOSSES[base]  # mypy thinks that types have no hash
-    if name == base and not parameters and not kind.needs_cutoff:
-        return kind()
-    return _make("Loss", name, kind, parameters, _signature(kind))
+        return kind
+    return _make("Loss", str(loss), kind, parameters, _signature(kind))
 
 
 def _make(
@@ -131,15 +119,19 @@ def _make(
 ) -> Any:
     """Make a loss or a measure from its name and parameters; `known` has all its parameters."""
     check_parameters(f"{what} {name!r}", parameters, known)
-    base, cutoff = split_cutoff(name)
-    if cutoff is not None:
+    base, at, cutoff = name.partition("@")
+    if at:
+        if not cutoff.isdecimal() or int(cutoff) < 1:
+            raise ValueError(
+                f"The cutoff in {name!r} must be a whole number >= 1, as in '{base}@10'."
+            )
         if "k" not in known:
             raise ValueError(f"{what} {base!r} has no cutoff; got {name!r}.")
-        if parameters.get("k", cutoff) != cutoff:
+        if parameters.get("k", int(cutoff)) != int(cutoff):
             raise TypeError(
                 f"{what} {name!r} contains a cutoff, but k={parameters['k']!r} was passed."
             )
-        parameters = {**parameters, "k": cutoff}
+        parameters = {**parameters, "k": int(cutoff)}
     elif kind.needs_cutoff and "k" not in parameters:
         raise ValueError(f"{what} {name!r} needs a cutoff, as in '{base}@10'.")
     return kind(**parameters)
@@ -154,16 +146,6 @@ def refuse_loss(regressor: Any) -> None:
                 f"regressor={regressor!r} is the name of a loss. Pass it as loss={name!r}: the "
                 "first parameter is the regressor."
             )
-
-
-def split_cutoff(name: str) -> tuple[str, int | None]:
-    """Split ``"ndcg@10"`` into ``("ndcg", 10)``. Without ``@``, the cutoff is None."""
-    base, at, cutoff = name.partition("@")
-    if not at:
-        return base, None
-    if not cutoff.isdecimal() or int(cutoff) < 1:
-        raise ValueError(f"The cutoff in {name!r} must be a whole number >= 1, as in '{base}@10'.")
-    return base, int(cutoff)
 
 
 # ---------------------------------------------------------------- measures, of metrics and scorers
@@ -205,21 +187,11 @@ _NAMES_OF_MEASURES = {
 }
 
 
-def find_measure(name: Any) -> tuple[type[Measure], int | None]:
-    """Return the class of a measure given its name, and the cutoff in the name."""
-    if not isinstance(name, str):
-        raise TypeError(f"metric must be a name such as 'ndcg@10'; got {name!r}.")
-    base = name.partition("@")[0]
-    if base not in MEASURES:
-        raise ValueError(
-            f"Unknown metric {name!r}.{did_you_mean(name, MEASURES, _NAMES_OF_MEASURES)} "
-            f"Known: {', '.join(MEASURES)}."
-        )
-    return MEASURES[base], split_cutoff(name)[1]
-
-
-def parameters_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of a measure."""
+def settable_parameters(metric: Any) -> tuple[str, ...]:
+    """Return the parameters that `get_measure` takes with a metric: none with an object."""
+    kind = look_up("metric", metric, MEASURES, Measure, {}, _NAMES_OF_MEASURES)
+    if isinstance(kind, Measure):
+        return ()
     return tuple(name for name in _signature(kind) if name not in kind._of_targets)
 
 
@@ -229,21 +201,21 @@ def _signature(kind: type[Measure]) -> tuple[str, ...]:
     return tuple(inspect.signature(kind).parameters)
 
 
-def get_measure(name: str, **parameters: Any) -> Measure:
+def get_measure(name: str | Measure, **parameters: Any) -> Measure:
     """Make a measure from its name.
 
     Parameters
     ----------
-    name : str
+    name : str or Measure
         A key of `MEASURES`. If the measure has a parameter `k`, the name can contain a cutoff, as
-        in ``"ndcg@10"``.
+        in ``"ndcg@10"``. A measure, also a loss, is returned unchanged.
     **parameters
-        Parameters of the measure, such as ``threshold``.
+        Parameters of the measure, such as ``threshold``. Not allowed with a measure.
 
     Returns
     -------
     measure : Measure
-        The measure object.
+        The measure object. Tables and plots show it as ``str(measure)``.
 
     Examples
     --------
@@ -251,35 +223,35 @@ def get_measure(name: str, **parameters: Any) -> Measure:
     >>> get_measure("precision@5", threshold=2)
     Precision(k=5, threshold=2)
     """
-    kind, _ = find_measure(name)
-    measure: Measure = _make("Metric", name, kind, parameters, parameters_of(kind))
+    kind = look_up("metric", name, MEASURES, Measure, parameters, _NAMES_OF_MEASURES)
+    if isinstance(kind, Measure):
+        return kind
+    measure: Measure = _make("Metric", str(name), kind, parameters, settable_parameters(name))
     return measure
 
 
-def get_measures(names: Sequence[str], parameters: dict[str, Any]) -> list[Measure]:
-    """Make measures from their names. Each parameter is passed to the measures that have it."""
-    if not len(names):
+def get_measures(metrics: Any, parameters: dict[str, Any], **defaults: Any) -> dict[str, Measure]:
+    """Make measures from one metric or several: names, and measures, which keep their parameters.
+
+    Each parameter is passed to the named measures that have it, of which there must be one unless
+    it is a default. The keys of the result are the names in tables: ``str(metric)``.
+    """
+    several = [metrics] if isinstance(metrics, str) or not np.iterable(metrics) else list(metrics)
+    if not several:
         raise ValueError("metrics is empty. Name at least one metric, as in metrics=['ndcg@10'].")
-    kinds = [find_measure(name)[0] for name in names]
+    known = {str(metric): settable_parameters(metric) for metric in several}
     for parameter in parameters:
-        if not any(parameter in parameters_of(kind) for kind in kinds):
-            having = [name for name, kind in MEASURES.items() if parameter in parameters_of(kind)]
-            verb = "have" if len(names) > 1 else "has"
+        if not any(parameter in names for names in known.values()):
+            having = [name for name in MEASURES if parameter in settable_parameters(name)]
+            verb = "have" if len(known) > 1 else "has"
             raise TypeError(
-                f"{' and '.join(map(repr, names))} {verb} no parameter {parameter!r}. "
-                + " ".join(map(_described, names, kinds))
+                f"{' and '.join(map(repr, known))} {verb} no parameter {parameter!r}."
                 + (f" Metrics that have it: {', '.join(having)}." if having else "")
             )
-    return [
-        get_measure(
-            name, **{key: parameters[key] for key in parameters_of(kind) if key in parameters}
+    given = {**defaults, **parameters}
+    return {
+        str(metric): get_measure(
+            metric, **{key: given[key] for key in known[str(metric)] if key in given}
         )
-        for name, kind in zip(names, kinds, strict=True)
-    ]
-
-
-def _described(name: str, kind: type[Measure]) -> str:
-    """Return a sentence that lists the parameters of a measure."""
-    if not parameters_of(kind):
-        return f"{name!r} has no parameters."
-    return f"Parameters of {name!r}: {', '.join(parameters_of(kind))}."
+        for metric in several
+    }

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.losses._registry import get_measures
+from sklearn_rankcal.losses import Measure, get_measures
 from sklearn_rankcal.metrics._checks import read_compared
 from sklearn_rankcal.metrics._evaluate_run import evaluate_run
 from sklearn_rankcal.metrics._intervals import Comparison, bounds_of, compare
@@ -27,11 +27,16 @@ def compare_rankings(
 ) -> ComparisonTable: ...
 @overload
 def compare_rankings(
-    y_true: Any, first: Any, second: Any, *, metric: list[str] | tuple[str, ...], **options: Any
+    y_true: Any,
+    first: Any,
+    second: Any,
+    *,
+    metric: list[str | Measure] | tuple[str | Measure, ...],
+    **options: Any,
 ) -> ComparisonTable: ...
 @overload
 def compare_rankings(
-    y_true: Any, first: Any, second: Any, *, metric: str = "ndcg@10", **options: Any
+    y_true: Any, first: Any, second: Any, *, metric: str | Measure = "ndcg@10", **options: Any
 ) -> Comparison: ...
 @checks_keywords
 def compare_rankings(
@@ -39,7 +44,7 @@ def compare_rankings(
     first: Any,
     second: Any = None,
     *,
-    metric: str | Sequence[str] = "ndcg@10",
+    metric: str | Measure | Sequence[str | Measure] = "ndcg@10",
     baseline: str | None = None,
     as_ranks: bool = False,
     groups: ArrayLike | None = None,
@@ -73,9 +78,9 @@ def compare_rankings(
     first, second : array-like of shape (n_documents,), run, or array-like of shape (n_queries,)
         Scores, larger is better, or positions if ``as_ranks=True``; or runs; or values. To compare
         two or more by name, pass a dict from names to rankings as `first` alone.
-    metric : str or sequence of str, default="ndcg@10"
-        Name of a metric, or several names, as in `evaluate_rankings` and `evaluate_run`. With
-        values, any name; the interval uses the bounds of the metric if it is known.
+    metric : str, Measure or sequence of these, default="ndcg@10"
+        One metric or several, as in `evaluate_rankings` and `evaluate_run`. With values, any name;
+        the interval uses the bounds of the metric if it is known.
     baseline : str, default=None
         Name of the ranking to compare all others with. If None, all pairs are compared.
     as_ranks : bool, default=False
@@ -94,7 +99,7 @@ def compare_rankings(
     random_state : int, RandomState instance or None, default=0
         Seed of the sampled signs.
     **parameters
-        Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
+        Parameters of named metrics, such as ``threshold``. Each is passed to the metrics that have
         it. For runs also ``unjudged``, ``missing`` and ``zero_division`` of `evaluate_run`.
 
     Returns
@@ -141,7 +146,6 @@ def compare_rankings(
     >>> table["metric"].tolist(), (table["adjusted_p_value"] < 0.05).tolist()
     (['ndcg@5', 'mrr'], [True, True])
     """
-    names = [metric] if isinstance(metric, str) else list(metric)
     rankings = named_rankings(first, second)
     of_rows = y_true is not None and not is_qrels(y_true)
     if not of_rows and (as_ranks or groups is not None):
@@ -150,19 +154,21 @@ def compare_rankings(
             "or without y_true."
         )
     weight = None
-    bounds = {name: bounds_of(name) for name in names}
     if y_true is None:
-        values, weight = _given_values(rankings, names, sample_weight, parameters)
+        several = [metric] if isinstance(metric, str | Measure) else metric
+        bounds = {str(each): bounds_of(each) for each in several}
+        values, weight = _given_values(rankings, list(bounds), sample_weight, parameters)
     elif not of_rows:
         if not is_several(rankings) or sample_weight is not None:
             raise TypeError(
                 "With qrels, pass runs without sample_weight, by name as in {'bm25': a, 'ours': "
                 "b}. For a single run, call evaluate_run."
             )
-        evaluated: Any = evaluate_run(y_true, rankings, metrics=names, ties=ties, **parameters)
+        evaluated: Any = evaluate_run(y_true, rankings, metrics=metric, ties=ties, **parameters)
         values = {name: one.per_query for name, one in evaluated.items()}
+        bounds = next(iter(evaluated.values()))._bounds
     else:
-        measures = dict(zip(names, get_measures(names, parameters), strict=True))
+        measures = get_measures(metric, parameters)
         bounds = {name: measure.bounds for name, measure in measures.items()}
         values = {}
         for name, ranking in rankings.items():
@@ -170,10 +176,10 @@ def compare_rankings(
             values[name] = {of: data.values(measure) for of, measure in measures.items()}
             weight = data.query_weight()
     resampling = (n_resamples, confidence_level, random_state)
-    if second is not None and isinstance(metric, str):
-        a, b = values["first"][metric], values["second"][metric]
-        return compare(a, b, weight, bounds[metric], *resampling)
-    return compare_values(values, weight, names, bounds, baseline, *resampling)
+    if second is not None and isinstance(metric, str | Measure):
+        a, b = (values[name][str(metric)] for name in rankings)
+        return compare(a, b, weight, bounds[str(metric)], *resampling)
+    return compare_values(values, weight, bounds, baseline, *resampling)
 
 
 def named_rankings(first: Any, second: Any) -> Mapping[str, Any]:
@@ -226,14 +232,13 @@ def _given_values(
 def compare_values(
     values: Values,
     weight: Floats | None,
-    metrics: list[str],
     bounds: Mapping[str, tuple[float, float]],
     baseline: str | None,
     n_resamples: int,
     confidence_level: float,
     random_state: Any,
 ) -> ComparisonTable:
-    """Compare rankings pairwise by each metric."""
+    """Compare rankings pairwise by each metric, a key of `bounds`."""
     if len(values) < 2:
         raise ValueError(f"There must be at least two rankings; got {len(values)}.")
     if baseline is None:
@@ -245,7 +250,7 @@ def compare_values(
             f"baseline must be the name of one of the rankings, {', '.join(map(repr, values))}; "
             f"got {baseline!r}."
         )
-    rows = [(name, first, second) for name in metrics for first, second in pairs]
+    rows = [(name, first, second) for name in bounds for first, second in pairs]
     found = [
         compare(
             values[first][name],

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.labels._item_ids import content_ranks
-from sklearn_rankcal.losses import Measure
-from sklearn_rankcal.losses._registry import MEASURES, find_measure, get_measures, parameters_of
+from sklearn_rankcal.losses import AUC, MEASURES, Measure, Spearman, get_measures
+from sklearn_rankcal.losses._pairs import PairwiseMeasure
 from sklearn_rankcal.metrics import _runs
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
@@ -19,14 +19,14 @@ from sklearn_rankcal.metrics._checks import (
     fill_undefined,
     looks_like_positions,
 )
-from sklearn_rankcal.metrics._intervals import MeanInterval, bounds_of, mean_interval
+from sklearn_rankcal.metrics._intervals import MeanInterval, mean_interval
 from sklearn_rankcal.metrics._runs import Listed
 from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._messages import check_choice, checks_keywords, counted, warn
 from sklearn_rankcal.utils._numbers import Bools, Ints
 
-#: Metrics of a list that may lack documents. All other metrics compare complete orders.
-_OF_LISTS = ("dcg", "err", "eru", "map", "mrr", "ndcg", "precision", "recall")
+#: Measures that compare complete orders. All others also measure a list that lacks documents.
+_OF_COMPLETE_ORDERS = (AUC, Spearman, PairwiseMeasure)
 _SHOWN = 10  # the share of judged documents is reported for this number of first places
 
 Unjudged = Literal["irrelevant", "skip"]
@@ -66,6 +66,7 @@ class RunEvaluation(dict[str, float]):
         n_unknown: int,
         judged_share: float,
         counts_missing: bool,
+        bounds: dict[str, tuple[float, float]],
     ) -> None:
         n_queries = len(per_query["query"])
         queries = Queries.single(n_queries) if n_queries == 1 else Queries.uniform(n_queries, 1)
@@ -79,6 +80,7 @@ class RunEvaluation(dict[str, float]):
         self.n_unknown = n_unknown
         self.judged_share = judged_share
         self._counts_missing = counts_missing
+        self._bounds = bounds
 
     def intervals(self, confidence_level: float = 0.95) -> dict[str, MeanInterval]:
         """Compute an interval of each mean over queries (:ref:`intervals_of_means`).
@@ -102,9 +104,8 @@ class RunEvaluation(dict[str, float]):
         0.8750 [0.6385, 1.0000] (95 % interval, 12 queries)
         """
         return {
-            name: mean_interval(values, None, bounds_of(name), confidence_level)
-            for name, values in self.per_query.items()
-            if name != "query"
+            name: mean_interval(self.per_query[name], None, bounds, confidence_level)
+            for name, bounds in self._bounds.items()
         }
 
     def __str__(self) -> str:
@@ -130,7 +131,7 @@ def evaluate_run(
     qrels: Any,
     run: Any,
     *,
-    metrics: str | Sequence[str] = ("ndcg@10", "map", "mrr"),
+    metrics: str | Measure | Sequence[str | Measure] = ("ndcg@10", "map", "mrr"),
     unjudged: Unjudged = "irrelevant",
     missing: Missing = "zero",
     ties: str = "average",
@@ -155,9 +156,10 @@ def evaluate_run(
         The retrieved documents: a data frame with the columns ``query_id``, ``doc_id`` and
         ``score`` (larger is better) or ``rank`` (1 = top), a dict such as
         ``{"q1": {"d1": 0.7}}``, or the path of a TREC file. The order of the rows does not matter.
-    metrics : str or sequence of str, default=("ndcg@10", "map", "mrr")
+    metrics : str, Measure or sequence of these, default=("ndcg@10", "map", "mrr")
         Names of metrics: ``"dcg"``, ``"err"``, ``"eru"``, ``"map"``, ``"mrr"``, ``"ndcg"``,
-        ``"precision"`` and ``"recall"``, with cutoffs, for example ``"recall@100"``.
+        ``"precision"`` and ``"recall"``, with cutoffs, for example ``"recall@100"``. Or objects of
+        `sklearn_rankcal.losses`, also your own if `queries.Ranking.take` makes what it adds up.
     unjudged : {"irrelevant", "skip"}, default="irrelevant"
         How to treat retrieved documents that are not in the qrels. ``"skip"`` removes them before
         the places are counted.
@@ -218,8 +220,7 @@ def evaluate_run(
     check_choice(unjudged, "unjudged", ("irrelevant", "skip"))
     check_choice(missing, "missing", ("zero", "skip"))
     check_choice(ties, "ties", (*TIES, "trec_eval"))
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    measures = _measures(names, threshold, parameters)
+    measures = _measures(metrics, threshold, parameters)
     judged = _Judged(_runs.read_qrels(qrels))
     evaluations = {}
     several = _runs.is_several(run)
@@ -230,7 +231,7 @@ def evaluate_run(
         rows.warn_of_positions()
         ranking = rows.ranking(ties, unjudged == "skip")
         values: dict[str, NDArray[Any]] = {"query": np.array(judged.listed.queries, dtype=object)}
-        for metric, measure in zip(names, measures, strict=True):
+        for metric, measure in measures.items():
             measure.check(judged.relevance)
             measure = measure.for_labels(judged.relevance)
             of_queries = fill_undefined(measure.per_query(ranking, rows.relevance), zero_division)
@@ -240,28 +241,36 @@ def evaluate_run(
         shown = ranking if unjudged == "irrelevant" else rows.ranking("first", False)
         absent = [judged.listed.queries[query] for query in np.flatnonzero(rows.missing)]
         evaluations[name] = RunEvaluation(
-            values, absent, rows.n_unknown, rows.judged_share(shown), missing == "zero"
+            values,
+            absent,
+            rows.n_unknown,
+            rows.judged_share(shown),
+            missing == "zero",
+            {metric: measure.bounds for metric, measure in measures.items()},
         )
     return evaluations if several else evaluations["run"]
 
 
-def _measures(names: list[str], threshold: float, parameters: dict[str, Any]) -> list[Measure]:
-    kinds = [find_measure(name)[0] for name in names]
-    for name, kind in zip(names, kinds, strict=True):
-        if kind not in [MEASURES[known] for known in _OF_LISTS]:
-            raise ValueError(
-                f"{name!r} compares the orders of all documents, but a run contains only retrieved "
-                "documents. Pass the documents that are in both tables to evaluate_rankings. "
-                f"Metrics of runs: {', '.join(_OF_LISTS)}."
-            )
+def _measures(metrics: Any, threshold: float, parameters: dict[str, Any]) -> dict[str, Measure]:
     if "confidence_level" in parameters:
         raise TypeError(
             "evaluate_run has no parameter 'confidence_level'. Call intervals(confidence_level) of "
             "the evaluation that it returns."
         )
-    if any("threshold" in parameters_of(kind) for kind in kinds):
-        parameters = {"threshold": threshold, **parameters}
-    return get_measures(names, parameters)
+    measures = get_measures(metrics, parameters, threshold=threshold)
+    for name, measure in measures.items():
+        if isinstance(measure, _OF_COMPLETE_ORDERS):
+            of_runs = [
+                known
+                for known, kind in MEASURES.items()
+                if not issubclass(kind, _OF_COMPLETE_ORDERS)
+            ]
+            raise ValueError(
+                f"{name!r} compares the orders of all documents, but a run contains only retrieved "
+                "documents. Pass the documents that are in both tables to evaluate_rankings. "
+                f"Metrics of runs: {', '.join(of_runs)}."
+            )
+    return measures
 
 
 class _Judged:

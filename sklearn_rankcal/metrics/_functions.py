@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels._rankings import PairWeight
-from sklearn_rankcal.losses import AUC, DCG, ERR, ERU, NDCG, Precision, Recall, Spearman
+from sklearn_rankcal.losses import AUC, DCG, ERR, ERU, NDCG, Measure, Precision, Recall, Spearman
 from sklearn_rankcal.losses._average_precision import AveragePrecision, ReciprocalRank
 from sklearn_rankcal.losses._cascade import Discount
 from sklearn_rankcal.losses._pairs import KendallTau, PairwiseDisagreement
@@ -490,7 +490,7 @@ def evaluate_rankings(
     *,
     ranks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    metrics: str | Sequence[str] = ("ndcg@10", "mrr"),
+    metrics: str | Measure | Sequence[str | Measure] = "ndcg@10",
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
@@ -505,8 +505,9 @@ def evaluate_rankings(
     Parameters
     ----------
     {shared}
-    metrics : str or sequence of str, default=("ndcg@10", "mrr")
-        Names of metrics with their cutoffs, for example ``"map"`` or ``"precision@5"``.
+    metrics : str, Measure or sequence of these, default="ndcg@10"
+        Names of metrics with their cutoffs, for example ``"map"`` or ``"precision@5"``, or objects
+        such as ``NDCG(k=10)`` of `sklearn_rankcal.losses`, also your own.
     return_per_query : bool, default=False
         Whether to return the value of each query instead of the mean. The queries are in order of
         first appearance. The value is NaN if the metric is undefined on the query, unless
@@ -517,15 +518,15 @@ def evaluate_rankings(
         together with `return_per_query`.
     **parameters
         Parameters of the metrics, such as ``threshold``. Each is passed to the metrics that have
-        it.
+        it; objects have their own.
 
     Returns
     -------
     values : dict
-        The mean over queries of each metric, by name. With `confidence_level`, each entry is a
-        `MeanInterval`. With `return_per_query`, each entry is an array with one value per query,
-        and the entry ``"query"`` holds the query ids. Larger is better, except for
-        ``"pairwise_disagreement"``.
+        The mean over queries of each metric, by name, ``str(metric)`` for objects. With
+        `confidence_level`, each entry is a `MeanInterval`. With `return_per_query`, each entry is
+        an array with one value per query, and the entry ``"query"`` holds the query ids. Larger is
+        better, except for ``"pairwise_disagreement"``.
 
     Examples
     --------
@@ -544,11 +545,10 @@ def evaluate_rankings(
     """
     if return_per_query and confidence_level is not None:
         raise ValueError("Pass either return_per_query=True or confidence_level=, not both.")
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    built = get_measures(names, parameters)
+    measures = get_measures(metrics, parameters)
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
     result: dict[str, Any] = {"query": data.ranking.queries.ids} if return_per_query else {}
-    for name, measure in zip(names, built, strict=True):
+    for name, measure in measures.items():
         values = fill_undefined(data.values(measure), zero_division)
         if return_per_query:
             result[name] = values

@@ -151,9 +151,11 @@ def mean_interval(
     return MeanInterval(mean, low, high, len(values), confidence_level)
 
 
-def bounds_of(name: str) -> tuple[float, float]:
-    """Return the bounds of a metric given its name; infinite bounds for any other name."""
-    kind = MEASURES.get(str(name).partition("@")[0])
+def bounds_of(metric: str | Measure) -> tuple[float, float]:
+    """Return the bounds of a measure or of a known name; infinite bounds for any other name."""
+    if isinstance(metric, Measure):
+        return metric.bounds
+    kind = MEASURES.get(str(metric).partition("@")[0])
     return Measure.bounds if kind is None else kind().bounds
 
 

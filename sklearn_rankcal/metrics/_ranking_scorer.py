@@ -32,16 +32,20 @@ _OF_LOSSES = {
 class RankingScorer:
     """What `get_ranking_scorer` returns."""
 
-    def __init__(self, name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any):
-        base = name
-        if isinstance(name, str):
-            base = name.removeprefix("neg_")
+    def __init__(
+        self, metric: str | Measure, *, zero_division: ZeroDivision = "skip", **parameters: Any
+    ):
+        base: Any = metric
+        if isinstance(metric, str):
+            base = metric.removeprefix("neg_")
             base = _OF_LOSSES.get(base, base)
-        greater_is_better = get_measure(base, **parameters).greater_is_better
-        if greater_is_better and str(name).startswith("neg_"):
+        self.measure = get_measure(base, **parameters)
+        greater_is_better = self.measure.greater_is_better
+        if greater_is_better and str(metric).startswith("neg_"):
             raise ValueError(f"Larger is better for {base!r}: drop the prefix 'neg_'.")
         fill_undefined(np.zeros(1), zero_division)
-        self.name = base if greater_is_better else f"neg_{base}"
+        self.name = str(base) if greater_is_better else f"neg_{base}"
+        self.metric = self.name if isinstance(metric, str) else metric
         self.zero_division = zero_division
         self.parameters = parameters
 
@@ -77,7 +81,7 @@ class RankingScorer:
         score : float
             Mean over queries, larger is better.
         """
-        measure = get_measure(self.name.removeprefix("neg_"), **self.parameters)
+        measure = self.measure
         labels, ranking, rows = predicted_ranking(
             estimator, X, y, groups, measure, f"The scorer {self.name!r}"
         )
@@ -107,10 +111,10 @@ class RankingScorer:
     def __repr__(self) -> str:
         shown = {} if self.zero_division == "skip" else {"zero_division": self.zero_division}
         extra = "".join(f", {key}={value!r}" for key, value in (self.parameters | shown).items())
-        return f"get_ranking_scorer({self.name!r}{extra})"
+        return f"get_ranking_scorer({self.metric!r}{extra})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RankingScorer) and vars(self) == vars(other)
+    def __eq__(self, other: object) -> bool:  # a search copies the measure, which has no equality
+        return isinstance(other, RankingScorer) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -192,7 +196,7 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
 
 
 def get_ranking_scorer(
-    name: str, *, zero_division: ZeroDivision = "skip", **parameters: Any
+    name: str | Measure, *, zero_division: ZeroDivision = "skip", **parameters: Any
 ) -> RankingScorer:
     """Make a scorer for `GridSearchCV`, `cross_validate` and similar tools.
 
@@ -205,16 +209,17 @@ def get_ranking_scorer(
 
     Parameters
     ----------
-    name : str
+    name : str or Measure
         Name of a metric, a key of `losses.MEASURES`, optionally with a cutoff, such as
         ``"ndcg@10"``. ``"precision"`` and ``"recall"`` need one. The name of a loss, such as
         ``"pd"``, selects its measure. If smaller values are better, the scorer returns the negative
-        mean, and the name may start with ``neg_``, as in ``"neg_pairwise_disagreement"``.
+        mean, and the name may start with ``neg_``, as in ``"neg_pairwise_disagreement"``. Or a
+        measure or loss object, such as ``NDCG(k=10)``, also your own.
     zero_division : {"skip", 0, 1}, default="skip"
         Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
     **parameters
-        Parameters of the metric, such as ``gain``, or ``threshold``. With graded labels, metrics of
-        binary relevance need a ``threshold``.
+        Parameters of a named metric, such as ``gain``, or ``threshold``. With graded labels,
+        metrics of binary relevance need a ``threshold``.
 
     Returns
     -------

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from sklearn_rankcal.losses import MEASURES, Measure, get_measure
-from sklearn_rankcal.losses._registry import find_measure, parameters_of
+from sklearn_rankcal.losses._registry import settable_parameters
 from sklearn_rankcal.metrics import Comparison
 from sklearn_rankcal.metrics._checks import Ties, read_compared, read_ranking
 from sklearn_rankcal.metrics._intervals import compare, mean_interval
@@ -104,7 +105,7 @@ class MetricAtKDisplay:
         y: Any,
         groups: ArrayLike | None = None,
         *,
-        metric: str = "ndcg",
+        metric: str | Measure = "ndcg",
         k: int | Sequence[int] | NDArray[Any] = 10,
         sample_weight: ArrayLike | None = None,
         confidence_level: float = 0.95,
@@ -125,9 +126,10 @@ class MetricAtKDisplay:
             Relevance, or the structured array of `relevance_labels`.
         groups : array-like of shape (n_documents,), default=None
             Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
-        metric : str, default="ndcg"
+        metric : str or Measure, default="ndcg"
             Name of a metric with a cutoff, without the cutoff: ``"dcg"``, ``"err"``, ``"map"``,
-            ``"mrr"``, ``"ndcg"``, ``"precision"`` or ``"recall"``.
+            ``"mrr"``, ``"ndcg"``, ``"precision"`` or ``"recall"``. Or an object with a parameter
+            `k`, which is set to each cutoff.
         k : int or array-like of int, default=10
             The cutoffs. An int means all cutoffs from 1 to this number.
         sample_weight : array-like of shape (n_documents,), default=None
@@ -146,7 +148,7 @@ class MetricAtKDisplay:
         display : MetricAtKDisplay
             The display, after plotting.
         """
-        cutoffs, measures = _measures(metric, k, parameters)
+        metric, cutoffs, measures = _measures(metric, k, parameters)
         labels, ranking, rows = predicted_ranking(
             estimator, X, y, groups, measures[0], "MetricAtKDisplay"
         )
@@ -168,7 +170,7 @@ class MetricAtKDisplay:
         *,
         ranks: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        metric: str = "ndcg",
+        metric: str | Measure = "ndcg",
         k: int | Sequence[int] | NDArray[Any] = 10,
         ties: Ties = "average",
         sample_weight: ArrayLike | None = None,
@@ -194,7 +196,7 @@ class MetricAtKDisplay:
         display : MetricAtKDisplay
             The display, after plotting.
         """
-        cutoffs, measures = _measures(metric, k, parameters)
+        metric, cutoffs, measures = _measures(metric, k, parameters)
         data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
         values, weight = [data.values(measure) for measure in measures], data.query_weight()
         bounds = measures[0].bounds
@@ -255,7 +257,7 @@ class MetricAtKDisplay:
         self.interval_ = ax.fill_between(
             self.k, self.low, self.high, color=self.line_.get_color(), alpha=0.15, linewidth=0
         )
-        title = self.metric.upper() if self.metric in _CAPITALS else self.metric
+        title = self.metric.upper() if self.metric in _CAPITALS else self.metric.removesuffix("()")
         level = f"{100 * self.confidence_level:g} %"
         ax.set(xlabel="cutoff k", ylabel=f"{title}@k, with {level} intervals")
         if len(self.k) <= 12 and self.k[-1] <= 12:
@@ -274,17 +276,22 @@ _MOST_CUTOFFS = 1000  # each has a metric of all queries
 _CAPITALS = ("dcg", "err", "map", "mrr", "ndcg")
 
 
-def _measures(metric: str, k: Any, parameters: dict[str, Any]) -> tuple[Ints, list[Measure]]:
-    """Return the cutoffs in ascending order, and the measure for each cutoff."""
-    cutoff = find_measure(metric)[1]
-    having = [name for name, each in MEASURES.items() if "k" in parameters_of(each)]
-    if cutoff is not None:
-        raise ValueError(
-            f"metric={metric!r} has a cutoff. To plot all cutoffs from 1 to {cutoff}, pass "
-            f"metric={metric.partition('@')[0]!r} and k={cutoff}."
-        )
-    if metric not in having:
-        raise ValueError(f"The metric {metric!r} has no cutoff. Choose one of {', '.join(having)}.")
+def _measures(metric: Any, k: Any, parameters: dict[str, Any]) -> tuple[str, Ints, list[Measure]]:
+    """Return the name of the metric, the cutoffs in ascending order, and a measure for each."""
+    if isinstance(metric, str):
+        base, _, cutoff = metric.partition("@")
+        having = [name for name in MEASURES if "k" in settable_parameters(name)]
+        if "k" not in settable_parameters(metric):
+            raise ValueError(
+                f"The metric {metric!r} has no cutoff. Choose one of {', '.join(having)}."
+            )
+        if cutoff:
+            raise ValueError(
+                f"metric={metric!r} has a cutoff. To plot all cutoffs from 1 to {cutoff}, pass "
+                f"metric={base!r} and k={cutoff}."
+            )
+        parameters = {"k": 1, **parameters}
+    measure = get_measure(metric, **parameters)
     cutoffs = np.unique(read_whole(k, "k"))
     if not len(cutoffs) or cutoffs[0] < 1:
         raise ValueError(f"k must hold whole numbers >= 1; got {k!r}.")
@@ -292,7 +299,8 @@ def _measures(metric: str, k: Any, parameters: dict[str, Any]) -> tuple[Ints, li
         raise ValueError(f"k has more than {_MOST_CUTOFFS} cutoffs. Pass a shorter list.")
     if np.ndim(k) == 0:
         cutoffs = np.arange(1, cutoffs[0] + 1)
-    return cutoffs, [get_measure(metric, k=int(each), **parameters) for each in cutoffs]
+    measures = [clone(measure).set_params(k=each) for each in (None, *cutoffs.tolist())]
+    return metric if isinstance(metric, str) else str(measures[0]), cutoffs, measures[1:]
 
 
 #: Colours of Okabe and Ito, which differ for colour-blind people.
@@ -314,8 +322,8 @@ class QueryDifferencesDisplay:
         Query id of each difference.
     comparison : Comparison
         The difference of the means with its interval, from `metrics.compare_rankings`.
-    metric : str, default="metric"
-        Name of the metric.
+    metric : str or Measure, default="metric"
+        The metric, or its name.
     names : tuple of two str, default=("first", "second")
         Names of the two rankings.
 
@@ -357,15 +365,17 @@ class QueryDifferencesDisplay:
         query: ArrayLike,
         comparison: Comparison,
         *,
-        metric: str = "metric",
+        metric: str | Measure = "metric",
         names: tuple[str, str] = ("first", "second"),
     ):
         self.difference = np.asarray(difference)
         self.query = np.asarray(query)
         self.comparison = comparison
-        self.metric = metric
+        self.metric = str(metric)
         self.names = names
-        kind = MEASURES.get(metric.partition("@")[0])
+        kind: Any = metric
+        if isinstance(metric, str):
+            kind = MEASURES.get(metric.partition("@")[0])
         self.greater_is_better = kind is None or kind.greater_is_better
         gained = self.difference if self.greater_is_better else -self.difference
         self.won = int((gained > 0).sum())
@@ -382,7 +392,7 @@ class QueryDifferencesDisplay:
         *,
         as_ranks: bool = False,
         groups: ArrayLike | None = None,
-        metric: str = "ndcg@10",
+        metric: str | Measure = "ndcg@10",
         ties: Ties = "average",
         sample_weight: ArrayLike | None = None,
         confidence_level: float = 0.95,
@@ -401,8 +411,8 @@ class QueryDifferencesDisplay:
             Scores, larger is better, or positions if ``as_ranks=True``.
         as_ranks : bool, default=False
             Whether `first` and `second` are positions, 1 = top, instead of scores.
-        metric : str, default="ndcg@10"
-            Name of a metric, optionally with a cutoff.
+        metric : str or Measure, default="ndcg@10"
+            Name of a metric, optionally with a cutoff, or an object such as ``NDCG(k=10)``.
         confidence_level : float, default=0.95
             Confidence level of the interval, as in `metrics.compare_rankings`.
         names : tuple of two str, default=("first", "second")

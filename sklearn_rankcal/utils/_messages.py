@@ -141,6 +141,37 @@ def check_parameters(who: str, parameters: Iterable[str], known: Sequence[str]) 
             raise TypeError(f"{who} has no parameter {name!r}. {listed}")
 
 
+def look_up(
+    what: str,
+    given: Any,
+    kinds: Mapping[str, Any],
+    kind: type,
+    parameters: Mapping[str, Any],
+    others: Mapping[str, str],
+) -> Any:
+    """Return the class of a name in `kinds`, or an object of type `kind` unchanged.
+
+    The name may have a cutoff. `others` is for `did_you_mean`.
+    """
+    if isinstance(given, kind):
+        if parameters:
+            raise TypeError(
+                f"Parameters can only be passed with the name of a {what}; got the {what} "
+                f"{given!r}. Set the parameters of this object instead."
+            )
+        return given
+    if not isinstance(given, str):
+        raise TypeError(
+            f"The {what} must be a name, such as {min(kinds)!r}, or a {kind.__name__} object; got "
+            f"{given!r}."
+        )
+    base = given.partition("@")[0]
+    if base not in kinds:
+        hint = did_you_mean(given, kinds, others)
+        raise ValueError(f"Unknown {what} {given!r}.{hint} Known: {', '.join(sorted(kinds))}.")
+    return kinds[base]
+
+
 @overload
 def checks_keywords(function: _Function) -> _Function: ...
 

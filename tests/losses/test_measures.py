@@ -11,7 +11,7 @@ from sklearn_rankcal import losses, metrics
 from sklearn_rankcal.decoders import DECODERS
 from sklearn_rankcal.losses import MEASURES, get_measure
 from sklearn_rankcal.losses._base import BinaryMeasure  # what all names and measures share
-from sklearn_rankcal.losses._registry import get_measures, parameters_of
+from sklearn_rankcal.losses._registry import get_measures, settable_parameters
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.targets import (
     PAIRS,
@@ -147,7 +147,7 @@ def same(one, other):
 @pytest.mark.parametrize("name", MEASURES)
 def test_get_measure_by_name_cutoff_and_parameters(name):
     kind = MEASURES[name]
-    if "k" not in parameters_of(kind):
+    if "k" not in settable_parameters(name):
         assert same(get_measure(name), kind())
         with pytest.raises(ValueError, match=f"Metric '{name}' has no cutoff; got '{name}@3'"):
             get_measure(f"{name}@3")
@@ -204,10 +204,17 @@ def test_get_measure_refuses_unknown_names(name, message):
         assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", [None, 3, MEASURES["ndcg"]()])
-def test_get_measure_needs_a_string(name):
-    with pytest.raises(TypeError, match="metric must be a name such as 'ndcg@10'; got"):
-        get_measure(name)
+@pytest.mark.parametrize("name", [None, 3, MEASURES["ndcg"]])
+def test_get_measure_needs_a_name_or_an_object(name):
+    for call in (lambda: get_measure(name), lambda: get_measures(name, {})):
+        with pytest.raises(TypeError, match="must be a name, such as 'auc', or a Measure object"):
+            call()
+    ndcg = losses.NDCG(k=10)
+    assert get_measure(ndcg) is ndcg and get_measures([ndcg], {}) == {"NDCG(k=10)": ndcg}
+    with pytest.raises(TypeError, match="Set the parameters of this object instead"):
+        get_measure(ndcg, gain="linear")
+    with pytest.raises(TypeError, match=r"'NDCG\(k=10\)' has no parameter 'gain'"):
+        get_measures(ndcg, {"gain": "linear"})
 
 
 def test_get_measures_gives_each_parameter_to_those_that_have_it():
@@ -217,7 +224,8 @@ def test_get_measures_gives_each_parameter_to_those_that_have_it():
         MEASURES["map"](threshold=2),
         MEASURES["precision"](k=2, threshold=2),
     ]
-    assert all(map(same, found, expected))
+    assert list(found) == ["ndcg@3", "map", "precision@2"]
+    assert all(map(same, found.values(), expected))
     with pytest.raises(ValueError, match="metrics is empty"):
         get_measures([], {})
     with pytest.raises(TypeError, match="'ndcg' and 'err' have no parameter 'threshold'") as error:
@@ -281,7 +289,7 @@ def test_a_measure_is_the_metric_function_of_its_name(name, parameters, ties):
 
 
 @pytest.mark.parametrize(("name", "parameters"), CASES, ids=repr)
-def test_the_default_parameters_of_a_measure_are_those_of_the_function(name, parameters):
+def test_the_default_settable_parameters_a_measure_are_those_of_the_function(name, parameters):
     y, scores, groups = ranked_data(needs_binary_labels(name, {}))
     queries = Queries.from_groups(groups)
     found = MEASURES[name]().per_query(Ranking.from_scores(scores, queries), y)
@@ -309,7 +317,7 @@ def test_the_measure_of_a_loss_is_the_measure_of_its_name(name):
     loss, metric, parameters = OF_LOSSES[name]
     of_name = get_measure(metric, **parameters)
     assert all(
-        getattr(loss, name) == getattr(of_name, name) for name in parameters_of(type(of_name))
+        getattr(loss, name) == getattr(of_name, name) for name in settable_parameters(metric)
     )
     y, scores, groups = ranked_data(binary=False)
     values = metrics.evaluate_rankings(

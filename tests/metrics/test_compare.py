@@ -151,23 +151,6 @@ def test_compare_rankings_uses_weights_and_only_defined_queries():
     assert m.compare_rankings(y, ranks, ranks, as_ranks=True, groups=groups).p_value == 1.0
 
 
-def test_several_metrics_in_one_comparison():
-    rng = np.random.default_rng(0)
-    noisy = QUERIES.latent + rng.normal(size=len(QUERIES.y))
-    arguments = {"groups": QUERIES.groups, "n_resamples": 200}
-    found = m.compare_rankings(
-        QUERIES.y, QUERIES.latent, noisy, metric=["ndcg@5", "map"], threshold=2, **arguments
-    )
-    one = m.compare_rankings(QUERIES.y, QUERIES.latent, noisy, metric="ndcg@5", **arguments)
-    other = m.compare_rankings(
-        QUERIES.y, QUERIES.latent, noisy, metric="map", threshold=2, **arguments
-    )
-    for column in ("difference", "low", "high", "p_value", "n_queries"):
-        assert found[column].tolist() == [getattr(one, column), getattr(other, column)]
-    assert found["metric"].tolist() == ["ndcg@5", "map"]
-    assert set(found["first"]) == {"first"} and set(found["second"]) == {"second"}
-
-
 def test_systems_are_compared_in_pairs_or_with_a_baseline():
     rng = np.random.default_rng(0)
     n = len(QUERIES.y)

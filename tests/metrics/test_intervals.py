@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_rankcal.losses import MEASURES, Measure
+from sklearn_rankcal.losses import MEASURES
 from sklearn_rankcal.metrics import compare_rankings, evaluate_rankings, evaluate_run
 from sklearn_rankcal.metrics._intervals import bounds_of  # the rule by itself
 from sklearn_rankcal.queries import Queries, Ranking, interval_of_mean
@@ -67,23 +67,6 @@ def test_one_query_shows_nothing():
         weight = np.append(1, np.full(39, small))
         assert interval_of_mean(values, 0.95, weight, (0, 1)) == (0, 1)
         assert interval_of_mean(values, 0.95, weight) == (-np.inf, np.inf)
-
-
-class Half(Measure):
-    """A measure that is .5 on all queries, and never larger."""
-
-    bounds = (0.0, 0.5)
-
-    def per_query(self, ranking, labels):
-        return np.full(ranking.queries.n_queries, 0.5)
-
-
-def test_a_measure_of_your_own_declares_its_bounds(monkeypatch):
-    monkeypatch.setitem(MEASURES, "half", Half)
-    options = {"groups": np.arange(40) // 2, "metrics": "half", "confidence_level": 0.95}
-    found = evaluate_rankings([1, 0] * 20, [2, 1] * 20, **options)["half"]
-    assert (found.low, found.high) == interval_of_mean(np.full(20, 0.5), 0.95, bounds=(0, 0.5))
-    assert 0.42 < found.low < 0.43 and found.high == 0.5
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -10,15 +10,20 @@ import scipy.stats
 import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LinearRegression
 
 from sklearn_rankcal import metrics as m
 from sklearn_rankcal import relevance_labels
-from sklearn_rankcal.losses import Positional
-from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.inspection import permutation_importance
+from sklearn_rankcal.losses import NDCG, Measure, Positional
+from sklearn_rankcal.plotting import QueryDifferencesDisplay
+from sklearn_rankcal.queries import Queries, Ranking, interval_of_mean
 
 from .. import oracles
-from ..metric_data import FUNCTIONS, QUERIES, S, Y, per_query
+from ..metric_data import FUNCTIONS, QUERIES, per_query
 
 # Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
 pytestmark = pytest.mark.filterwarnings(
@@ -150,9 +155,60 @@ def test_degenerate_queries(name):
         assert got == pytest.approx(filled.mean())
 
 
-def test_one_metric_can_be_given_by_name():
-    scores = m.evaluate_rankings(Y, S, metrics="mrr", sample_weight=[1e50] * 3)
-    assert scores == {"mrr": 1.0}
+class Missed(Measure):
+    """1 - NDCG@3, which no registry knows."""
+
+    greater_is_better = False
+    bounds = (0.0, 1.0)
+
+    def per_query(self, ranking, labels):
+        return 1 - NDCG(3).per_query(ranking, labels)
+
+
+@pytest.mark.parametrize("metric", ["ndcg@3", NDCG(3), Missed()])
+def test_a_metric_is_a_name_or_any_measure(metric):
+    y, good, name = QUERIES.y, QUERIES.latent, str(metric)
+    poor, by = good[::-1], {"groups": QUERIES.groups}
+    wanted, worse = (m.ndcg_score(y, scores, k=3, **by) for scores in (good, poor))
+    sign = -1 if isinstance(metric, Missed) else 1
+    if sign < 0:
+        wanted, worse = 1 - wanted, 1 - worse
+    found = m.evaluate_rankings(y, good, metrics=[metric, "err"], confidence_level=0.9, **by)[name]
+    assert found.mean == pytest.approx(wanted)
+    compared = m.compare_rankings(y, good, poor, metric=metric, **by)
+    assert (compared.first, compared.second) == pytest.approx((wanted, worse))
+    table = m.compare_rankings(y, good, poor, metric=[metric, "map"], threshold=2, **by)
+    assert table["metric"].tolist() == [name, "map"] and table["low"][0] == compared.low
+    assert table["second_mean"][1] == m.map_score(y, poor, threshold=2, **by)
+    values = [
+        m.evaluate_rankings(y, s, metrics=metric, return_per_query=True, **by)[name]
+        for s in (good, poor)
+    ]
+    assert m.compare_rankings(None, *values, metric=metric) == compared
+    defined = values[0][~np.isnan(values[0])]
+    assert (found.low, found.high) == interval_of_mean(defined, 0.9, bounds=(0, 1))
+    qrels, *runs = (
+        {q: dict(enumerate(column[by["groups"] == q])) for q in range(len(values[0]))}
+        for column in (y, good, poor)
+    )
+    run = m.evaluate_run(qrels, runs[0], metrics=metric, zero_division="skip")
+    assert (run[name], run.intervals(0.9)[name].low) == pytest.approx((wanted, found.low))
+    options = {"metric": metric, "zero_division": "skip"}
+    assert m.compare_rankings(qrels, *runs, **options).low == pytest.approx(compared.low)
+    X, ranker = good[:, np.newaxis], LinearRegression().fit(good[:, np.newaxis], good)
+    scorer = m.get_ranking_scorer(metric)
+    assert eval(repr(scorer), {**globals(), **vars(m)}) == scorer == clone(scorer, safe=False)
+    assert scorer(ranker, X, y, **by) == pytest.approx(sign * wanted)
+    importance = permutation_importance(ranker, X, y, **by, metric=metric)
+    assert importance.baseline == pytest.approx(wanted)
+    assert make_ranking(20, random_state=0, metric=metric).bayes_score > 0
+    display = QueryDifferencesDisplay.from_predictions(y, good, poor, metric=metric, **by)
+    assert display.greater_is_better == (sign > 0) and display.metric == name
+
+
+def test_the_default_metric_takes_grades():
+    values = m.evaluate_rankings(QUERIES.y, QUERIES.latent, groups=QUERIES.groups)
+    assert QUERIES.y.max() > 1 and list(values) == ["ndcg@10"]
 
 
 def test_query_weights_are_the_mean_of_their_rows():

@@ -57,9 +57,7 @@ pytestmark = pytest.mark.filterwarnings(
             "different queries",
         ),
         (lambda: m.ndcg_score(relevance_labels(Y, [0, 0, 1])[1:], S[1:]), "splitter has cut it"),
-        (lambda: m.evaluate_rankings(Y, S, metrics=["nope"]), "Unknown metric 'nope'. Known: auc"),
         (lambda: m.evaluate_rankings(Y, S, metrics=["ndcg@x"]), "cutoff in 'ndcg@x'"),
-        (lambda: m.evaluate_rankings(Y, S, metrics=["auc@3"]), "has no cutoff"),
         (lambda: m.evaluate_rankings(Y, S, metrics=["recall"]), "needs a cutoff"),
     ],
 )
@@ -141,24 +139,9 @@ def test_rows_without_query_ids_are_one_query_and_warn(score):
     [
         (
             lambda **q: m.compare_rankings(*[QUERIES.y] * 3, metric="ndcg@10", threshold=1, **q),
-            "'ndcg@10' has no parameter 'threshold'. Parameters of 'ndcg@10': k, gain. Metrics that"
+            "'ndcg@10' has no parameter 'threshold'. Metrics that"
             " have it: auc, map, mrr, precision, recall",
         ),
-        (
-            lambda **q: m.evaluate_rankings(
-                QUERIES.y, QUERIES.y, gain="linear", metrics="auc", **q
-            ),
-            "'auc' has no parameter 'gain'. Parameters of 'auc': threshold. .* have it: dcg, err, "
-            "ndcg",
-        ),
-        (
-            lambda **q: m.evaluate_rankings(
-                QUERIES.y, QUERIES.y, gian="linear", metrics=["ndcg", "spearman"], **q
-            ),
-            "'ndcg' and 'spearman' have no parameter 'gian'.* 'spearman' has no parameters",
-        ),
-        (lambda **q: m.get_ranking_scorer("ndcg", shrinkage=0), "no parameter 'shrinkage'"),
-        (lambda **q: m.get_ranking_scorer("ndcg@10", k=5), "contains a cutoff, but k=5 was passed"),
         (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, nothing=1, **q), "Its parameters: y_true"),
         (lambda **q: m.ndcg_score(QUERIES.y, QUERIES.y, gains="x", **q), "Did you mean 'gain'"),
         (
