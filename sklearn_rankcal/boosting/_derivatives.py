@@ -91,8 +91,8 @@ def _constant_score(surrogate: Surrogate, targets: Any, mass: Floats) -> float:
         low, high = -_LARGEST_START, _LARGEST_START
         for _ in range(60):  # bisection: the gradient increases with the score
             middle = (low + high) / 2
-            above = surrogate.evaluate(mean, [middle], alone).gradient[0] > 0
-            low, high = (low, middle) if above else (middle, high)
+            gradient: Any = surrogate.evaluate(mean, [middle], alone, derivatives=1).gradient
+            low, high = (low, middle) if gradient[0] > 0 else (middle, high)
         score = low
     return score if abs(score) < _LARGEST_START else 0.0
 
