@@ -1,8 +1,9 @@
-"""Checks for rankers and losses, in addition to `sklearn.utils.estimator_checks`.
+"""Checks for rankers, losses and surrogates, in addition to `sklearn.utils.estimator_checks`.
 
 scikit-learn's checks do not test rankings: a ranker that returns the worst order passes them.
 `check_ranker` runs every check of `yield_ranker_checks` on a ranker. `check_loss` compares a loss
-with an enumeration of all rankings. A failed check raises AssertionError.
+with an enumeration of all rankings, and `check_surrogate` a surrogate with finite differences. A
+failed check raises AssertionError.
 `expected_failed_checks` lists the checks of scikit-learn that do not apply to rankers.
 """
 
@@ -31,11 +32,18 @@ from sklearn_rankcal.metrics import kendall_tau_score
 from sklearn_rankcal.models import BilinearPairs, Model, PairModel
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.rankers import RankerMixin
+from sklearn_rankcal.surrogates import Surrogate, get_surrogate
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, Space, flat_targets
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 
-__all__ = ["check_loss", "check_ranker", "expected_failed_checks", "yield_ranker_checks"]
+__all__ = [
+    "check_loss",
+    "check_ranker",
+    "check_surrogate",
+    "expected_failed_checks",
+    "yield_ranker_checks",
+]
 
 #: Values of a measure count as equal if they differ by at most this much.
 ROUNDING = 1e-9
@@ -43,6 +51,8 @@ ROUNDING = 1e-9
 TIED = 1e-12
 #: Number of label vectors per query size with which tied scores are checked.
 TIED_LABELS = 20
+#: Step of finite differences.
+STEP = 1e-6
 
 _DENSE_ONLY = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
@@ -577,3 +587,108 @@ def _sorting_rankings(scores: Floats) -> Bools:
 def _least_when_sorted(worth: Floats, scores: Floats) -> Floats:
     """Return the smallest worth among the rankings that sort the scores."""
     return np.where(_sorting_rankings(scores), worth, np.inf).min(axis=1)
+
+
+# ---------------------------------------------------------------- surrogates
+
+
+def check_surrogate(
+    surrogate: Surrogate | str,
+    *,
+    levels: tuple[float, ...] | None = None,
+    exact_curvature: bool = True,
+    random_state: int = 0,
+) -> None:
+    """Test a surrogate against finite differences, and what it declares.
+
+    The function checks the following, on random utilities and scores of four queries:
+
+    - The gradient is the derivative of the value, and the curvature, if there is one, is the
+      derivative of the gradient.
+    - Value and derivatives of a query depend neither on the order of its rows nor on other queries.
+    - `shift_invariant`, `scale_invariant`, `convex` and `affine` hold if they are declared.
+    - No other scores have a smaller value than `minimizer`, if the surrogate has one.
+
+    `sklearn_rankcal.consistency.is_calibrated_numerically` tests whether it preserves orders.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        A surrogate object, for example of your own class, or the name of a surrogate.
+    levels : tuple of float, default=None
+        The utilities to sample from. If None, (0, 0.5, 1, 1.5), and also -1 if the surrogate takes
+        negative utilities.
+    exact_curvature : bool, default=True
+        Whether to check the curvature. Pass False if it is an approximation on purpose, such as
+        that of Gauss and Newton.
+    random_state : int, default=0
+        Seed of the random numbers.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.estimator_checks import check_surrogate
+    >>> check_surrogate("softmax")
+    """
+    own: Surrogate = clone(get_surrogate(surrogate))
+    assert own.theorem, "theorem must say why the surrogate is or is not order preserving"
+    random = np.random.RandomState(random_state)
+    queries = Queries.from_groups(random.permutation(np.repeat(np.arange(4), (1, 2, 5, 9))))
+    codes, n = queries.codes, queries.n_rows
+    if levels is None:
+        levels = (0.0, 0.5, 1.0, 1.5, *([-1.0] if own.takes_negative else []))
+    v, (s, other) = random.choice(levels, size=n), random.normal(size=(2, n))
+    fixed = own.resolve(v)
+    found = fixed.evaluate(v, s, queries)
+    assert found.value.shape == (4,) and found.gradient.shape == (n,), (
+        "the value must have one entry per query, and the gradient one entry per row"
+    )
+
+    def check(actual: Any, wanted: Any, message: str, tolerance: float = 1e-9) -> None:
+        np.testing.assert_allclose(
+            actual, wanted, rtol=tolerance, atol=tolerance, err_msg=f"{own!r}: {message}"
+        )
+
+    # Derivatives, by moving one score up and down
+    for row, move in enumerate(STEP * np.eye(n)):
+        up, down = fixed.evaluate(v, s + move, queries), fixed.evaluate(v, s - move, queries)
+        slopes = (up.value - down.value) / (2 * STEP)
+        wanted = np.where(np.arange(4) == codes[row], found.gradient[row], 0.0)
+        check(wanted, slopes, "the gradient is not the derivative of the value", 1e-5)
+        if exact_curvature and found.curvature is not None:
+            bend = (up.gradient[row] - down.gradient[row]) / (2 * STEP)
+            message = "the curvature is not the derivative of the gradient"
+            check(found.curvature[row], bend, message, 1e-5)
+    # Each query alone, with its rows in reverse order
+    for q in range(4):
+        rows = np.flatnonzero(codes == q)[::-1]
+        alone = fixed.evaluate(v[rows], s[rows], Queries.single(len(rows)))
+        for part, here in zip(alone, (found.value[[q]], *found[1:]), strict=True):
+            if part is not None:
+                here = here if part is alone.value else here[rows]
+                check(part, here, "a query depends on other queries, or on the order of its rows")
+    # What the surrogate declares
+    moved = {"shift_invariant": s + other[codes], "scale_invariant": 3 * s}
+    for name, scores in moved.items():
+        if getattr(own, name):
+            check(fixed.evaluate(v, scores, queries).value, found.value, f"it is not {name}")
+    ends = found.value, fixed.evaluate(v, other, queries).value
+    for share in (0.1, 0.5, 0.8) if own.convex else ():
+        between = fixed.evaluate(v, (1 - share) * s + share * other, queries).value
+        chord = (1 - share) * ends[0] + share * ends[1]
+        check(np.maximum(between, chord), chord, "it is not convex")
+    if own.affine:
+        w = random.permutation(v)
+        mean = (found.gradient + fixed.evaluate(w, s, queries).gradient) / 2
+        middle = fixed.evaluate((v + w) / 2, s, queries).gradient
+        check(middle, mean, "it is not affine in the utilities")
+    best = fixed.minimizer(v, queries)
+    if best is not None and np.isfinite(best).all():
+        least = fixed.evaluate(v, best, queries).value
+        for scores in (s, other, best + STEP * other, best + 0.1 * other):
+            higher = fixed.evaluate(v, scores, queries).value
+            check(np.minimum(higher, least), least, "its minimizer does not minimise it")

@@ -42,7 +42,7 @@ WINGS = {
     "cost_sensitive": ("models", ("label_ranking",)),
     "datasets": ("decoders", ("clicks",)),
     "dask": ("rankers", ("linear", "metrics")),
-    "estimator_checks": ("rankers", ("consistency", "datasets", "metrics")),
+    "estimator_checks": ("rankers", ("consistency", "datasets", "metrics", "surrogates")),
     "inspection": ("losses", ("metrics",)),
     "model_selection": ("rankers", ()),
 }

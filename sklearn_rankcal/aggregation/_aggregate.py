@@ -78,35 +78,10 @@ _OTHER_NAMES = {
 }
 
 
-def get_structure(structure: str | Structure) -> Structure:
-    """Make a structure from a name.
-
-    Parameters
-    ----------
-    structure : str or Structure
-        A key of `STRUCTURES`, or a structure object.
-
-    Returns
-    -------
-    structure : Structure
-        A new structure, or the object unchanged.
-
-    Raises
-    ------
-    ValueError or TypeError
-        If the name is unknown, or if `structure` is neither a name nor a structure.
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.aggregation._aggregate import get_structure
-    >>> get_structure("log_odds")
-    LogOdds()
-    """
-    return make_structure(structure, "structure", STRUCTURES)
-
-
-def make_structure(structure: Any, word: str, known: Iterable[str]) -> Structure:
-    """Do the same as `get_structure`, with error messages of the caller."""
+def get_structure(
+    structure: Any, word: str = "structure", known: Iterable[str] = tuple(STRUCTURES)
+) -> Structure:
+    """Make a structure from a name. Errors call it `word`, and list the `known` names."""
     if isinstance(structure, str):
         if structure in STRUCTURES:
             return STRUCTURES[structure]()
@@ -243,7 +218,7 @@ def aggregate(
     """
     read = _read_judgements(judgements, groups)
     known = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
-    structure = make_structure(method, "method", known)
+    structure = get_structure(method, "method", known)
     structure.check()
     _check_options(read, structure, intervals, n_resamples, resample, confidence_level)
     seed = int(check_random_state(random_state).randint(2**31 - 1))

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, eye_array
 
-from sklearn_rankcal.aggregation._aggregate import make_structure
+from sklearn_rankcal.aggregation._aggregate import get_structure
 from sklearn_rankcal.aggregation._base import shared_ranks, tie_scores
 from sklearn_rankcal.aggregation._boards import (
     Board,
@@ -181,7 +181,7 @@ def _check_length(codes: Ints, judgements: Judgements) -> None:
 
 def _read_model(judgements: Any, method: Any, level: Any) -> tuple[BradleyTerry, float]:
     """Return the checked model for votes of one query, and the confidence level."""
-    structure = make_structure(method, "method", ["btl"])
+    structure = get_structure(method, "method", ["btl"])
     structure.check()
     if not isinstance(structure, BradleyTerry) or not structure.own_effects:
         raise ValueError(f"method must be BradleyTerry with own_effects=True; got {structure!r}.")

@@ -410,24 +410,10 @@ def plan_comparisons(
 ) -> Ints:
     """Choose pairs of items sequentially, each as if the pairs before had been answered.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (..., n_items)
-        The scores of each board. Equal scores are exactly equal.
-    covariance : ndarray of shape (..., n_items, n_items)
-        Their covariance.
-    worth : ndarray of shape (..., n_items, n_items)
-        The information of a vote between two items about their difference.
-    n : int
-        Number of pairs.
-    target : {"first", "all"} or int
-        What to make certain: the first place, all places, or the score of one item.
-
-    Returns
-    -------
-    pairs : ndarray of shape (..., n, 2)
-        Numbers of items, the smaller number first. Ties up to rounding are broken by the smallest
-        numbers. O(n_items^3) time for each pair.
+    `scores` (..., m) of each board have this `covariance` (..., m, m). Equal scores are exactly
+    equal. `worth` (..., m, m) is the information of a vote about the difference of two items.
+    `target` is what to make certain: "first", "all", or the score of one item. The result has shape
+    (..., n, 2), the smaller number first. It takes O(m^3) time for each pair.
     """
     m, shape = scores.shape[-1], scores.shape[:-1]
     scores, S = scores.reshape(-1, m), covariance.reshape(-1, m, m).copy()

@@ -322,29 +322,10 @@ class AggregatedLoss(Loss):
 
 
 def auto_subset_size(judgements: Any) -> int:
-    """Return the size of the subsets for ``subset_size="auto"``: 2 n^0.45, rounded up.
+    """Return the size of the subsets for ``subset_size="auto"``: 2 n^0.45 of n judgements.
 
-    Parameters
-    ----------
-    judgements : Judgements or Clicks
-        n is the number of judgements of all queries.
-
-    Returns
-    -------
-    subset_size : int
-
-    Notes
-    -----
     Theorem 4 of Duchi, Mackey and Jordan (2013) needs a size that grows more slowly than sqrt(n).
     On comparisons sampled from the labels of MQ2008, its risk was within 1 % of the best size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal import Judgements
-    >>> from sklearn_rankcal.aggregation._loss import auto_subset_size
-    >>> auto_subset_size(Judgements.from_pairs([(0, 1)] * 10_000))
-    127
     """
     n = float(judgements.per_query.sum())
     return max(1, int(np.ceil(2.0 * n**0.45)))

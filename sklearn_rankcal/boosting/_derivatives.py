@@ -32,8 +32,9 @@ class Derivatives:
     defaults of the libraries then mean the same for every surrogate and unit.
 
     A curvature is at least 1/100 of the mean curvature of its query at the start. If that mean is
-    0, like for the hinge, it is at least the mean absolute gradient of the query, which gives steps
-    of a length of about 1. `weight` (n_queries,) must be positive.
+    0, like for the hinge and surrogates without a curvature, it is at least the mean absolute
+    gradient of the query, which gives steps of a length of about 1. `weight` (n_queries,) must be
+    positive.
 
     Boosting starts at the constant score `start` that minimises the surrogate. It is 0 if no
     constant minimises it, and 1 for scale-invariant surrogates, which have no derivatives at 0.
@@ -61,8 +62,7 @@ class Derivatives:
         _, gradient, curvature = self._surrogate.evaluate(
             self._targets, scores + self.start, self._queries
         )
-        assert gradient is not None and curvature is not None
-        return gradient, curvature
+        return gradient, np.zeros_like(gradient) if curvature is None else curvature
 
     def __call__(self, scores: NDArray[Any]) -> tuple[Floats, Floats]:
         """Compute gradient and curvature at predictions relative to `start`."""
@@ -91,8 +91,8 @@ def _constant_score(surrogate: Surrogate, targets: Any, mass: Floats) -> float:
         low, high = -_LARGEST_START, _LARGEST_START
         for _ in range(60):  # bisection: the gradient increases with the score
             middle = (low + high) / 2
-            gradient: Any = surrogate.evaluate(mean, [middle], alone, derivatives=1).gradient
-            low, high = (low, middle) if gradient[0] > 0 else (middle, high)
+            above = surrogate.evaluate(mean, [middle], alone, derivatives=1).gradient[0] > 0
+            low, high = (low, middle) if above else (middle, high)
         score = low
     return score if abs(score) < _LARGEST_START else 0.0
 

@@ -224,7 +224,6 @@ class ExpectedSurrogates:
     def evaluate(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return the expected values (n,) at scores (n, r), and their gradients (n, r)."""
         value, gradient, _ = self._of_labels(scores, 1)
-        assert gradient is not None
         return self._add(value), self._add(gradient.reshape(-1, self.r))
 
     def value(self, scores: Floats) -> Floats:
@@ -241,7 +240,6 @@ class ExpectedSurrogates:
         It is at least a hundredth of the expected value there, in case all derivatives are 0.
         """
         value, gradient, _ = self._of_labels(np.zeros((self.n, self.r)), 1)
-        assert gradient is not None
         largest = np.abs(gradient).reshape(-1, self.r).max(axis=1)
         size = self._add(np.maximum(largest, np.abs(value) / 100))
         return np.where(size > 0, size, 1.0)

@@ -233,11 +233,9 @@ class LinearObjective:
         value, slope = 0.0, 0.0
         for batch in self._batches:
             scores = np.full(batch.queries.n_rows, intercept)
-            with np.errstate(over="ignore", under="ignore"):
-                own, gradient, _ = self.surrogate._evaluate(
-                    batch.targets, scores, batch.queries, 1, None
-                )
-            assert gradient is not None
+            own, gradient, _ = self.surrogate._derivatives(
+                batch.targets, scores, batch.queries, 1, None
+            )
             value += float(batch.weight @ own)
             slope += float(batch.row_weight() @ gradient)
         return value, slope
@@ -253,16 +251,13 @@ class LinearObjective:
                 scores = np.concatenate([self.data.read(rows) @ coef for _, rows in blocks])
             else:
                 scores = np.zeros(batch.queries.n_rows)
-            with np.errstate(over="ignore", under="ignore"):
-                result = self.surrogate._evaluate(
-                    batch.targets, scores + intercept, batch.queries, 2, 1
-                )
-            assert result.gradient is not None
-            bend: Any = result.curvature
+            _, gradient, bend = self.surrogate._derivatives(
+                batch.targets, scores + intercept, batch.queries, 2, 1
+            )
             if bend is not None:
                 bend = np.where(np.isfinite(bend), np.maximum(bend, 0.0), 0.0)
             if bend is None or not bend.any():
-                bend = np.abs(result.gradient)
+                bend = np.abs(gradient)
             yield batch, batch.row_weight() * bend
 
 
@@ -296,8 +291,7 @@ def batch_gradient(
             scores = np.concatenate([data.read(rows) @ coef for _, rows in blocks]) + intercept
         if not np.isfinite(scores).all():
             return np.inf, np.full(len(coef), np.nan), np.nan
-        value, gradient, _ = surrogate._evaluate(batch.targets, scores, batch.queries, 1, 1)
-        assert gradient is not None
+        value, gradient, _ = surrogate._derivatives(batch.targets, scores, batch.queries, 1, 1)
         weighted = batch.row_weight() * gradient
         if table is not None:
             of_coef = table.T @ weighted

@@ -111,13 +111,13 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
                 f"sklearn_rankcal.targets; got {kind.space!r}."
             )
         return kind
-    return _make("Loss", str(loss), kind, parameters, _signature(kind))
+    return make_named("Loss", str(loss), kind, parameters, signature_of(kind))
 
 
-def _make(
+def make_named(
     what: str, name: str, kind: Any, parameters: dict[str, Any], known: tuple[str, ...]
 ) -> Any:
-    """Make a loss or a measure from its name and parameters; `known` has all its parameters."""
+    """Make an object of a class from its name and parameters; `known` has all its parameters."""
     check_parameters(f"{what} {name!r}", parameters, known)
     base, at, cutoff = name.partition("@")
     if at:
@@ -132,7 +132,7 @@ def _make(
                 f"{what} {name!r} contains a cutoff, but k={parameters['k']!r} was passed."
             )
         parameters = {**parameters, "k": int(cutoff)}
-    elif kind.needs_cutoff and "k" not in parameters:
+    elif getattr(kind, "needs_cutoff", False) and "k" not in parameters:
         raise ValueError(f"{what} {name!r} needs a cutoff, as in '{base}@10'.")
     return kind(**parameters)
 
@@ -192,11 +192,11 @@ def settable_parameters(metric: Any) -> tuple[str, ...]:
     kind = look_up("metric", metric, MEASURES, Measure, {}, _NAMES_OF_MEASURES)
     if isinstance(kind, Measure):
         return ()
-    return tuple(name for name in _signature(kind) if name not in kind._of_targets)
+    return tuple(name for name in signature_of(kind) if name not in kind._of_targets)
 
 
 @cache
-def _signature(kind: type[Measure]) -> tuple[str, ...]:
+def signature_of(kind: Any) -> tuple[str, ...]:
     # a ranker makes its loss in every call, and reading a signature takes 50 microseconds
     return tuple(inspect.signature(kind).parameters)
 
@@ -226,7 +226,7 @@ def get_measure(name: str | Measure, **parameters: Any) -> Measure:
     kind = look_up("metric", name, MEASURES, Measure, parameters, _NAMES_OF_MEASURES)
     if isinstance(kind, Measure):
         return kind
-    measure: Measure = _make("Metric", str(name), kind, parameters, settable_parameters(name))
+    measure: Measure = make_named("Metric", str(name), kind, parameters, settable_parameters(name))
     return measure
 
 

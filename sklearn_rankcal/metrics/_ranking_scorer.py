@@ -59,28 +59,7 @@ class RankingScorer:
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Score a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A ranker, a pipeline or a search that ends in one, or any estimator whose `predict`
-            returns scores, such as `LGBMRanker` or a regressor.
-        X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features)
-            One row per query-document pair. In label ranking, one row per sample.
-        y : array-like of shape (n_documents,), (n_samples, r) or (n_samples, r, r)
-            Relevance, or the structured array of `relevance_labels`. Some metrics also take the
-            array of `preference_labels`. In label ranking, the labels of `CalibratedLabelRanker`.
-        groups : array-like of shape (n_documents,), default=None
-            Query id of each row. Required unless `y` or the ranker's `group_column` contains it.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each row. The weight of a query is the mean weight of its rows.
-
-        Returns
-        -------
-        score : float
-            Mean over queries, larger is better.
-        """
+        """Score a fitted estimator: the mean over queries, larger is better."""
         measure = self.measure
         labels, ranking, rows = predicted_ranking(
             estimator, X, y, groups, measure, f"The scorer {self.name!r}"
@@ -93,13 +72,7 @@ class RankingScorer:
     # ---------------------------------------------------------------- scikit-learn's protocol
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Get the metadata routing of this object, which requests `groups` and `sample_weight`.
-
-        Returns
-        -------
-        routing : MetadataRequest
-            See "Metadata Routing" in scikit-learn's user guide.
-        """
+        """Get the metadata routing, which requests `groups` and `sample_weight`."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
         request.score.add_request(param="sample_weight", alias=True)
@@ -201,11 +174,11 @@ def get_ranking_scorer(
     """Make a scorer for `GridSearchCV`, `cross_validate` and similar tools.
 
     ``scorer(estimator, X, y, groups=None, sample_weight=None)`` returns the mean of a metric over
-    queries. It passes the queries to ``estimator.predict``, which scorers of scikit-learn's
-    `make_scorer` do not. It reads the queries from `groups` (scikit-learn passes it if metadata
-    routing is enabled), from structured labels, or from the ranker's `group_column`. Without
-    queries, it raises an error. In label ranking, where y has two or three dimensions, every row is
-    a query.
+    queries, which weigh the mean weight of their rows. It passes the queries to
+    ``estimator.predict``, which scorers of scikit-learn's `make_scorer` do not. It reads the
+    queries from `groups` (scikit-learn passes it if metadata routing is enabled), from structured
+    labels, or from the ranker's `group_column`. Without queries, it raises an error. In label
+    ranking, where y has two or three dimensions, every row is a query.
 
     Parameters
     ----------

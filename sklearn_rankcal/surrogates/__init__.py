@@ -20,11 +20,11 @@ References
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sklearn_rankcal.losses._registry import make_named, signature_of
 from sklearn_rankcal.surrogates._additive import (
     DifferenceGraph,
     PairwiseMargin,
@@ -41,7 +41,7 @@ from sklearn_rankcal.surrogates._listwise import (
     GeneralizedKullbackLeibler,
     Softmax,
 )
-from sklearn_rankcal.utils._messages import check_parameters, look_up
+from sklearn_rankcal.utils._messages import look_up
 
 __all__ = [
     "SURROGATES",
@@ -111,6 +111,5 @@ def get_surrogate(surrogate: str | Surrogate, **parameters: Any) -> Surrogate:
     kind = look_up("surrogate", surrogate, SURROGATES, Surrogate, parameters, _OTHER_NAMES)
     if isinstance(kind, Surrogate):
         return kind
-    known = list(inspect.signature(kind).parameters)
-    check_parameters(f"Surrogate {surrogate!r}", parameters, known)
-    return kind(**parameters)
+    made: Surrogate = make_named("Surrogate", str(surrogate), kind, parameters, signature_of(kind))
+    return made

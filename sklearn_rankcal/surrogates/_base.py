@@ -27,8 +27,8 @@ class Evaluation(NamedTuple):
     """
 
     value: Floats
-    gradient: Floats | None = None
-    curvature: Floats | None = None
+    gradient: Any = None
+    curvature: Any = None
 
 
 class Surrogate(BaseEstimator):
@@ -41,7 +41,8 @@ class Surrogate(BaseEstimator):
     documents by their expected utilities E[v]. It is then calibrated for every positional measure
     with these utilities (Calauzènes, Usunier and Gallinari, 2013, definition 3.1 and theorem 3.2).
 
-    To add a surrogate, write a subclass with a method `_evaluate` and the attributes below.
+    To add a surrogate, write a subclass with a method `_evaluate` and the attributes below. Test it
+    with `sklearn_rankcal.estimator_checks.check_surrogate`.
 
     Attributes
     ----------
@@ -77,9 +78,22 @@ class Surrogate(BaseEstimator):
     ) -> Evaluation:
         """Evaluate checked arrays. The rows of each query are contiguous (``queries.order`` None).
 
-        Derivatives above order `derivatives` may be left out.
+        Derivatives above order `derivatives` may be left out, and the second one always.
         """
         raise NotImplementedError
+
+    def _derivatives(
+        self, v: Any, s: Floats, queries: Queries, derivatives: int, n_jobs: int | None
+    ) -> Evaluation:
+        """Evaluate checked arrays, in which the rows of each query are contiguous."""
+        with np.errstate(over="ignore", under="ignore"):
+            found = self._evaluate(v, s, queries, derivatives, n_jobs)
+        if derivatives and found.gradient is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} must return a gradient. Test a surrogate with "
+                "estimator_checks.check_surrogate(surrogate)."
+            )
+        return found
 
     def _minimizer(self, expected: Floats, queries: Queries) -> Floats | None:
         """Return the scores that minimise the expected value, or None if no closed form exists."""
@@ -270,14 +284,12 @@ class Surrogate(BaseEstimator):
             if np.abs(targets).max(initial=0.0) > LARGEST**2:
                 raise ValueError(f"targets must be at most {LARGEST**2:g} in absolute value.")
         self.check(targets)
-        ready = self._with_defaults(targets)
-        with np.errstate(over="ignore", under="ignore"):
-            value, gradient, curvature = ready._evaluate(
-                targets, queries.gather(s), grouped, derivatives, n_jobs
-            )
+        value, gradient, curvature = self._with_defaults(targets)._derivatives(
+            targets, queries.gather(s), grouped, derivatives, n_jobs
+        )
         return Evaluation(
             value,
-            None if derivatives < 1 or gradient is None else queries.scatter(gradient),
+            None if derivatives < 1 else queries.scatter(gradient),
             None if derivatives < 2 or curvature is None else queries.scatter(curvature),
         )
 

@@ -404,16 +404,6 @@ def test_values_per_query_come_with_their_ids():
         assert value == m.ndcg_score(y[rows], scores[rows], groups=groups[rows])
 
 
-def test_parameters_go_to_the_metrics_that_have_them():
-    values = m.evaluate_rankings(
-        QUERIES.y, QUERIES.latent, groups=QUERIES.groups, metrics=["ndcg@5", "mrr", "spearman"],
-        gain="linear", threshold=3,
-    )  # fmt: skip
-    same = {"groups": QUERIES.groups}
-    assert values["ndcg@5"] == m.ndcg_score(QUERIES.y, QUERIES.latent, k=5, gain="linear", **same)
-    assert values["mrr"] == m.mrr_score(QUERIES.y, QUERIES.latent, threshold=3, **same)
-
-
 def test_ndcg_of_lightgbm_and_xgboost_agree_with_what_the_faq_says():
     """Ties in the order of the rows, and 1 for a query without a relevant document."""
     lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
