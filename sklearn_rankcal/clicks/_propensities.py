@@ -14,11 +14,10 @@ from scipy.special import xlog1py, xlogy
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 
 from sklearn_rankcal.clicks._clicks import Clicks, read_clicks
 from sklearn_rankcal.utils._column_advice import check_no_text, note_columns
-from sklearn_rankcal.utils._features import check_features
+from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._messages import check_count, check_number, checks_keywords, warn
 from sklearn_rankcal.utils._numbers import Floats, Ints, add_up
 
@@ -59,9 +58,9 @@ def estimate_propensities(
     ----------
     clicks : Clicks or structured ndarray
         Clicks, or labels from `click_labels`.
-    X : array-like of shape (n_documents, n_features), default=None
-        Features of the documents. None means that the relevance of each document is estimated
-        separately.
+    X : {array-like, sparse matrix, data frame} of shape (n_documents, n_features), default=None
+        Features of the documents, for the default classifier also categories. None means that the
+        relevance of each document is estimated separately.
     classifier : classifier, default=None
         A classifier that predicts relevance from X, with `predict_proba` and `sample_weight`. None
         means ``HistGradientBoostingClassifier`` if X is passed.
@@ -122,9 +121,9 @@ def estimate_propensities(
     check_number(tol, "tol", "(0, 1)")
     table = None
     if X is not None:
-        given = check_features(X)
-        check_no_text(given, "estimate_propensities", has_ids=True, to_ranker=False)
-        table = check_array(given, accept_sparse="csr", ensure_all_finite="allow-nan")
+        table, default = check_features(X), classifier is None
+        who = "the default classifier" if default else "estimate_propensities"
+        check_no_text(table, who, takes_categories=default, has_ids=True, to_ranker=False)
         if table.shape[0] != clicks.n_rows:
             raise ValueError(
                 f"X must have one row for each of the {clicks.n_rows} documents; it has shape "
@@ -138,7 +137,7 @@ def estimate_propensities(
         estimate = fit_propensities(clicks, table, classifier, max_iter, tol)
     except ValueError as error:
         if X is not None:
-            note_columns(error, given)
+            note_columns(error, table)
         raise
     never = np.flatnonzero(estimate.propensities == 0) + 1
     if len(never):
@@ -231,7 +230,7 @@ def _regression(X: Any, classifier: Any, of_row: Floats) -> Callable[[Floats], F
     if model is None:
         model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False)
     seen = np.flatnonzero(of_row > 0)
-    twice = X[np.concatenate([seen, seen])]
+    twice = take_rows(X, np.concatenate([seen, seen]))
     labels = np.repeat([1, 0], len(seen))
 
     def update(relevant: Floats) -> Floats:
@@ -265,5 +264,6 @@ def _check_connected(row: Ints, at: Ints, clicked: Floats, n_rows: int) -> None:
         raise ValueError(
             "The clicks do not determine the propensities: no clicked documents shown at "
             f"several positions link position {np.argmax(apart) + 1} to position 1. Show the "
-            "documents of a query in several orders, or pass features X."
+            "documents of a query in several orders, or use features: "
+            "propensities=estimate_propensities(clicks, X).propensities."
         )

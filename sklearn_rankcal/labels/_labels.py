@@ -172,8 +172,14 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
     values = _numbers.read_numbers(y, "y")
-    if values.ndim == 2 and values.shape[1] == 2 and np.asarray(y).dtype.kind in "iu":
-        raise bare_pairs(values.shape, "One relevance per row is expected.")
+    if values.ndim == 2 and 2 <= values.shape[1] < 10:
+        wanted, first, second = "One relevance per row is expected.", values[:, 0], values[:, 1]
+        if values.shape[1] == 2 and np.asarray(y).dtype.kind in "iu" and (first != second).all():
+            raise bare_pairs(values.shape, wanted)
+        raise ValueError(
+            f"y has shape {values.shape}. {wanted} Add up the columns with a weight for each, such "
+            f"as y = np.asarray(y) @ {[*range(1, values.shape[1] + 1)]}."
+        )
     relevance: NDArray[np.float64] = column_or_1d(values, warn=True)
     if n_rows is not None and len(relevance) != n_rows:
         raise ValueError(

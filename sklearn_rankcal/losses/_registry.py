@@ -30,8 +30,7 @@ from sklearn_rankcal.losses._positional import (
 from sklearn_rankcal.targets import Space
 from sklearn_rankcal.utils._messages import check_parameters, look_up
 
-#: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`. The example of
-#: `get_loss` loops over all losses.
+#: The losses by name. A name with a cutoff, such as ``"ndcg@10"``, sets `k`.
 LOSSES: dict[str, type[Loss]] = {
     "precision": Precision,
     "eru": ERU,
@@ -88,16 +87,6 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     >>> from sklearn_rankcal.losses import get_loss
     >>> get_loss("recall@20", threshold=2)
     Recall(k=20, threshold=2)
-
-    Make a ranker for every loss with default parameters, except `Positional`, which needs
-    parameters. All these losses accept labels of 0 and 1:
-
-    >>> from sklearn_rankcal import CalibratedRanker
-    >>> from sklearn_rankcal.losses import LOSSES
-    >>> losses = {name: kind() for name, kind in LOSSES.items() if name != "positional"}
-    >>> rankers = {name: CalibratedRanker("boosting", loss=loss) for name, loss in losses.items()}
-    >>> rankers["precision"].loss.k
-    10
     """
     if isinstance(loss, str):
         if loss in LOSSES and not parameters and not LOSSES[loss].needs_cutoff:

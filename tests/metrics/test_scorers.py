@@ -418,7 +418,7 @@ def test_bad_label_rankings(Y, name, message):
 
 
 def test_document_rankers_are_not_scored_on_label_rankings():
-    with pytest.raises(ValueError, match="1d array"):
+    with pytest.raises(ValueError, match="Add up the columns"):
         TAU(RANKER, X, np.ones((len(Y), 3)), groups=G)
 
 

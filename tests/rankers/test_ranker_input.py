@@ -178,7 +178,7 @@ BAD = {
     "y missing": (lambda r: r.fit(X, None, G), "requires y to be passed"),
     "strings": (lambda r: r.fit(X, Y.astype(str), ["g"]), "groups has 1 entry"),
     "text labels": (lambda r: r.fit(X, np.full(len(Y), "good"), G), "y must be real numbers"),
-    "pairs as y": (lambda r: r.fit(X, np.ones((len(Y), 2), int), G), "do not survive"),
+    "clicks and carts": (lambda r: r.fit(X, np.c_[Y, Y], G), r"np.asarray\(y\) @ \[1, 2\]"),
     "unknown loss": (lambda r: r.set_params(loss="lambdarank").fit(X, Y, G), "Unknown loss"),
     "unknown decoder": (
         lambda r: r.set_params(decoder="greedy_dag").fit(X, Y, G),
