@@ -55,7 +55,7 @@ DOORS = {
     "ndcg_score": (38, 9),
     "aggregate": (75, 13),
     # "robust" profiles likelihoods since the corrections of errors went
-    "aggregate, robust": (133, 17),
+    "aggregate, robust": (128, 17),
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.

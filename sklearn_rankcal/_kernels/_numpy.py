@@ -22,6 +22,8 @@ TimeIsUp = Callable[[], bool] | None
 pair_sums = None
 # Without a kernel, the regressor itself makes the same predictions.
 add_trees: Any = None
+# `aggregation._evidence` has the NumPy version, which also takes covariates and ties.
+fit_profiles: Any = None
 #: Number of arrays of the size of `values` that `describe` holds at the same time.
 N_TEMPORARIES = 4
 

@@ -23,6 +23,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import RARE, counted, one_edit, percent
 from sklearn_rankcal.utils._numbers import (
     ROUNDING,
+    Bools,
     Floats,
     Ints,
     add_up,
@@ -263,7 +264,12 @@ def cycles_probe(data: AuditData) -> Found:
     if clusters is not None:
         assert data.judges is not None
         codes = np.unique(content_ranks(data.judges)[clusters], return_inverse=True)[1]
-        by_judge = csr_array((signed, (codes, pair)), shape=(int(codes.max()) + 1, len(keys)))
+        shape = int(codes.max()) + 1, len(keys)
+        # half of what the votes of a judge moved the fit towards them (Bell and McCaffrey, 2002)
+        moved = csr_array((signed, (codes, pair)), shape=shape) @ incidence.T @ inverse
+        lead = moved[codes, first[pair]] - moved[codes, second[pair]]
+        signed = signed + data.variance * weight**2 * lead / 2
+        by_judge = csr_array((signed, (codes, pair)), shape=shape)
     for start in range(0, _DRAWS, step):
         m = min(step, _DRAWS - start)
         if clusters is not None:
@@ -275,7 +281,7 @@ def cycles_probe(data: AuditData) -> Found:
     drawn = np.concatenate(draws)
     # if no pair has several judges, all draws equal the statistic up to rounding
     p = float((1 + (~exceeds(statistic, drawn, statistic)).sum()) / (1 + len(drawn)))
-    share, chance = _cyclic_share(data, contests, pair, one, len(keys), first, second)
+    share, chance = _cyclic_share(data, contests, pair, contests.first == one, incidence, part)
     text = (
         f"{percent(share)} of the strength of the preferences is cyclic; {percent(chance)} "
         f"is expected by chance (p = {p:.2g})."
@@ -291,31 +297,20 @@ def _inverse(laplacian: Floats, part: Ints) -> Floats:
 
 
 def _cyclic_share(
-    data: AuditData,
-    contests: Contests,
-    pair: Ints,
-    one: Ints,
-    n_pairs: int,
-    first: Ints,
-    second: Ints,
+    data: AuditData, contests: Contests, pair: Ints, ahead: Bools, incidence: csr_array, part: Ints
 ) -> tuple[float, float]:
     """Return the cyclic share of the net votes (Jiang et al., 2011), and its size by chance."""
-    n = len(data.items)
+    n_pairs = incidence.shape[1]
     value = np.array([1.0, -1.0, 0.0])[contests.outcome] * contests.weight
-    net = np.bincount(pair, np.where(contests.first == one, value, -value), n_pairs)
+    net = np.bincount(pair, np.where(ahead, value, -value), n_pairs)
     total = np.bincount(pair, contests.weight, n_pairs)
     flow = net / total
-    columns = (np.append(first, second), np.tile(np.arange(n_pairs), 2))
-    incidence = csr_array((np.repeat([1.0, -1.0], n_pairs), columns), shape=(n, n_pairs))
-    part = number_components(first, second, n, "weak")
     inverse = _inverse((incidence @ (incidence * total[None, :]).T).toarray(), part)
     scores = inverse @ (incidence @ (total * flow))
-    gap = flow - (scores[first] - scores[second])
+    gap = flow - incidence.T @ scores
     energy = float((total * flow**2).sum())
     variance = 4 * np.bincount(pair, data.variance * contests.weight**2, n_pairs) / total
-    pull = inverse[first] - inverse[second]
-    at = np.arange(n_pairs)
-    leverage = total * (pull[at, first] - pull[at, second])
+    leverage = total * np.ravel(incidence.T.multiply(incidence.T @ inverse).sum(axis=1))
     chance = float((variance * (1 - leverage)).sum())
     if not exceeds(np.sqrt(energy), 0.0, np.sqrt(total.sum())):  # all pairs are even
         return 0.0, 0.0

@@ -22,14 +22,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, ndtri, ndtri_exp, stdtr, stdtrit
 
-from sklearn_rankcal.aggregation._contest_model import ContestFit, PenalizedVotes
+from sklearn_rankcal._kernels import kernels
+from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._contests import VoteDesign, Votes, center_items
-from sklearn_rankcal.aggregation._likelihoods import (
-    VOTE_MODELS,
-    ResultSlopes,
-    logistic_terms,
-    minimize,
-)
+from sklearn_rankcal.aggregation._likelihoods import VOTE_MODELS, ResultSlopes, logistic_terms
 from sklearn_rankcal.utils._memory import row_blocks
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
@@ -37,7 +33,8 @@ from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 _RIDGE = 1e-4
 #: Log-odds beyond which an end is infinite, and the least parameter of ties of Rao and Kupper.
 _FARTHEST, _LEAST = 30.0, 1e-6
-#: Iterations of the leverages of the votes, of Newton's method, of linear systems and of ends.
+#: Iterations of the leverages of the votes, of Newton's method (`_profiles.pxi` has the same
+#: number), of linear systems and of ends.
 _ROUNDS, _STEPS, _INNER, _ENDS = 2, 40, 25, 12
 _HALVINGS, _BISECTIONS = 30, 20  # of the steps of Newton's method, and of chains
 
@@ -57,18 +54,17 @@ def fit_firth(fit: ContestFit) -> Firth:
 
     Firth (1993), Bias reduction of maximum likelihood estimates, Biometrika 80.
     """
-    n, votes, weights = fit.n_items, fit.votes, np.zeros(len(fit.weights))
+    weights = np.zeros(len(fit.weights))
     if fit.has_tie:
         weights[-1] = fit.tie
-    counts, one = votes.counts, fit._replace(weights=weights)
-    for k in range(_ROUNDS):
-        inverse = one.inverse()
-        added = np.zeros_like(counts)
-        added[:2] = one.slopes().lead2 * spreads(votes, inverse, n) / 2
-        more = votes._replace(counts=counts + added)
-        model = PenalizedVotes(more, n, fit.model, fit.ridge, fit.part, fit.own_effects, None)
-        found = minimize(model, 1e-6 if k + 1 == _ROUNDS else 1e-2, 100, one.weights, 5.0)
-        one = one._replace(weights=center_items(found.x, fit.part))
+    counts, one = fit.votes.counts, fit._replace(weights=weights)
+    profiles = Profiles.of_votes(one, Firth(weights, weights))
+    for _ in range(_ROUNDS):
+        inverse, added = one.inverse(), np.zeros_like(counts)
+        added[:2] = one.slopes().lead2 * spreads(fit.votes, inverse, fit.n_items) / 2
+        profiles = profiles._replace(counts=counts + added, start=one.weights, metric=inverse)
+        one = one._replace(weights=center_items(profiles.fit(), fit.part))
+    more = fit.votes._replace(counts=profiles.counts)
     return Firth(one.weights, one._replace(votes=more).inverse())
 
 
@@ -123,14 +119,12 @@ def z_of_two(psi: Floats, variance: Floats, at: Floats | float = 0.0) -> Floats:
     return sign * np.sqrt(np.where(ahead, np.maximum(square, 0.0), 0.0))
 
 
-def ends_of_two(
-    psi: Floats, variance: Floats, quantile: float, rounds: int = 40
-) -> tuple[Floats, Floats]:
+def ends_of_two(psi: Floats, variance: Floats, quantile: float) -> tuple[Floats, Floats]:
     """Return the lowest and the highest value that survive, by bisection."""
     ends = []
     for sign in (1.0, -1.0):
         far, near = sign * psi - _FARTHEST, sign * psi
-        for _ in range(rounds):
+        for _ in range(40):
             middle = (far + near) / 2
             clear = z_of_two(sign * psi, variance, middle) > quantile
             far, near = np.where(clear, middle, far), np.where(clear, near, middle)
@@ -155,6 +149,7 @@ class Profiles(NamedTuple):
     ridge: Floats
     start: Floats
     metric: Floats
+    pairs: tuple[Ints, Ints] | None  # the items of the votes, if the loop is compiled
 
     @classmethod
     def of_votes(cls, fit: ContestFit, firth: Firth) -> Profiles:
@@ -166,7 +161,15 @@ class Profiles(NamedTuple):
         if size[1] <= 100 or votes.X.shape[1]:
             design = design.toarray()
             design[:, n : n + votes.X.shape[1]] = votes.X
-        return cls(design, votes.counts, fit.model, fit.ridge, *firth)
+        plain = kernels.fit_profiles is not None and size[1] == n <= _EXACT
+        pairs = (votes.first, votes.second) if plain else None
+        return cls(design, votes.counts, fit.model, fit.ridge, *firth, pairs)
+
+    def fit(self) -> Floats:
+        """Return the parameters with the largest likelihood."""
+        none = np.zeros((1, len(self.start)))
+        free = _Lines(none, none, np.ones(1), np.zeros(1), np.zeros(1, dtype=bool))
+        return self._minimize(self.start[None], free)[0][0]
 
     def z(self, contrasts: Floats, at: Floats | float = 0.0) -> Floats:
         """Return z for each contrast being above a value, at least 0."""
@@ -175,22 +178,24 @@ class Profiles(NamedTuple):
     def ends(self, contrasts: Floats, quantile: float) -> tuple[Floats, Floats]:
         """Return the lowest and the highest value of each contrast that survives.
 
-        Newton's method for z, from the ends of two items with equivalent votes.
+        Newton's method for z, from Wald's interval.
         """
         both = np.vstack([contrasts, -contrasts])
-        psi, variance = both @ self.start, ((both @ self.metric) * both).sum(axis=1)
-        found = ends_of_two(psi, variance, quantile, rounds=8)[0]
+        psi = both @ self.start
+        error = np.sqrt(np.maximum(((both @ self.metric) * both).sum(axis=1), 0.0))
+        found = psi - quantile * error
         farthest = psi - _FARTHEST
         if self.model == "rao_kupper":  # its parameter of ties is positive
             farthest = np.where(both[:, -1] > 0, _LEAST, farthest)
-        found, going = np.maximum(found, farthest), np.flatnonzero(variance > 0)
+        found, going = np.maximum(found, farthest), np.flatnonzero(error > 0)
         start = None
         for _ in range(_ENDS):
-            z, slope, start = self._compare(both[going], found[going], start)
-            lost = (z < quantile) & (found[going] <= farthest[going])
-            step = np.divide(quantile - z, slope, np.full(len(z), -4.0), where=slope < -1e-3)
-            found[going] = np.maximum(found[going] + np.clip(step, -4.0, 8.0), farthest[going])
-            found[going[lost]] = -np.inf
+            at, last = found[going], farthest[going]
+            z, slope, start = self._compare(both[going], at, start)
+            lost = (z < quantile) & (at <= last)
+            step = np.divide(quantile - z, slope, np.full(len(z), -8.0), where=slope < -1e-3)
+            moved = np.maximum(at + np.clip(step, -8.0, 8.0), last)
+            found[going] = np.where(lost, -np.inf, moved)
             left = (np.abs(z - quantile) > 1e-3) & ~lost
             going, start = going[left], start[np.tile(left, 2)]
             if not len(going):
@@ -239,6 +244,11 @@ class Profiles(NamedTuple):
         Return the fits, minus the log-likelihoods, and their derivatives by the contrasts.
         """
         result, value, slope = x.copy(), np.zeros(len(x)), np.zeros(len(x))
+        if self.pairs is not None:
+            wins = self.counts[:2] + self.counts[2] / 2
+            how = self.ridge, lines.contrasts, lines.at, lines.fixed.view(np.uint8)
+            kernels.fit_profiles(*self.pairs, *wins, *how, result, value, slope)
+            return result, value, slope
         where = np.arange(len(x))
         now = self._evaluate(x, lines)
         for _ in range(_STEPS):

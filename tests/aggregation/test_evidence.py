@@ -236,6 +236,16 @@ def evidence(votes, kind="information", **options):
     return evidence_of(votes, fit_boards(votes, structure)[0], structure, kind, 0.95)
 
 
+@pytest.mark.skipif(_evidence.kernels.fit_profiles is None, reason="built without a C compiler")
+@pytest.mark.parametrize("n", [12, 25, 60])
+def test_the_compiled_loop_fits_as_numpy_does(n, monkeypatch):
+    first, second, words = random_votes(n, n)
+    read = Judgements.from_votes(first, second, words)
+    board = aggregate(read, intervals="information")
+    monkeypatch.setattr(_evidence.kernels, "fit_profiles", None)
+    assert_same(board, aggregate(read, intervals="information"))
+
+
 @pytest.mark.parametrize(("won", "lost"), [(3, 0), (10, 0), (9, 1), (30, 20), (5, 4)])
 def test_the_cheap_form_of_two_items_is_the_exact_one(won, lost):
     found = evidence(Judgements.from_pairs([AB] * won + [BA] * lost))
