@@ -503,24 +503,6 @@ class Clicks:
 
         This is `Judgements.resample` with sessions as judgements. The rows are the documents of
         each copy, one copy after the other.
-
-        Parameters
-        ----------
-        judgements, copy, parent : ndarray
-            As in `Judgements.resample`.
-
-        Returns
-        -------
-        clicks : Clicks
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_rankcal.clicks import click_labels, read_clicks
-        >>> clicks = read_clicks(click_labels([[0, 1], [1, 0]], [1, 2], ["a", "a"]))
-        >>> drawn = clicks.resample(np.array([1, 1, 0]), np.array([0, 0, 1]), np.array([0, 0]))
-        >>> drawn.row.tolist(), drawn.items.tolist()
-        ([1, 0, 1, 0, 2, 3], [0, 1, 0, 1])
         """
         queries, rows, shift = self.queries.copies(parent)
         place = self.queries.scatter(np.arange(self.n_rows))
@@ -540,28 +522,8 @@ class Clicks:
     def take_rows(self, rows: Ints, queries: Queries) -> Clicks:
         """Take some documents, and drop the impressions of other documents.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_taken,)
-            Row numbers.
-        queries : Queries
-            The partition of the taken rows into queries.
-
-        Returns
-        -------
-        clicks : Clicks
-            Impressions keep their positions, and sessions keep their last click. Sessions without
-            remaining impressions are dropped.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_rankcal.clicks import click_labels, read_clicks
-        >>> from sklearn_rankcal.queries import Queries
-        >>> clicks = read_clicks(click_labels([[0, 1], [1, 0]], [[2], None], [7, 7]))
-        >>> part = clicks.take_rows(np.array([1]), Queries.from_groups([7]))
-        >>> part.position.tolist(), part.clicked.tolist()
-        ([2, 1], [True, False])
+        `queries` is the partition of the taken rows. Impressions keep their positions, and sessions
+        keep their last click. Sessions without remaining impressions are dropped.
         """
         new = np.full(self.n_rows, -1)  # the new number of each row, -1 if it is not taken
         new[rows] = np.arange(len(rows))

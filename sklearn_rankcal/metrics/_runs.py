@@ -193,6 +193,8 @@ def _read_file(path: Any, kind: str) -> tuple[list[str], list[str], list[float]]
             )
         query, document, number = (fields[place] for place in places)
         try:
+            if not number.isascii() or "_" in number:  # which Python reads, and other tools do not
+                raise ValueError
             values.append(float(number))
         except ValueError:
             header = " and no header" if not values else ""
@@ -242,8 +244,18 @@ def _check_unique(listed: Listed, name: str) -> None:
 
 
 def places_of(texts: Sequence[str], known: Mapping[str, int]) -> Ints:
-    """Return the place of each text in a list, or -1 if the list does not contain it."""
-    return np.fromiter(map(known.get, texts, repeat(-1)), np.int64, len(texts))
+    """Return the place of each id of a run in the qrels, or -1 if they do not contain it."""
+    places = np.fromiter(map(known.get, texts, repeat(-1)), np.int64, len(texts))
+    if places.min(initial=0) < 0:
+        bare = {text.strip(): text for text in known}
+        for lost in (texts[number] for number in np.flatnonzero(places < 0)):
+            if lost.strip() in bare:
+                warn(
+                    f"The run has the id {lost!r}, and the qrels have {bare[lost.strip()]!r}: they "
+                    "are different. Drop the blanks, as in frame['doc_id'].str.strip()."
+                )
+                break
+    return places
 
 
 def no_query_in_common(judged: Sequence[str], of_run: Sequence[str], name: str) -> ValueError:

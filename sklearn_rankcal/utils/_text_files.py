@@ -78,4 +78,6 @@ class LineReader:
         with io.TextIOWrapper(open_bytes(self.path), "utf-8-sig") as file:
             for number, line in numbered_lines(self.path, file, blank=False):
                 self.number = number
+                if "\0" in line:
+                    raise self.error("it contains a NUL byte, which is no text. Save it as UTF-8.")
                 yield line

@@ -320,6 +320,7 @@ Q, R = {"q": {"a": 1}}, {"q": {"a": 1.0}}
         (lambda: evaluate_run(Q, R, missing=0), ValueError, "Unknown missing"),
         (lambda: evaluate_run(Q, R, ties="trec"), ValueError, "Unknown ties"),
         (lambda: evaluate_run(Q, R, gain=3), ValueError, "gain must be"),
+        (lambda: evaluate_run(Q, R, confidence_level=0.9), TypeError, "Call intervals"),
         (lambda: compare_rankings(Q, R), TypeError, "call evaluate_run"),
         (
             lambda: compare_rankings(Q, {"a": {"q": {"a": 1.0}}}),
@@ -338,19 +339,22 @@ def test_other_ids_of_documents_warn():
         assert evaluate_run(Q, {"q": {"D1": 1.0}})["mrr"] == 0.0
 
 
-def test_other_files_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1\t7\t1\n", "line 1: 3 fields, expected 6: .*read_csv"),
+        ("q Q0 a 1 1.0 x\nq Q0 b 1 high x\n", "line 2: 'high' is not a number"),
+        ("query Q0 doc rank score tag\n", "line 1: 'score' is not a number.*no header"),
+        ("q Q0 b 1 1_0 x\n", "line 1: '1_0' is not a number"),
+        ("q Q0 b 1 \u0661 x\n", "line 1: '\u0661' is not a number"),  # an Arabic digit
+        ("q Q0 b\0 1 1.0 x\n", "line 1: it contains a NUL byte"),
+        ("", "has no rows"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, message):
     path = tmp_path / "run.tsv"
-    path.write_text("1\t7\t1\n")
-    with pytest.raises(ValueError, match=r"line 1: 3 fields, expected 6: .*read_csv"):
-        evaluate_run(Q, path)
-    path.write_text("q Q0 a 1 1.0 x\nq Q0 b 1 high x\n")
-    with pytest.raises(ValueError, match="line 2: 'high' is not a number"):
-        evaluate_run(Q, path)
-    path.write_text("query Q0 doc rank score tag\nq Q0 b 1 1.0 x\n")
-    with pytest.raises(ValueError, match=r"line 1: 'score' is not a number.*no header"):
-        evaluate_run(Q, path)
-    path.write_text("")
-    with pytest.raises(ValueError, match="has no rows"):
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
         evaluate_run(Q, path)
 
 
@@ -399,8 +403,3 @@ def test_a_table_has_every_document_of_any_run():
 def test_what_is_no_table_of_runs(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_an_interval_is_asked_of_the_evaluation():
-    with pytest.raises(TypeError, match=r"Call intervals\(confidence_level\) of the evaluation"):
-        evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, confidence_level=0.9)
