@@ -55,9 +55,12 @@ def assert_same_order(student, scores):
 
 
 def read_xgboost(node, row):
-    """Row is a dictionary; the split names a column, and values are compared with 32 bits."""
+    """Row is a dictionary; the split names a column, and values are compared with 32 bits.
+
+    A column without a value is 0, as in the plugins of Elasticsearch and OpenSearch.
+    """
     while "leaf" not in node:
-        yes = np.float32(row[node["split"]]) < np.float32(node["split_condition"])
+        yes = np.float32(row.get(node["split"], 0.0)) < np.float32(node["split_condition"])
         wanted = node["yes" if yes else "no"]
         node = next(child for child in node["children"] if child["nodeid"] == wanted)
     return node["leaf"]
@@ -83,12 +86,16 @@ def read_eland(tree, row):
     return node["leaf_value"]
 
 
-def code_of_page(first):
-    """The definition of the page that begins with a line."""
-    lines = PAGE.read_text().splitlines()
-    start = lines.index(f">>> {first}")
-    end = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith("... "))
-    return "\n".join(line[4:] for line in lines[start:end])
+def code_of_page(*names):
+    """Functions of the page, by their names."""
+    lines, code = PAGE.read_text().splitlines(), []
+    for name in names:
+        start = next(i for i, line in enumerate(lines) if line.startswith(f">>> def {name}("))
+        end = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith("... "))
+        code += [line[4:] for line in lines[start:end]]
+    scope = {"np": np, "pd": pd}
+    exec("\n".join(code), scope)
+    return scope
 
 
 # -------------------------------------------------------------------- recipes
@@ -102,13 +109,26 @@ def test_vespa_and_opensearch_read_the_dump_of_xgboost(xgboost_student):
     assert_same_order(xgboost_student, np.array(scores))
 
 
+def test_plugins_that_send_0_for_missing_values_and_refuse_negative_scores():
+    xgboost = pytest.importorskip("xgboost")
+    gaps = FRAME.mask(np.random.default_rng(0).random(FRAME.shape) < 0.2)
+    regressor = xgboost.XGBRegressor(n_estimators=30, n_jobs=1)
+    teacher = CalibratedRanker(Ridge(), loss="ndcg@10", context="zscore")
+    teacher.fit(gaps.fillna(0), DATA.y, groups=DATA.groups)
+    student = distill(teacher, gaps.fillna(0), DATA.groups, regressor, context=None)
+    dump = student.model_.regressor_.get_booster().get_dump(dump_format="json")
+    trees = code_of_page("leaves", "raise_scores")["raise_scores"]([*map(json.loads, dump)])
+    rows = [row.dropna().to_dict() for _, row in gaps.iterrows()]  # what the plugin knows
+    scores = np.array([sum(read_xgboost(tree, row) for tree in trees) for row in rows])
+    given = student.decision_function(gaps.fillna(0), groups=DATA.groups)
+    assert given.min() < 0 < scores.min()
+    np.testing.assert_allclose(np.diff(scores), np.diff(given), atol=1e-5)
+
+
 def test_solr_reads_the_trees_that_the_page_writes(lightgbm_student):
-    names = {"np": np}
-    exec(code_of_page("def solr_tree(node, columns):"), names)
-    exec(code_of_page("def solr_model(booster, columns):"), names)
     booster = lightgbm_student.model_.regressor_.booster_
-    model = names["solr_model"](booster, served_columns(lightgbm_student))
-    model = json.loads(json.dumps(model))
+    solr_model = code_of_page("solr_tree", "solr_model")["solr_model"]
+    model = json.loads(json.dumps(solr_model(booster, served_columns(lightgbm_student))))
     assert [feature["name"] for feature in model["features"]] == COLUMNS
     trees = model["params"]["trees"]
     scores = [
@@ -140,26 +160,6 @@ def test_elasticsearch_reads_what_eland_writes(kind, request):
         for row in FRAME.to_numpy(dtype)
     ]
     assert_same_order(student, np.array(scores))
-
-
-def test_a_frame_with_categories_is_served_with_the_dtypes_of_the_training(tmp_path):
-    joblib = pytest.importorskip("joblib")
-    brand = np.array(["a", "b", "c", "d"])[np.arange(1000) % 4]
-    training = FRAME.assign(brand=pd.Categorical(brand))
-    ranker = CalibratedRanker("boosting").fit(training, DATA.y, groups=DATA.groups)
-    joblib.dump(ranker, tmp_path / "ranker.joblib")
-    served = joblib.load(tmp_path / "ranker.joblib")
-    rows = DATA.groups == 3
-    # a request in which a category is missing, and all are text
-    request = training[rows].astype({"brand": str}).query("brand != 'c'")
-    candidates = request.astype(training.dtypes)
-    order = served.predict_order(candidates, groups=np.zeros(len(candidates))).rows
-    scores = ranker.decision_function(training, groups=DATA.groups)
-    part = training[rows].index[training[rows]["brand"] != "c"]
-    whole = ranker.model_.context_
-    if not whole:  # the scores of a document then do not depend on the others
-        np.testing.assert_array_equal(np.sort(scores[part])[::-1], scores[part][order])
-    assert sorted(order) == list(range(len(candidates)))
 
 
 # -------------------------------------------------------------------- served_columns
