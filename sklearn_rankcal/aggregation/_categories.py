@@ -215,15 +215,17 @@ class _Model:
         if judgements.judge is not None:
             judge = judgements.judge[self.contests.judgement]
             self.judge = np.unique(judge, return_inverse=True)[1]
-        n = self.n
-        whole = number_components(self.contests.first, self.contests.second, n, "weak")
+        contests, n = self._contests(1 if pooled else self.k), self.n if pooled else self.n * self.k
+        whole = number_components(contests.first, contests.second, n, "weak")
         if pooled and (whole != whole[0]).any():
             apart = judgements.items[whole != np.bincount(whole).argmax()]
             raise ValueError(
                 f"No votes connect {show_id(apart[0])} with most other items. Leave out the "
                 "unconnected items and their votes."
             )
-        strong = number_components(*wins_of(self.contests), n, "strong")
+        strong = number_components(*wins_of(contests), n, "strong")
+        if structure.penalty == 0 and strong.max() > whole.max():
+            raise ValueError("Without a penalty, some scores are infinite. Use penalty='auto'.")
         #: for pooled categories, the precision of the prior of the overall scores
         self.ridge = float(structure._penalties(np.array([(strong == strong[0]).all()]))[0])
 

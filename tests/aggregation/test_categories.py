@@ -323,6 +323,10 @@ def test_votes_that_cannot_be_pooled_are_refused():
     pairs, two = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "b")], [0, 1, 0, 1, 0]
     with pytest.raises(ValueError, match="No votes connect 'c' with most other items"):
         aggregate_categories(Judgements.from_pairs(pairs), two)
+    for spread in (None, np.inf):  # d never won
+        with pytest.raises(ValueError, match="some scores are infinite"):
+            read = Judgements.from_pairs([*pairs[:2], ("b", "d"), ("a", "d"), ("b", "a")])
+            aggregate_categories(read, two, BradleyTerry(penalty=0), spread=spread)
     with pytest.raises(ValueError, match="does not support weighted or faded votes"):
         aggregate_categories(Judgements.from_pairs(pairs, weight=[1, 2, 1, 1, 1]), two)
     with pytest.raises(ValueError, match="of one query"):
