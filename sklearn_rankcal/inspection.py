@@ -10,7 +10,6 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.losses import Measure, get_measure
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking, rank_rows
-from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._estimators import innermost_estimator
 from sklearn_rankcal.utils._messages import all_of, check_count, checks_keywords, counted
@@ -105,34 +104,34 @@ def permutation_importance(
     sign = 1.0 if measure.greater_is_better else -1.0
     who = "permutation_importance"
 
-    labels, ranking, queries = predicted_ranking(ranker, X, y, groups, measure, who)
+    read = groups, sample_weight, measure, who
+    labels, ranking, queries, weight = predicted_ranking(ranker, X, y, *read)
     measure.check(labels)
     baseline = sign * measure.per_query(ranking, labels)
 
     def measured(table: Any) -> NDArray[np.float64]:
         if ranking.queries is queries:  # labels and query ids are read once
             again = rank_rows(ranker, table, queries.codes, queries, who)
-        else:  # every row ranks labels
-            _, again, _ = predicted_ranking(ranker, table, y, groups, measure, who)
+        else:  # every row ranks labels, or some rows were not judged
+            again = predicted_ranking(ranker, table, y, *read)[1]
         return sign * measure.per_query(again, labels)
 
     defined = ~np.isnan(baseline)
     if not defined.any():
         raise ValueError(
-            f"{metric} is undefined on {all_of(queries.n_queries, 'query')}. Most metrics need a "
+            f"{metric} is undefined on {all_of(len(baseline), 'query')}. Most metrics need a "
             "document with positive relevance in the query."
         )
     n_rows, codes = queries.n_rows, queries.codes
-    weight = check_weight(sample_weight, n_rows)
     group_column = getattr(innermost_estimator(ranker), "group_column", None)
-    of_query = np.ones(queries.n_queries)
+    of_query = np.ones(len(baseline))
     if weight is not None:
-        of_query = queries.mean(weight / weight.max())
+        of_query = weight / (weight.max() or 1.0)
         if not of_query[defined].any():
             raise ValueError(f"sample_weight is 0 on every query where {metric} is defined.")
     columns = list(X.columns) if _features.is_dataframe(X) else list(range(X.shape[1]))
     random = check_random_state(random_state)
-    lost = np.zeros((len(columns), n_repeats, queries.n_queries))
+    lost = np.zeros((len(columns), n_repeats, len(baseline)))
     between = np.zeros(len(columns), dtype=bool)
     first = queries.offsets[:-1]  # a row of each query
     if queries.order is not None:
@@ -160,7 +159,7 @@ def permutation_importance(
         importances_std=importances.std(axis=1),
         importances=importances,
         per_query=per_query,
-        queries=queries.ids,
+        queries=ranking.queries.ids,
         feature_names=np.array(columns, dtype=object),
         between_queries=between,
         baseline=sign * float(np.average(baseline[defined], weights=of_query[defined])),

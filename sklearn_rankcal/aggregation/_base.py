@@ -124,22 +124,6 @@ class ComparisonStructure(Structure):
     """Base class of structures that depend only on how often each item beat each other item.
 
     A subclass implements `_scores`.
-
-    Examples
-    --------
-    The share of the comparisons that an item won:
-
-    >>> import numpy as np
-    >>> from sklearn_rankcal import aggregate
-    >>> from sklearn_rankcal.aggregation._base import ComparisonStructure
-    >>> class WinShare(ComparisonStructure):
-    ...     def _scores(self, preferences, n_judgements):
-    ...         n_items = preferences.queries.n_rows
-    ...         won = np.bincount(preferences.winner, preferences.weight, n_items)
-    ...         lost = np.bincount(preferences.loser, preferences.weight, n_items)
-    ...         return won / (won + lost)
-    >>> aggregate([("a", "b"), ("a", "c"), ("b", "c")], WinShare()).scores.tolist()
-    [1.0, 0.5, 0.0]
     """
 
     def scores(self, judgements: Any) -> Floats:

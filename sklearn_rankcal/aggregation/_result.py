@@ -745,13 +745,8 @@ class Aggregate:
               for orders;
             - ``first_vote`` and ``last_vote``, the times of the item's votes, if times are known.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attributes items, groups, "
-                "scores and ranks have the same data as arrays."
-            ) from error
+        import pandas as pd
+
         columns = {self._words[0]: self.groups, "rank": self.ranks, "item": self.items}
         columns["score"] = self.scores
         if (self.parts > 1).any():

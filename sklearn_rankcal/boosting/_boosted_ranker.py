@@ -90,8 +90,8 @@ class BoostedModel(ContextTableModel):
         library = check_boosted_regressor(regressor)
         regressor = clone(regressor)
         check_stopping(regressor, validation is not None)
-        self._choose_columns(X, queries)
-        table, _ = self._table(X, queries)
+        self._choose_columns(training)
+        table, _ = self._table(X, queries, training.page)
         self.surrogate_ = surrogate.resolve(targets)
         per_query = None if training.weight is None else queries.mean(training.weight)
         derivatives = Derivatives(self.surrogate_, targets, queries, per_query)
@@ -132,9 +132,9 @@ class BoostedModel(ContextTableModel):
         scores: Floats = np.asarray(predicted, dtype=np.float64).reshape(-1)
         return scores + self.start_
 
-    def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
+    def _table(self, X: Any, queries: Queries, page: Any = None) -> tuple[Any, Floats | None]:
         # LightGBM accepts sparse matrices, but not sparse arrays.
-        return super()._table(sparse.csr_matrix(X) if sparse.issparse(X) else X, queries)
+        return super()._table(sparse.csr_matrix(X) if sparse.issparse(X) else X, queries, page)
 
 
 @dataclass

@@ -41,7 +41,8 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     Parameters
     ----------
     y : array-like of shape (n_documents,)
-        Relevance of each row, finite, larger is better.
+        Relevance of each row, finite, larger is better. NaN, or another missing value, marks rows
+        that nobody judged (:ref:`unjudged`).
     groups : array-like of shape (n_documents,)
         Query id of each row, of any type and in any order.
 
@@ -59,7 +60,7 @@ def relevance_labels(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     ([0, 1, 0], [2, 1, 2])
     """
     warn_of_other_order(y=y, groups=groups)
-    relevance = check_relevance(y)
+    relevance = check_relevance(y, unjudged=True)
     queries = Queries.from_groups(groups, len(relevance))
     labels = np.empty(len(relevance), dtype=RELEVANCE_DTYPE)
     labels["relevance"] = relevance
@@ -73,18 +74,23 @@ def is_structured(y: Any) -> bool:
     return isinstance(y, np.ndarray) and y.dtype.names is not None
 
 
-def read_relevance(y: Any, n_rows: int | None = None) -> tuple[NDArray[np.float64], Queries | None]:
-    """Return the relevance of each row, and the queries if `y` is structured, otherwise None."""
+def read_relevance(
+    y: Any, n_rows: int | None = None, *, unjudged: bool = False
+) -> tuple[NDArray[np.float64], Queries | None]:
+    """Return the relevance of each row, and the queries if `y` is structured, otherwise None.
+
+    `unjudged` is whether the relevance may be NaN, for rows that nobody judged.
+    """
     names = y.dtype.names if isinstance(y, np.ndarray) else None
     if names is None:
-        return check_relevance(y, n_rows), None
+        return check_relevance(y, n_rows, unjudged=unjudged), None
     if names != RELEVANCE_DTYPE.names:
         raise ValueError(
             f"The structured labels have the fields {names}, but the labels of "
             f"relevance_labels(y, groups) have {RELEVANCE_DTYPE.names}."
         )
     _numbers.check_no_mask(y, "y")
-    relevance = check_relevance(y["relevance"], n_rows)
+    relevance = check_relevance(y["relevance"], n_rows, unjudged=unjudged)
     return relevance, whole_queries(y, "relevance_labels")
 
 
@@ -167,11 +173,16 @@ def bare_pairs(shape: tuple[int, ...], wanted: str) -> ValueError:
     )
 
 
-def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
-    """Check that relevance is one finite number per row, and return it as float64."""
+def check_relevance(
+    y: Any, n_rows: int | None = None, *, unjudged: bool = False
+) -> NDArray[np.float64]:
+    """Check that relevance is one finite number per row, and return it as float64.
+
+    With `unjudged`, missing values of all kinds become NaN, but one row must be judged.
+    """
     if y is None:
         raise ValueError("This ranker requires y to be passed, but the target y is None.")
-    values = _numbers.read_numbers(y, "y")
+    values = _numbers.read_numbers(y, "y", missing=unjudged)
     if values.ndim == 2 and 2 <= values.shape[1] < 10:
         wanted, first, second = "One relevance per row is expected.", values[:, 0], values[:, 1]
         if values.shape[1] == 2 and np.asarray(y).dtype.kind in "iu" and (first != second).all():
@@ -187,12 +198,18 @@ def check_relevance(y: Any, n_rows: int | None = None) -> NDArray[np.float64]:
         )
     if len(relevance) == 0:
         raise ValueError("y is empty: at least one row is needed.")
-    if not np.isfinite(relevance).all():
-        row = int(np.flatnonzero(~np.isfinite(relevance))[0])
-        raise ValueError(
-            f"Input y contains NaN or infinity (first at row {row}). Every document of a query "
-            "needs a relevance. Drop the rows that were not judged, or set their relevance to 0."
+    bad = ~np.isfinite(relevance)
+    if unjudged and bad.any() and not bad.all():
+        bad = np.isinf(relevance)
+    if bad.any():
+        remedy = (
+            "NaN is for rows that nobody judged, and at least one row must be judged."
+            if unjudged
+            else "Every document of a query needs a relevance here. Drop the rows that were not "
+            "judged, or set their relevance to 0."
         )
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"Input y contains NaN or infinity (first at row {row}). {remedy}")
     _numbers.check_range(relevance, "y")
     return relevance
 
@@ -534,10 +551,10 @@ Labels = NDArray[np.float64] | Preferences
 
 
 def read_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | None]:
-    """Read relevance or preferences, and the queries of structured labels, or None."""
+    """Read relevance (NaN if not judged) or preferences, and the queries of structured labels."""
     names = y.dtype.names if isinstance(y, np.ndarray) else None
     if names is None:
-        return check_relevance(y, n_rows), None
+        return check_relevance(y, n_rows, unjudged=True), None
     if names == PREFERENCE_DTYPE.names:
         preferences = read_preferences(y, n_rows)
         return preferences, preferences.queries
@@ -547,7 +564,7 @@ def read_labels(y: Any, n_rows: int | None = None) -> tuple[Labels, Queries | No
             "to relevance: use loss=AggregatedLoss('dcg', 'inverse_propensity'), or "
             "AggregatedLoss('err', 'cascade')."
         )
-    return read_relevance(y, n_rows)
+    return read_relevance(y, n_rows, unjudged=True)
 
 
 def take_labels(labels: Any, rows: NDArray[np.int64], queries: Queries) -> Any:

@@ -289,8 +289,9 @@ class LinearRanker(QueryRanker):
             loss, first = get_loss(self.loss), True
             decoder = get_decoder(self.decoder, loss.space)
             schema, rows, _, grouped = read_rows(self, loss, X, y, groups, sample_weight)
-            loss = loss.resolve(rows.labels)
-            if isinstance(rows.labels, np.ndarray) and rows.labels.max() > LARGEST_GRADE:
+            data = rows.judged()
+            loss = loss.resolve(data.labels)
+            if isinstance(data.labels, np.ndarray) and data.labels.max() > LARGEST_GRADE:
                 warn_of_amounts(loss)
             model, n_queries, n_dropped = self._make_model(), 0, 0
         else:
@@ -298,13 +299,13 @@ class LinearRanker(QueryRanker):
             table, labels, queries = read_labelled(self, X, y, groups)
             weight = check_weight(sample_weight, queries.n_rows)
             rows = Training(table, None, queries, weight, labels)
-            loss = self.loss_
+            data, loss = rows.judged(), self.loss_
             if getattr(loss, "exact_under_rules", False):  # check it on the labels seen so far
-                loss.exact_under_rules = loss.resolve(labels).exact_under_rules
-            loss.check(labels)
+                loss.exact_under_rules = loss.resolve(data.labels).exact_under_rules
+            loss.check(data.labels)
             # Work on a copy: a call that fails must leave the state unchanged.
             model, n_queries, n_dropped = deepcopy(model), self.n_queries_, self.n_queries_dropped_
-        data = rows.without_zero_weights().without_undefined_queries(loss)
+        data = data.without_zero_weights().without_undefined_queries(loss)
         n_queries += rows.queries.n_queries
         n_dropped += rows.queries.n_queries - data.queries.n_queries
         if (factor := loss.row_weight(data.labels, data.queries)) is not None:

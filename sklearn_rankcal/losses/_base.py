@@ -97,10 +97,15 @@ class Measure(BaseEstimator):
                     "preferences, or AggregatedLoss of sklearn_rankcal.aggregation, which "
                     "aggregates them to one gain for each row."
                 )
-        elif labels.min() < 0 and self.non_negative:
+        elif np.isnan(least := labels.min()):
+            raise ValueError(
+                "The labels contain NaN. Only the rankers and metrics support rows that nobody "
+                "judged. Here, every row needs a relevance."
+            )
+        elif least < 0 and self.non_negative:
             raise ValueError(
                 "Negative values in data passed to "
-                f"{type(self).__name__}: relevance must be >= 0; got {labels.min():g}. Add a "
+                f"{type(self).__name__}: relevance must be >= 0; got {least:g}. Add a "
                 "constant to all labels, or use loss='spearman', 'pd_by_scores' or 'pd', which "
                 "only use the order of the labels."
             )
@@ -117,13 +122,6 @@ class BinaryMeasure(Measure):
     """Base class of measures of binary relevance, with a parameter `threshold`.
 
     A document is relevant if its label is at least `threshold`. If None, labels must be 0 or 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.losses import get_measure
-    >>> get_measure("map", threshold=2).relevant(np.array([0.0, 2.0, 3.0])).tolist()
-    [False, True, True]
     """
 
     threshold: float | None
@@ -312,7 +310,8 @@ class Loss(Measure):
         Parameters
         ----------
         y : array-like of shape (n_documents,)
-            Relevance, or the array of `relevance_labels` or `preference_labels`.
+            Relevance, NaN if nobody judged the row, or the array of `relevance_labels` or
+            `preference_labels`.
         n_rows : int, default=None
             Expected number of rows. If None, the number is not checked.
 

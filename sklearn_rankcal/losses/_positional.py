@@ -158,14 +158,6 @@ class NormalizedPositionalLoss(NormalizedLoss, GainLoss):
 
     A subclass implements `gains`, `normalizer` and `discounts`. The measure is undefined for a
     query with the normalizer 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankcal.losses import NDCG
-    >>> from sklearn_rankcal.queries import Queries
-    >>> NDCG(k=1, gain="linear").utilities(np.array([2.0, 1.0]), Queries.single(2)).tolist()
-    [1.0, 0.5]
     """
 
     graded_targets = False

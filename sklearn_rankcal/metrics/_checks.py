@@ -22,7 +22,7 @@ from sklearn_rankcal.queries import (
     check_weight,
     mean_over_queries,
 )
-from sklearn_rankcal.queries._ranking import check_scores, lacks_positions
+from sklearn_rankcal.queries._ranking import UNJUDGED, check_scores, lacks_positions
 from sklearn_rankcal.utils._features import warn_of_other_order
 from sklearn_rankcal.utils._messages import check_choice, checks_keywords, warn
 from sklearn_rankcal.utils._numbers import read_array
@@ -30,6 +30,7 @@ from sklearn_rankcal.utils._numbers import read_array
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Ties = Literal["average", "first", "worst", "best"]
 ZeroDivision = Literal["skip", 0, 1]
+Unjudged = Literal["irrelevant", "skip"]
 
 
 @dataclass
@@ -80,6 +81,7 @@ def read_ranking(
     groups: ArrayLike | None,
     ties: str = "average",
     sample_weight: ArrayLike | None = None,
+    unjudged: str = "irrelevant",
     *,
     positions_as: str = "ranks=",
 ) -> RankingData:
@@ -94,6 +96,8 @@ def read_ranking(
         )
     if not isinstance(ties, str) or ties not in TIES:
         check_choice(ties, "ties", TIES)
+    if not isinstance(unjudged, str) or unjudged not in UNJUDGED:
+        check_choice(unjudged, "unjudged", UNJUDGED)
     if len([one for one in (y_true, y_score, ranks, groups) if hasattr(one, "iloc")]) > 1:
         warn_of_other_order(y_true=y_true, y_score=y_score, ranks=ranks, groups=groups)
     queries = None
@@ -103,15 +107,14 @@ def read_ranking(
         )
     scores = None
     try:
-        relevance, of_labels = read_relevance(y_true)
+        relevance, of_labels = read_relevance(y_true, unjudged=True)
         if ranks is None:
             scores = check_scores(y_score, len(relevance), "y_score")
     except ValueError as error:
         if "NaN" not in str(error):  # an outer merge of run and qrels contains NaN
             raise
         raise ValueError(
-            f"{error} If some documents were not judged, or some judged documents were not found, "
-            "call evaluate_run(qrels, run)."
+            f"{error} If some judged documents were not found, call evaluate_run(qrels, run)."
         ) from None
     n_rows = len(relevance)
     if groups is not None:
@@ -120,12 +123,18 @@ def read_ranking(
         queries = agreed_queries(queries, of_labels)
     known, queries = queries is not None, queries or Queries.single(n_rows)
     weight = None if sample_weight is None else check_weight(sample_weight, n_rows)
+    judged, missing = relevance, np.isnan(relevance)
+    if missing.any():
+        relevance = np.where(missing, 0.0, relevance)
     if scores is None:
         ranking = Ranking.from_ranks(check_ranks(ranks, queries), queries)
     else:
         ranking = Ranking.from_scores(scores, queries, ties, relevance)
         if scores.min() == 1 and looks_like_positions(scores, relevance, queries):
             warn_of_positions(positions_as)
+    if missing.any():
+        ranking, relevance, rows = ranking.judged(judged, unjudged)
+        weight = None if weight is None else weight[rows]
     if not known and n_rows > 1:
         warn(
             f"No query ids: all {n_rows} rows are scored as ONE query. Pass groups=<query id of "
@@ -144,11 +153,13 @@ def read_compared(
     groups: ArrayLike | None,
     ties: str,
     sample_weight: ArrayLike | None,
+    unjudged: str = "irrelevant",
 ) -> RankingData:
     """Check one of several rankings; with `as_ranks` they are positions, otherwise scores."""
     score, ranks = (None, given) if as_ranks else (given, None)
     kind = "rankings with as_ranks=True"
-    return read_ranking(y_true, score, ranks, groups, ties, sample_weight, positions_as=kind)
+    of_rows = groups, ties, sample_weight, unjudged
+    return read_ranking(y_true, score, ranks, *of_rows, positions_as=kind)
 
 
 # With at least this many documents, scores 1 .. r of a single query are hardly a coincidence.
@@ -210,7 +221,7 @@ def _flatten(
     """
     if y_true is None or is_structured(y_true):
         return y_true, y_score, ranks, sample_weight, None
-    y_true = read_array(y_true, "y_true")
+    y_true = read_array(y_true, "y_true", missing=True)
     shape = y_true.shape
     if len(shape) != 2 or shape[1] == 0:
         return y_true, y_score, ranks, sample_weight, None
@@ -244,7 +255,8 @@ def fill_undefined(values: NDArray[np.float64], zero_division: str | float) -> N
 
 _SHARED = {
     "{shared}": """y_true : array-like of shape (n_documents,) or (n_queries, n_documents)
-        Relevance, larger is better, or the structured array of `relevance_labels`.
+        Relevance, larger is better, or the structured array of `relevance_labels`. NaN if nobody
+        judged the document.
     y_score : array-like with the shape of `y_true`, default=None
         Scores, larger is better. Pass either `y_score` or `ranks`.
     ranks : array-like with the shape of `y_true`, default=None
@@ -261,7 +273,10 @@ _SHARED = {
     zero_division : {"skip", 0, 1}, default="skip"
         Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
     sample_weight : array-like with the shape of `y_true`, default=None
-        Weight of each row. The weight of a query is the mean weight of its rows.""",
+        Weight of each row. The weight of a query is the mean weight of its rows.
+    unjudged : {"irrelevant", "skip"}, default="irrelevant"
+        How to treat documents that nobody judged. ``"skip"`` removes them before the places are
+        counted. Queries without a judged document are always left out.""",
     "{k}": """k : int, default=None
         Cutoff: only the first k places count. If None, every place counts.""",
     "{threshold}": """threshold : float, default=None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.losses import Measure, get_measures
-from sklearn_rankcal.metrics._checks import read_compared
+from sklearn_rankcal.metrics._checks import Unjudged, read_compared
 from sklearn_rankcal.metrics._evaluate_run import evaluate_run
 from sklearn_rankcal.metrics._intervals import Comparison, bounds_of, compare
 from sklearn_rankcal.metrics._runs import is_qrels, is_several
@@ -50,6 +50,7 @@ def compare_rankings(
     groups: ArrayLike | None = None,
     ties: str = "average",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     n_resamples: int = 10_000,
     confidence_level: float = 0.95,
     random_state: Any = 0,
@@ -92,6 +93,9 @@ def compare_rankings(
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row. The weight of a query is the mean weight of its rows. With values, it is
         the weight of each query.
+    unjudged : {"irrelevant", "skip"}, default="irrelevant"
+        How to treat documents that nobody judged, with NaN in `y_true` or not in the qrels, as in
+        `evaluate_run`.
     n_resamples : int, default=10000
         Number of sampled sign combinations. At most 10,000,000.
     confidence_level : float, default=0.95
@@ -100,7 +104,7 @@ def compare_rankings(
         Seed of the sampled signs.
     **parameters
         Parameters of named metrics, such as ``threshold``. Each is passed to the metrics that have
-        it. For runs also ``unjudged``, ``missing`` and ``zero_division`` of `evaluate_run`.
+        it. For runs also ``missing`` and ``zero_division`` of `evaluate_run`.
 
     Returns
     -------
@@ -164,7 +168,8 @@ def compare_rankings(
                 "With qrels, pass runs without sample_weight, by name as in {'bm25': a, 'ours': "
                 "b}. For a single run, call evaluate_run."
             )
-        evaluated: Any = evaluate_run(y_true, rankings, metrics=metric, ties=ties, **parameters)
+        of_runs = {"metrics": metric, "ties": ties, "unjudged": unjudged, **parameters}
+        evaluated: Any = evaluate_run(y_true, rankings, **of_runs)
         values = {name: one.per_query for name, one in evaluated.items()}
         bounds = next(iter(evaluated.values()))._bounds
     else:
@@ -172,7 +177,7 @@ def compare_rankings(
         bounds = {name: measure.bounds for name, measure in measures.items()}
         values = {}
         for name, ranking in rankings.items():
-            data = read_compared(y_true, ranking, as_ranks, groups, ties, sample_weight)
+            data = read_compared(y_true, ranking, as_ranks, groups, ties, sample_weight, unjudged)
             values[name] = {of: data.values(measure) for of, measure in measures.items()}
             weight = data.query_weight()
     resampling = (n_resamples, confidence_level, random_state)

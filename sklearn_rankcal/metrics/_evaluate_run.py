@@ -15,6 +15,7 @@ from sklearn_rankcal.losses._pairs import PairwiseMeasure
 from sklearn_rankcal.metrics import _runs
 from sklearn_rankcal.metrics._checks import (
     LONG_QUERY,
+    Unjudged,
     ZeroDivision,
     fill_undefined,
     looks_like_positions,
@@ -22,6 +23,7 @@ from sklearn_rankcal.metrics._checks import (
 from sklearn_rankcal.metrics._intervals import MeanInterval, mean_interval
 from sklearn_rankcal.metrics._runs import Listed
 from sklearn_rankcal.queries import TIES, Queries, Ranking, mean_over_queries
+from sklearn_rankcal.queries._ranking import UNJUDGED
 from sklearn_rankcal.utils._messages import check_choice, checks_keywords, counted, warn
 from sklearn_rankcal.utils._numbers import Bools, Ints
 
@@ -29,7 +31,6 @@ from sklearn_rankcal.utils._numbers import Bools, Ints
 _OF_COMPLETE_ORDERS = (AUC, Spearman, PairwiseMeasure)
 _SHOWN = 10  # the share of judged documents is reported for this number of first places
 
-Unjudged = Literal["irrelevant", "skip"]
 Missing = Literal["zero", "skip"]
 
 
@@ -217,7 +218,7 @@ def evaluate_run(
     1 of them not in the run: 0
     67 % of the documents at the first 10 places judged
     """
-    check_choice(unjudged, "unjudged", ("irrelevant", "skip"))
+    check_choice(unjudged, "unjudged", UNJUDGED)
     check_choice(missing, "missing", ("zero", "skip"))
     check_choice(ties, "ties", (*TIES, "trec_eval"))
     measures = _measures(metrics, threshold, parameters)

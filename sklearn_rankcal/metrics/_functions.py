@@ -20,6 +20,7 @@ from sklearn_rankcal.losses._positional import Gain
 from sklearn_rankcal.losses._registry import get_measures
 from sklearn_rankcal.metrics._checks import (
     Ties,
+    Unjudged,
     ZeroDivision,
     documented_metric,
     fill_undefined,
@@ -39,6 +40,7 @@ def precision_at_k_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int = 10,
     threshold: float | None = None,
 ) -> float:
@@ -60,7 +62,7 @@ def precision_at_k_score(
     >>> precision_at_k_score([[1, 0, 1]], [[0.9, 0.8, 0.1]], k=2)  # one query
     0.5
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("precision", Precision(k, threshold=threshold), zero_division)
 
 
@@ -74,6 +76,7 @@ def recall_at_k_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int = 10,
     threshold: float | None = None,
 ) -> float:
@@ -96,7 +99,7 @@ def recall_at_k_score(
     >>> recall_at_k_score([1, 1, 0, 0], [3, 2, 1, 0], k=1, groups=[0, 0, 1, 1])
     0.5
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("recall", Recall(k, threshold=threshold), zero_division)
 
 
@@ -110,6 +113,7 @@ def map_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int | None = None,
     threshold: float | None = None,
 ) -> float:
@@ -134,7 +138,7 @@ def map_score(
     >>> round(map_score([[1, 0, 1]], [[0.9, 0.8, 0.1]]), 3)  # one query
     0.833
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("map", AveragePrecision(k, threshold=threshold), zero_division)
 
 
@@ -148,6 +152,7 @@ def mrr_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int | None = None,
     threshold: float | None = None,
 ) -> float:
@@ -169,7 +174,7 @@ def mrr_score(
     >>> mrr_score([[0, 1, 1]], ranks=[[1, 2, 3]])  # one query
     0.5
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("mrr", ReciprocalRank(k, threshold=threshold), zero_division)
 
 
@@ -183,6 +188,7 @@ def auc_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     threshold: float | None = None,
 ) -> float:
     """Compute the area under the ROC curve (AUC) of each query.
@@ -203,7 +209,7 @@ def auc_score(
     >>> auc_score([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # one query
     0.75
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("auc", AUC(threshold=threshold), zero_division)
 
 
@@ -217,6 +223,7 @@ def dcg_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int | None = None,
     gain: Gain = "exp2",
 ) -> float:
@@ -239,7 +246,7 @@ def dcg_score(
     >>> dcg_score([[0, 2]], [[0.1, 0.9]])  # one query
     3.0
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("dcg", DCG(k, gain=gain), zero_division)
 
 
@@ -253,6 +260,7 @@ def ndcg_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int | None = None,
     gain: Gain = "exp2",
 ) -> float:
@@ -280,7 +288,7 @@ def ndcg_score(
     >>> round(ndcg_score([[2, 0, 1, 0]], [[1, 1, 1, 1]], gain="linear"), 3)
     0.73
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("ndcg", NDCG(k, gain=gain), zero_division)
 
 
@@ -294,6 +302,7 @@ def eru_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     neutral: float = 0.0,
     half_life: float = 5.0,
 ) -> float:
@@ -317,7 +326,7 @@ def eru_score(
     >>> eru_score([[0, 1]], ranks=[[1, 2]], half_life=2)  # one query
     0.5
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("eru", ERU(neutral, half_life), zero_division)
 
 
@@ -331,6 +340,7 @@ def err_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     k: int | None = None,
     max_relevance: float | None = None,
     gain: Gain = "exp2",
@@ -363,7 +373,7 @@ def err_score(
     >>> err_score([[0, 1]], [[0.1, 0.9]])  # one query
     0.5
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     measure = ERR(k, max_relevance=max_relevance, gain=gain, discount=discount)
     return data.mean("err", measure, zero_division)
 
@@ -378,6 +388,7 @@ def spearman_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
 ) -> float:
     """Compute Spearman's rank correlation between the ranking and the labels.
 
@@ -396,7 +407,7 @@ def spearman_score(
     >>> round(spearman_score([[3, 2, 1]], [[1.0, 1.0, 0.0]]), 3)
     0.75
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("spearman", Spearman(), zero_division)
 
 
@@ -410,6 +421,7 @@ def kendall_tau_score(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     pair_weight: PairWeight = "binary",
 ) -> float:
     """Compute Kendall's tau: (concordant - discordant pairs) / pairs with different labels.
@@ -434,7 +446,7 @@ def kendall_tau_score(
     >>> round(kendall_tau_score([[4, 3, 2, 1]], [[0.9, 0.8, 0.1, 0.2]]), 3)
     0.667
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("kendall_tau", KendallTau(pair_weight), zero_division)
 
 
@@ -448,6 +460,7 @@ def pairwise_disagreement_loss(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     pair_weight: PairWeight = "binary",
     normalize: bool = True,
 ) -> float:
@@ -478,7 +491,7 @@ def pairwise_disagreement_loss(
     >>> pairwise_disagreement_loss([[2, 1, 0]], [[0.5, 0.5, 0.9]], normalize=False)
     2.5
     """
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     measure = PairwiseDisagreement(pair_weight, normalize=normalize)
     return data.mean("pairwise_disagreement", measure, zero_division)
 
@@ -494,6 +507,7 @@ def evaluate_rankings(
     ties: Ties = "average",
     zero_division: ZeroDivision = "skip",
     sample_weight: ArrayLike | None = None,
+    unjudged: Unjudged = "irrelevant",
     return_per_query: bool = False,
     confidence_level: float | None = None,
     **parameters: Any,
@@ -546,7 +560,7 @@ def evaluate_rankings(
     if return_per_query and confidence_level is not None:
         raise ValueError("Pass either return_per_query=True or confidence_level=, not both.")
     measures = get_measures(metrics, parameters)
-    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight)
+    data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     result: dict[str, Any] = {"query": data.ranking.queries.ids} if return_per_query else {}
     for name, measure in measures.items():
         values = fill_undefined(data.values(measure), zero_division)

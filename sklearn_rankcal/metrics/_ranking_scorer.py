@@ -13,12 +13,12 @@ from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import is_structured, queries_of_rows, read_labels
 from sklearn_rankcal.losses import MEASURES, Measure, get_measure
-from sklearn_rankcal.metrics._checks import ZeroDivision, fill_undefined
+from sklearn_rankcal.metrics._checks import Unjudged, ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
-from sklearn_rankcal.queries._ranking import check_scores
+from sklearn_rankcal.queries._ranking import UNJUDGED, check_scores
 from sklearn_rankcal.utils import _estimators
-from sklearn_rankcal.utils._messages import checks_keywords, warn
-from sklearn_rankcal.utils._numbers import read_numbers
+from sklearn_rankcal.utils._messages import check_choice, checks_keywords, warn
+from sklearn_rankcal.utils._numbers import Floats, read_numbers
 
 #: The measures of losses that have a different name.
 _OF_LOSSES = {
@@ -33,7 +33,12 @@ class RankingScorer:
     """What `get_ranking_scorer` returns."""
 
     def __init__(
-        self, metric: str | Measure, *, zero_division: ZeroDivision = "skip", **parameters: Any
+        self,
+        metric: str | Measure,
+        *,
+        zero_division: ZeroDivision = "skip",
+        unjudged: Unjudged = "irrelevant",
+        **parameters: Any,
     ):
         base: Any = metric
         if isinstance(metric, str):
@@ -44,9 +49,11 @@ class RankingScorer:
         if greater_is_better and str(metric).startswith("neg_"):
             raise ValueError(f"Larger is better for {base!r}: drop the prefix 'neg_'.")
         fill_undefined(np.zeros(1), zero_division)
+        check_choice(unjudged, "unjudged", UNJUDGED)
         self.name = str(base) if greater_is_better else f"neg_{base}"
         self.metric = self.name if isinstance(metric, str) else metric
         self.zero_division = zero_division
+        self.unjudged = unjudged
         self.parameters = parameters
 
     @checks_keywords
@@ -60,13 +67,13 @@ class RankingScorer:
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Score a fitted estimator: the mean over queries, larger is better."""
-        measure = self.measure
-        labels, ranking, rows = predicted_ranking(
-            estimator, X, y, groups, measure, f"The scorer {self.name!r}"
+        measure, who = self.measure, f"The scorer {self.name!r}"
+        labels, ranking, _, weight = predicted_ranking(
+            estimator, X, y, groups, sample_weight, measure, who, self.unjudged
         )
         measure.check(labels)
         values = fill_undefined(measure.per_query(ranking, labels), self.zero_division)
-        mean = mean_over_queries(values, rows, check_weight(sample_weight, len(y)), self.name)
+        mean = mean_over_queries(values, Queries.uniform(len(values), 1), weight, self.name)
         return mean if measure.greater_is_better else -mean
 
     # ---------------------------------------------------------------- scikit-learn's protocol
@@ -82,7 +89,11 @@ class RankingScorer:
         return True
 
     def __repr__(self) -> str:
-        shown = {} if self.zero_division == "skip" else {"zero_division": self.zero_division}
+        shown: dict[str, Any] = {}
+        if self.zero_division != "skip":
+            shown["zero_division"] = self.zero_division
+        if self.unjudged != "irrelevant":
+            shown["unjudged"] = self.unjudged
         extra = "".join(f", {key}={value!r}" for key, value in (self.parameters | shown).items())
         return f"get_ranking_scorer({self.metric!r}{extra})"
 
@@ -94,12 +105,20 @@ class RankingScorer:
 
 
 def predicted_ranking(
-    estimator: Any, X: Any, y: Any, groups: ArrayLike | None, measure: Measure, who: str
-) -> tuple[Labels, Ranking, Queries]:
-    """Return the labels, the ranking that an estimator predicts, and the queries of the rows of y.
+    estimator: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    measure: Measure,
+    who: str,
+    unjudged: str = "irrelevant",
+) -> tuple[Labels, Ranking, Queries, Floats | None]:
+    """Return labels, the predicted ranking, the queries of the rows of y, and weights of queries.
 
-    In label ranking, every row of y is a query. Otherwise, `ranking.queries` is returned. `measure`
-    determines how labels are read. Error messages start with `who`.
+    In label ranking, every row of y is a query. Otherwise, and if all rows were judged,
+    `ranking.queries` is returned. `measure` determines how labels are read. Error messages start
+    with `who`.
     """
     final = _estimators.innermost_estimator(estimator)
     if _ranks_labels(final, y):
@@ -123,7 +142,11 @@ def predicted_ranking(
             f"{who} needs a relevance of every row, or a rank of every label. For preferences or "
             f"missing entries, use {' or '.join(others)}."
         )
-    return labels, ranking, rows
+    judged, weight = rows, check_weight(sample_weight, len(y))
+    if isinstance(labels, np.ndarray) and np.isnan(labels).any():
+        ranking, labels, kept = ranking.judged(labels, unjudged)
+        judged, weight = ranking.queries, None if weight is None else weight[kept]
+    return labels, ranking, rows, None if weight is None else judged.mean(weight)
 
 
 def rank_rows(estimator: Any, X: Any, ids: Any, rows: Queries, who: str) -> Ranking:
@@ -169,7 +192,11 @@ def _read_label_ranking(ranks: Any, y: Any, final: Any, pair_weight: Any) -> tup
 
 
 def get_ranking_scorer(
-    name: str | Measure, *, zero_division: ZeroDivision = "skip", **parameters: Any
+    name: str | Measure,
+    *,
+    zero_division: ZeroDivision = "skip",
+    unjudged: Unjudged = "irrelevant",
+    **parameters: Any,
 ) -> RankingScorer:
     """Make a scorer for `GridSearchCV`, `cross_validate` and similar tools.
 
@@ -190,6 +217,8 @@ def get_ranking_scorer(
         measure or loss object, such as ``NDCG(k=10)``, also your own.
     zero_division : {"skip", 0, 1}, default="skip"
         Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
+    unjudged : {"irrelevant", "skip"}, default="irrelevant"
+        How to treat rows with NaN as label, which nobody judged: as in `ndcg_score`.
     **parameters
         Parameters of a named metric, such as ``gain``, or ``threshold``. With graded labels,
         metrics of binary relevance need a ``threshold``.
@@ -211,6 +240,8 @@ def get_ranking_scorer(
     return scores from `predict`, and ties are averaged. In label ranking, `predict` returns
     positions of shape (n_samples, r), or relevance if `y_type` is "relevance".
 
+    `sample_weight` weights a query by the mean weight of its rows.
+
     A ranker is found inside pipelines, searches, `RFE`, `RFECV` and `FrozenEstimator`. Inside any
     other wrapper, the scorer raises an error, because the positions would be read as scores. Put a
     `ScoreRegressor` there instead. The scorer cannot detect a ranker in another process, or behind
@@ -230,4 +261,4 @@ def get_ranking_scorer(
     >>> cross_val_score(ranker, data.X, labels, cv=QueryKFold(4), scoring=scorer).shape
     (4,)
     """
-    return RankingScorer(name, zero_division=zero_division, **parameters)
+    return RankingScorer(name, zero_division=zero_division, unjudged=unjudged, **parameters)

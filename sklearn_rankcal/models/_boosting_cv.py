@@ -192,7 +192,7 @@ class BoostingCV(DocumentModel):
         if all(map(_learns_labels, self.losses)):
             self._set_columns(training.X, [])
         else:
-            self._choose_columns(training.X, training.queries)
+            self._choose_columns(training)
         self._reader, self._dtype, self._unit = None, np.float64, 1.0
         # Step 2: grow the boosters of each loss in turn, if they help.
         search = _SizeSearch(self, training)
@@ -223,7 +223,7 @@ class BoostingCV(DocumentModel):
         _messages.print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
             held_out = validation.held_out
-            validation.record(self.predict(held_out.X, held_out.queries))
+            validation.record(held_out.scores_of(self))
             validation.n_iter = sum(n_trees for n_trees, _ in self.sizes_.values())
         return self
 
@@ -286,7 +286,7 @@ class _SizeSearch:
         self._model, self._training = model, training
         self._by_folds = validation is None
         self._many = training.queries.n_rows >= MANY_ROWS
-        table, self.slopes = model._table(training.X, training.queries)
+        table, self.slopes = model._table(training.X, training.queries, training.page)
         self._tables = {
             False: table,
             True: _features.keep_categories(training.X, model._frequent),
@@ -362,7 +362,9 @@ class _SizeSearch:
         """Return the folds of a table, or one fold that holds out the validation queries."""
         if reads_X not in self._folds:
             # targets are not split, because each loss has its own
-            training = replace(self._training, X=self._tables[reads_X], targets=None, labels=None)
+            training = replace(
+                self._training, X=self._tables[reads_X], targets=None, labels=None, page=None
+            )
             if self._by_folds:
                 numbers = self._model.fold_of_query_
                 folds = [
@@ -372,7 +374,7 @@ class _SizeSearch:
             else:
                 other, every = _held_out.without_sparse_columns(self.held.X), slice(None)
                 if not reads_X:
-                    other, _ = self._model._table(other, self.held.queries)
+                    other, _ = self._model._table(other, self.held.queries, self.held.page)
                 inside = replace(training, X=_held_out.fill_empty_columns(training.X))
                 folds = [Fold(inside, replace(self.held, X=other), every, every)]
             self._folds[reads_X] = folds

@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn_rankcal._kernels import kernels
 from sklearn_rankcal.models import _column_parameters
 from sklearn_rankcal.models._held_out import BoostingRun, fit_until_best
-from sklearn_rankcal.models._model import Model, Validation
+from sklearn_rankcal.models._model import Model, Page, Training, Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _column_advice, _estimators, _features
 from sklearn_rankcal.utils._memory import (
@@ -413,13 +413,15 @@ class ContextTableModel(Model):
         """Whether the regressor is the default, which supports categories of a data frame."""
         return self.regressor is None
 
-    def _choose_columns(self, X: Any, queries: Queries) -> None:
+    def _choose_columns(self, training: Training) -> None:
         """Choose the columns that get context columns, and set `context_`."""
-        judged, columns = self.candidates(X)
-        if judged:
+        doubtful, columns = self.candidates(training.X)
+        if doubtful:
+            shown = training.page or training
+            X, queries = shown.X, shown.queries
             some = (X, queries) if queries.n_rows <= SAMPLE_ROWS else sample(X, queries)
-            columns = columns + columns_that_differ(some[0], judged, some[1])
-        self._set_columns(X, columns)
+            columns = columns + columns_that_differ(some[0], doubtful, some[1])
+        self._set_columns(training.X, columns)
 
     def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
         """Return the columns that get context columns if they differ, and those that always do."""
@@ -497,10 +499,18 @@ class ContextTableModel(Model):
         ):
             _column_parameters.match_parameters(regressor, X, [place for _, place in self._added])
 
-    def _table(self, X: Any, queries: Queries) -> tuple[Any, Floats | None]:
-        """Return the table of the regressor, and the mean slopes of z-scores."""
+    def _table(
+        self, X: Any, queries: Queries, page: Page | None = None
+    ) -> tuple[Any, Floats | None]:
+        """Return the table of the regressor, and the mean slopes of z-scores.
+
+        With a `page`, the rows of X are compared with all documents on it.
+        """
         slopes = None
-        if self._kinds:
+        if self._kinds and page is not None:
+            X, slopes = add_context(page.X, page.queries, self.context_, self._dtype)
+            X = _features.take_rows(X, page.rows)
+        elif self._kinds:
             X, slopes = add_context(X, queries, self.context_, self._dtype)
         if self._frequent:
             X = _features.keep_categories(X, self._frequent)
@@ -521,7 +531,8 @@ class ContextTableModel(Model):
         try:
             if validation is None:
                 return regressor.fit(table, targets, **weights)
-            held_out, _ = self._table(validation.held_out.X, validation.held_out.queries)
+            held = validation.held_out
+            held_out, _ = self._table(held.X, held.queries, held.page)
             return fit_until_best(
                 BoostingRun(regressor, table, targets, weights, validation, held_out, as_scores)
             )

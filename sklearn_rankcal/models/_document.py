@@ -189,7 +189,7 @@ class DocumentModel(ContextTableModel):
             self.__dict__.pop(name, None)
         if early or library_of(regressor) in ("lightgbm", "xgboost"):
             check_stopping(regressor, early)
-        self._choose_columns(training.X, training.queries)
+        self._choose_columns(training)
         large = training.queries.n_rows >= _memory.ROWS_FOR_THREADS
         if large and not early and self._fits_in_blocks(regressor, training.X):
             try:
@@ -252,7 +252,7 @@ class DocumentModel(ContextTableModel):
             weights = weight_arguments(regressor, weight, is_default=self.regressor is None)
         # a float64 table saves the conversion by histogram boosting
         self._dtype = np.float64 if isinstance(regressor, HISTOGRAMS) else None
-        table, slopes = self._table(X, queries)
+        table, slopes = self._table(X, queries, training.page)
         if rows is not None:
             table = _features.take_rows(table, rows)
         if isinstance(regressor, HISTOGRAMS):
@@ -278,7 +278,7 @@ class DocumentModel(ContextTableModel):
     def read(self, training: Training) -> tuple[Any, Floats, ZscoreSlopes]:
         """Return the table, targets and z-score slopes of some queries, for `finish`."""
         n_queries = training.queries.n_queries
-        table, mean = self._table(training.X, training.queries)
+        table, mean = self._table(training.X, training.queries, training.page)
         mean = np.zeros(len(self._columns)) if mean is None else mean
         slopes = ZscoreSlopes(mean * n_queries, n_queries)
         return table, self._centred(training) / self._unit, slopes

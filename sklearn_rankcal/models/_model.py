@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,20 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rankcal.labels._labels import take_labels
 from sklearn_rankcal.losses import Loss
-from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries import Queries, check_weight
 from sklearn_rankcal.targets import SCORES, Space
 from sklearn_rankcal.utils import _estimators, _features, _messages
-from sklearn_rankcal.utils._numbers import Floats, exceeds
+from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds
 
 _N_REPORTS = 20  # number of progress lines, about, without early stopping
+
+
+class Page(NamedTuple):
+    """All documents that were shown: their table and queries, and which rows were judged."""
+
+    X: Any
+    queries: Queries
+    rows: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,9 @@ class Training:
     by_targets : bool, default=False
         For held-out queries: whether they choose by the error of the targets instead of the
         measure.
+    page : Page, default=None
+        The documents of the queries with those that nobody judged, for context columns. None means
+        that all were judged.
 
     Examples
     --------
@@ -66,19 +77,31 @@ class Training:
     graded_targets: bool = False
     validation: Validation | None = None
     by_targets: bool = False
+    page: Page | None = None
 
     def learning(self, loss: Loss) -> Training:
         """Return the same data with the targets of a loss."""
         targets = loss.training_targets(self.labels, self.queries)
         return replace(self, targets=targets, graded_targets=loss.graded_targets)
 
+    def judged(self) -> Training:
+        """Return the rows whose labels are not NaN. The `page` keeps the others."""
+        if not isinstance(self.labels, np.ndarray) or not np.isnan(self.labels).any():
+            return self
+        known, missing = self, np.isnan(self.labels)
+        if self.weight is not None:  # weights of rows without a label do not count
+            check_weight(self.weight[~missing], int((~missing).sum()))
+            known = replace(self, weight=np.where(missing, 1.0, self.weight)).without_zero_weights()
+        rows = np.flatnonzero(~np.isnan(known.labels))
+        page = Page(known.X, known.queries, np.arange(known.queries.n_rows))
+        return replace(known, page=page).take(rows, known.queries.take(rows))
+
     def without_zero_weights(self) -> Training:
         """Return the rows of positive weight, and their queries."""
         if self.weight is None or (self.weight > 0).all():
             return self
         rows = np.flatnonzero(self.weight)
-        kept = Queries.from_groups(self.queries.codes[rows])
-        return self.take(rows, Queries(kept.offsets, kept.order, self.queries.ids[kept.ids]))
+        return self.take(rows, self.queries.take(rows))
 
     def without_undefined_queries(self, loss: Loss) -> Training:
         """Return the queries on which a loss is defined. Raise ValueError if there are none."""
@@ -93,14 +116,27 @@ class Training:
         """Return the same data with the weights multiplied by a factor of each row."""
         return replace(self, weight=factor if self.weight is None else self.weight * factor)
 
+    def scores_of(self, model: Model) -> Floats:
+        """Return the scores that a fitted model predicts for the rows, on their `page`."""
+        if self.page is None:
+            return model.predict(self.X, self.queries)
+        return model.predict(self.page.X, self.page.queries)[self.page.rows]
+
     def take_queries(self, keep: NDArray[np.bool_]) -> Training:
         """Return the queries that `keep` (n_queries,) selects."""
         return self.take(*self.queries.select(keep))
 
     def take(self, rows: Any, queries: Queries) -> Training:
         """Return some rows, which are whole `queries`. Targets of pairs are dropped."""
+        page = self.page
+        if page is not None:
+            own, shown = page.rows[rows], np.zeros(page.queries.n_queries, dtype=bool)
+            shown[page.queries.codes[own]] = True
+            kept, part = page.queries.select(shown)
+            page = Page(_features.take_rows(page.X, kept), part, np.searchsorted(kept, own))
         return replace(
             self,
+            page=page,
             X=_features.take_rows(self.X, rows),
             targets=self.targets[rows] if isinstance(self.targets, np.ndarray) else None,
             queries=queries,

@@ -339,7 +339,7 @@ class _ResidualModel(PairwiseModel):
         self : model
             The fitted model.
         """
-        X, targets, queries = training.X, training.targets, training.queries
+        targets, queries = training.targets, training.queries
         queries.check_pairs_fit()  # before the long fit of the scores
         for name, wanted in (("scores", "a DocumentModel"), ("pairs", "a model of pairs")):
             check_methods(getattr(self, name), name, f"{wanted} of sklearn_rankcal.models", "space")
@@ -368,7 +368,7 @@ class _ResidualModel(PairwiseModel):
             validation.steady = squared_error(validation.held_out)
         self.scores_ = model.fit(replace(training, targets=own, graded_targets=False))
         # Step 2: fit the relation between the scores and the targets of pairs.
-        scores = self.scores_.predict(X, queries)
+        scores = training.scores_of(self.scores_)
         self._fit_relation(targets, scores, queries, training.weight)
         # Step 3: fit the model of pairs to the residuals.
         rest = Residuals(targets, self._implied_by_scores(scores, queries))

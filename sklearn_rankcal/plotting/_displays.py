@@ -15,7 +15,6 @@ from sklearn_rankcal.metrics import Comparison
 from sklearn_rankcal.metrics._checks import Ties, read_compared, read_ranking
 from sklearn_rankcal.metrics._intervals import compare, mean_interval
 from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking
-from sklearn_rankcal.queries import check_weight
 from sklearn_rankcal.utils._axes import STYLES, make_axes, place_legend, shorten
 from sklearn_rankcal.utils._estimators import innermost_estimator
 from sklearn_rankcal.utils._messages import checks_keywords
@@ -149,13 +148,11 @@ class MetricAtKDisplay:
             The display, after plotting.
         """
         metric, cutoffs, measures = _measures(metric, k, parameters)
-        labels, ranking, rows = predicted_ranking(
-            estimator, X, y, groups, measures[0], "MetricAtKDisplay"
+        labels, ranking, _, of_query = predicted_ranking(
+            estimator, X, y, groups, sample_weight, measures[0], "MetricAtKDisplay"
         )
         measures[0].check(labels)
         values = [measure.per_query(ranking, labels) for measure in measures]
-        weight = check_weight(sample_weight, rows.n_rows)
-        of_query = None if weight is None else rows.mean(weight)
         name = type(innermost_estimator(estimator)).__name__ if name is None else name
         bounds = measures[0].bounds
         display = cls._of_values(cutoffs, values, of_query, bounds, metric, name, confidence_level)

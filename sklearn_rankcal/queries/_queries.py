@@ -351,6 +351,11 @@ class Queries:
             return rows, Queries(np.append(0, np.cumsum(self.sizes[keep])), None, ids)
         return rows, Queries.from_codes(new[self.codes[rows]], ids)
 
+    def take(self, rows: NDArray[np.int64]) -> Queries:
+        """Return the queries of some rows, in order of first appearance."""
+        kept = Queries.from_groups(self.codes[rows])
+        return Queries(kept.offsets, kept.order, self.ids[kept.ids])
+
     def copies(
         self, parent: NDArray[np.int64]
     ) -> tuple[Queries, NDArray[np.int64], NDArray[np.int64]]:

@@ -21,6 +21,8 @@ from sklearn_rankcal.utils._numbers import Floats
 
 #: How a measure orders tied documents: mean over all orders, order in the data, worst, best.
 TIES = ("average", "first", "worst", "best")
+#: How a measure counts rows that nobody judged.
+UNJUDGED = ("irrelevant", "skip")
 
 
 @dataclass
@@ -122,6 +124,21 @@ class Ranking:
         block = self.start + self.queries.repeat(self.queries.offsets[:-1])
         order = self.order[np.lexsort((key[self.order], block))]
         return Ranking(self.queries, order, ranked=self.ranked)  # a block is ranked as a whole
+
+    def judged(
+        self, relevance: NDArray[np.float64], unjudged: str
+    ) -> tuple[Ranking, NDArray[np.float64], NDArray[np.int64]]:
+        """Return the ranking and the relevance of judged queries, and their rows.
+
+        NaN in `relevance` marks rows that nobody judged. They become irrelevant, or, if `unjudged`
+        is "skip", are removed before places are counted. Queries without a judged row are removed.
+        """
+        known = ~np.isnan(relevance)
+        kept = known if unjudged == "skip" else self.queries.broadcast(self.queries.max(known))
+        rows, place = np.flatnonzero(kept), np.empty(self.queries.n_rows, dtype=np.int64)
+        place[self.order] = self.queries.place if self.start is None else self.start
+        ranking = Ranking.from_scores(-place[rows], self.queries.take(rows))
+        return ranking, np.where(known, relevance, 0.0)[rows], rows
 
     def head(self, k: int | None) -> Ranking:
         """Return the ranking of the first k places of every query.

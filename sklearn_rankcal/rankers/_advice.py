@@ -83,7 +83,7 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
     by_size = np.argsort(np.where(several, sizes, sizes.max() + 1), kind="stable")
     few[by_size[np.cumsum(sizes[by_size]) <= _ROWS_TO_TRY]] = True
     few &= several
-    if few.any() and not _ties_all(ranker, data.take_queries(few)):
+    if few.any() and not _ties_all(ranker, data.take(*data.queries.select(few))):
         return
     # do not predict all pairs of large queries
     if ranker.loss_.space.is_pairwise:
@@ -106,20 +106,21 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
 
 def _ties_all(ranker: Any, data: Training) -> bool:
     """Return whether the predictions leave all documents of each query tied."""
-    queries = data.queries
+    shown = data.page or data
+    queries = shown.queries
     try:
         if not ranker.loss_.space.is_pairwise:
-            scores = ranker.model_.predict(data.X, queries)
+            scores = ranker.model_.predict(shown.X, queries)
             low, high = queries.min(scores), queries.max(scores)
             # neighbours of a tied query differ by one rounding at most
             step = ROUNDING * np.maximum(np.abs(low), np.abs(high))
             if (high - low > queries.sizes * step).any():
                 return False
-        scores = scores_to_sort_by(ranker, data.X, queries)
+        scores = scores_to_sort_by(ranker, shown.X, queries)
         if scores is not None:
             return queries.have_equal(scores)
         preferences = ranker.loss_.space == PAIRS
-        for _, _, u in predicted_pairs(ranker, data.X, queries):
+        for _, _, u in predicted_pairs(ranker, shown.X, queries):
             if u.any() and (preferences or not is_largest(u).all()):
                 return False
     except Exception:

@@ -97,7 +97,7 @@ class CalibratedRanker(QueryRanker):
         prevents calibration. Regressors of unknown libraries are assumed to estimate means.
     grouped_, n_queries_, n_queries_dropped_
         Whether `fit` received query ids, the number of queries in X, and the number of queries that
-        were dropped because of zero weight or an undefined loss.
+        were dropped: without a judged row or a positive weight, or with an undefined loss.
     n_iter_, validation_scores_, validation_queries_
         Number of iterations that were kept, measure on the validation queries after each iteration
         (one final value for a stack), and their ids. Only with validation queries.
@@ -187,7 +187,7 @@ class CalibratedRanker(QueryRanker):
             One row per query-document pair. Regressors of this package convert sparse X to dense.
         y : array-like of shape (n_documents,)
             Relevance grades, larger is better, or what `relevance_labels` or `preference_labels`
-            returns.
+            returns. NaN marks rows that nobody judged (:ref:`unjudged`).
         groups : array-like of shape (n_documents,), default=None
             Query id of each row, in any order. With None, all rows are one query, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None

@@ -115,13 +115,8 @@ class Diagnosis:
         -------
         frame : pandas.DataFrame of shape (n_queries, n_columns)
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attribute per_query has the same "
-                "columns as arrays."
-            ) from error
+        import pandas as pd
+
         return pd.DataFrame(self.per_query)
 
     def __repr__(self) -> str:

@@ -191,7 +191,7 @@ class _Student(DocumentModel):
         n_copies = self.n_copies_ = min(n_copies, max(0, _MOST_ROWS // queries.n_rows - 1))
         tables = [X, *(drawing.copy(number) for number in range(n_copies))]
         learned = [drawing.scores, *(scores(table) for table in tables[1:])]
-        self._choose_columns(X, queries)  # copies would hide differences between queries
+        self._choose_columns(Training(X, None, queries))  # copies would hide differences of queries
         test = drawing.copy(n_copies)
         self.unexplained_ = self._unexplained(tables, learned, test, scores(test), queries)
         return self._fit_tables(tables, learned, queries)

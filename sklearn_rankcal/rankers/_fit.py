@@ -68,7 +68,9 @@ def fit(
             held_out = read_validation(ranker, loss, schema, grouped, named, validation)
     # advise
     _advice.advise(ranker, rows)
-    data = rows if rows.weight is None else rows.without_zero_weights()
+    data = rows.judged()
+    if data.weight is not None:
+        data = data.without_zero_weights()
     loss = loss.resolve(data.labels)
     if isinstance(data.labels, np.ndarray) and data.labels.max() > _advice.LARGEST_GRADE:
         _advice.warn_of_amounts(loss)
@@ -209,7 +211,7 @@ def read_validation(
         )
     if of_ids is not None and grouped and named is not None:
         _refuse_common_queries(named, of_ids)
-    return Training(X, None, queries or Queries.single(X.shape[0]), weight, labels)
+    return Training(X, None, queries or Queries.single(X.shape[0]), weight, labels).judged()
 
 
 def hold_out(data: Training, share: float, random_state: Any) -> tuple[Training, Training]:
@@ -278,24 +280,16 @@ def _useful_queries(loss: Loss, data: Training) -> Training:
 
     Raise ValueError if all rankings of them are equally good.
     """
-    n_queries = all_of(data.queries.n_queries, "query")
-    remedy = (
-        "They cannot choose the number of iterations. Pass other queries as X_val, or use "
-        "validation_queries=0.2 to hold out a share of X."
-    )
-    if not loss.defined(data.labels, data.queries).any():
-        raise ValueError(
-            f"{type(loss).__name__} is undefined on {n_queries}. For most losses, a query needs a "
-            "document of positive relevance. For 'auc', 'spearman' and 'pd', it needs two "
-            f"different labels. {remedy}"
-        )
+    data = data.without_undefined_queries(loss)
     if not data.by_targets and isinstance(data.labels, np.ndarray):
         if data.queries.have_equal(data.labels):
             raise ValueError(
-                f"In {n_queries}, all documents have the same label, so every ranking is equally "
-                f"good. {remedy}"
+                f"In {all_of(data.queries.n_queries, 'query')}, all documents have the same label, "
+                "so every ranking is equally good. They cannot choose the number of iterations. "
+                "Pass other queries as X_val, or use validation_queries=0.2 to hold out a share of "
+                "X."
             )
-    return data.without_undefined_queries(loss)
+    return data
 
 
 @contextmanager

@@ -21,8 +21,16 @@ from sklearn_rankcal.utils._messages import counted, print_progress
 _PAIRS_AT_A_TIME = 1 << 21  # matrix entries per block, 16 MB in each array
 
 
-class QueryOrder(NamedTuple):
+class _Rows(NamedTuple):
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    queries: NDArray[Any]
+
+
+class QueryOrder(_Rows):
     """The rows of each query, best first, as `predict_order` returns them.
+
+    It is a tuple of `rows`, `offsets` and `queries`.
 
     Attributes
     ----------
@@ -32,6 +40,8 @@ class QueryOrder(NamedTuple):
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
     queries : ndarray of shape (n_queries,)
         Query ids, in order of first appearance.
+    scores : ndarray of shape (n_listed,) or None
+        The score of each listed row if the ranking sorts scores, otherwise None.
 
     Examples
     --------
@@ -47,38 +57,33 @@ class QueryOrder(NamedTuple):
         b         1    1
     """
 
-    rows: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    queries: NDArray[Any]
+    scores: NDArray[np.float64] | None = None
 
     def to_frame(self) -> Any:
         """Convert the rankings to a pandas data frame with one row per listed document.
 
         Returns
         -------
-        frame : pandas.DataFrame of shape (n_listed, 3)
-            Columns ``query`` (id), ``position`` (1 = top of the query) and ``row`` (index into X).
+        frame : pandas.DataFrame of shape (n_listed, 3 or 4)
+            Columns ``query`` (id), ``position`` (1 = top of the query), ``row`` (index into X) and,
+            if the ranking sorts scores, ``score``.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attributes rows, offsets and "
-                "queries have the same data as arrays."
-            ) from error
+        import pandas as pd
+
         lengths = np.diff(self.offsets)
         first = np.repeat(self.offsets[:-1], lengths)
-        return pd.DataFrame(
-            {
-                "query": np.repeat(self.queries, lengths),
-                "position": np.arange(len(self.rows)) - first + 1,
-                "row": self.rows,
-            }
-        )
+        columns = {
+            "query": np.repeat(self.queries, lengths),
+            "position": np.arange(len(self.rows)) - first + 1,
+            "row": self.rows,
+        }
+        return pd.DataFrame(columns if self.scores is None else columns | {"score": self.scores})
 
 
-def predict_ranks(ranker: Any, X: Any, queries: Queries) -> NDArray[np.int64]:
-    """Return the position of each row in its query."""
+def predict_ranks(
+    ranker: Any, X: Any, queries: Queries
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the position of each row in its query, and the scores if they are sorted."""
     started = time.perf_counter()
     scores = scores_to_sort_by(ranker, X, queries)
     if scores is None:
@@ -89,7 +94,7 @@ def predict_ranks(ranker: Any, X: Any, queries: Queries) -> NDArray[np.int64]:
                 raise not_a_result(ranker.decoder_, found)
             ranks[rows] = found.ranks
             order_twins(ranks, rows, X, part)
-        return ranks
+        return ranks, None
     decoder = Sort() if ranker.loss_.space.is_pairwise else ranker.decoder_
     found = decoder.decode(scores, queries, lambda rows: hash_rows(X, rows))
     if not hasattr(found, "ranks"):
@@ -101,8 +106,8 @@ def predict_ranks(ranker: Any, X: Any, queries: Queries) -> NDArray[np.int64]:
             f"{counted(queries.n_queries, 'query')}",
             started,
         )
-    of_rows: NDArray[np.int64] = found.ranks
-    return of_rows
+    sorts = isinstance(decoder, Sort)
+    return found.ranks, scores if sorts else None
 
 
 def predicts_pairs(ranker: Any) -> bool:

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.models._model import squared_error
-from sklearn_rankcal.queries import check_weight, mean_over_queries
-from sklearn_rankcal.queries._ranking import tie_rounded
+from sklearn_rankcal.queries import Ranking, check_weight, mean_over_queries
+from sklearn_rankcal.queries._ranking import UNJUDGED, tie_rounded
 from sklearn_rankcal.rankers import _diagnosis, _input, _predict
 from sklearn_rankcal.rankers._diagnosis import Diagnosis
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.utils import _estimators, _features
-from sklearn_rankcal.utils._messages import check_count, check_nested, checks_keywords
+from sklearn_rankcal.utils._messages import check_choice, check_count, check_nested, checks_keywords
 from sklearn_rankcal.utils._sklearn_compat import available_if, shorten_requests
 
 if TYPE_CHECKING:
@@ -193,11 +193,13 @@ class QueryRanker(RankerMixin, BaseEstimator):
         the rows if the features are equal. `X` and `groups` are as in `fit`, and `groups` is
         required if `fit` received query ids, unless X has the `group_column`. Otherwise, None means
         one query. `rules` is a `Rules` object that the rankings keep, with pinned places and
-        quotas, for example (:ref:`rules`).
+        quotas, for example (:ref:`rules`). Without rows, the result is empty.
         """
+        if np.shape(X)[:1] == (0,) and hasattr(self, "model_"):  # no candidates
+            return np.empty(0, dtype=np.int64)
         if rules is None:
             X, queries = _input.read_queries(self, X, groups)
-            return _predict.predict_ranks(self, X, queries)
+            return _predict.predict_ranks(self, X, queries)[0]
         X, queries, rules = _input.read_ruled(self, X, groups, rules)
         return _predict.decode_under_rules(self, X, queries, rules).ranks
 
@@ -216,9 +218,12 @@ class QueryRanker(RankerMixin, BaseEstimator):
         without rows that `rules` block.
         """
         check_count(k, "k", or_none=True)
+        scores = None
+        if np.shape(X)[:1] == (0,) and hasattr(self, "model_"):  # no candidates
+            return QueryOrder(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.int64))
         if rules is None:
             X, queries = _input.read_queries(self, X, groups)
-            ranks = _predict.predict_ranks(self, X, queries)
+            ranks, scores = _predict.predict_ranks(self, X, queries)
         else:
             X, queries, rules = _input.read_ruled(self, X, groups, rules)
             ranks = _predict.decode_under_rules(self, X, queries, rules).ranks
@@ -229,7 +234,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
             listed = listed if k is None else np.minimum(listed, k)
             rows = rows[queries.place < queries.repeat(listed)]
             offsets = np.append(0, np.cumsum(listed))
-        return QueryOrder(rows, offsets, queries.ids)
+        order = QueryOrder(rows, offsets, queries.ids)
+        order.scores = None if scores is None else scores[rows]
+        return order
 
     @available_if(_predict.predicts_scores)
     @checks_keywords
@@ -241,7 +248,10 @@ class QueryRanker(RankerMixin, BaseEstimator):
         the largest score of a query are removed. `X` and `groups` are as in `predict`, but `groups`
         is required only if scores depend on the query, as with context columns.
         """
-        X, queries = _input.read_queries(self, X, groups, required=self._needs_queries())
+        needs_queries = self._needs_queries()
+        if np.shape(X)[:1] == (0,):  # no candidates
+            return np.empty(0)
+        X, queries = _input.read_queries(self, X, groups, required=needs_queries)
         return tie_rounded(self.model_.predict(X, queries), queries)
 
     @checks_keywords
@@ -251,18 +261,26 @@ class QueryRanker(RankerMixin, BaseEstimator):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        unjudged: str = "irrelevant",
     ) -> float:
         """Return the mean of the loss's measure over queries, where larger is better.
 
         `X`, `y`, `groups` and `sample_weight` are as in `fit`. A query is weighted by the mean
         weight of its rows and, for pairwise disagreement, by its preferences. The score is NaN if
-        the measure is undefined for all queries.
+        the measure is undefined for all queries. `unjudged` is as in `metrics.evaluate_run`: rows
+        whose label is NaN count as irrelevant, or are removed from the ranking with ``"skip"``.
         """
         check_is_fitted(self)
+        check_choice(unjudged, "unjudged", UNJUDGED)
         _features.warn_of_other_order(X=X, sample_weight=sample_weight)
         X, labels, queries = _input.read_labelled(self, X, y, groups)
         weight = check_weight(sample_weight, queries.n_rows)
-        values = self.loss_.metric(labels, _predict.predict_ranks(self, X, queries), queries)
+        ranks, _ = _predict.predict_ranks(self, X, queries)
+        if isinstance(labels, np.ndarray) and np.isnan(labels).any():
+            ranking, labels, rows = Ranking.from_ranks(ranks, queries).judged(labels, unjudged)
+            queries, weight = ranking.queries, None if weight is None else weight[rows]
+            ranks = queries.rank(ranking.order)
+        values = self.loss_.metric(labels, ranks, queries)
         name, factor = type(self.loss_).__name__, self.loss_.query_weight(labels, queries)
         return mean_over_queries(values, queries, weight, name, factor)
 

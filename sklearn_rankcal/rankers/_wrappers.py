@@ -119,7 +119,7 @@ def predict_order(
     >>> pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge()))
     >>> pipe = pipe.fit(data.X, relevance_labels(data.y, data.groups))
     >>> predict_order(pipe, data.X, data.groups, k=3).to_frame().columns.tolist()
-    ['query', 'position', 'row']
+    ['query', 'position', 'row', 'score']
     """
     final = _estimators.innermost_estimator(estimator)
     if not hasattr(final, "predict_order"):

@@ -48,14 +48,7 @@ def counted(n: float, noun: str) -> str:
 
 
 def all_of(n: int, noun: str) -> str:
-    """Format "all 3 queries" or "the only query".
-
-    Examples
-    --------
-    >>> from sklearn_rankcal.utils._messages import all_of
-    >>> all_of(3, "query"), all_of(1, "query")
-    ('all 3 queries', 'the only query')
-    """
+    """Format "all 3 queries" or "the only query"."""
     return f"the only {noun}" if n == 1 else f"all {counted(n, noun)}"
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
         (lambda: m.ndcg_score(Y, S, ranks=[1, 2, 3]), "not both"),
         (lambda: m.ndcg_score(Y, S[:2]), "y_score has 2 entries, but there are 3 rows"),
         (lambda: m.ndcg_score(Y, [0, np.nan, 1]), "y_score contains NaN or infinity"),
-        (lambda: m.ndcg_score([1, np.nan, 0], S), "y contains NaN or infinity"),
+        (lambda: m.ndcg_score([1, np.inf, 0], S), "y contains NaN or infinity"),
         (lambda: m.ndcg_score(Y, S, groups=[1, 2]), "groups has 2 entries, but X has 3 rows"),
         (lambda: m.ndcg_score(Y, ranks=[0, 1, 2]), "permutation of 1 .. r"),
         (lambda: m.ndcg_score(Y, ranks=[1, 1, 2]), "permutation of 1 .. r"),

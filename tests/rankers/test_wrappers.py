@@ -41,6 +41,7 @@ from sklearn_rankcal import (
     relevance_labels,
 )
 from sklearn_rankcal.datasets import make_ranking
+from sklearn_rankcal.decoders import Rules
 from sklearn_rankcal.metrics import get_ranking_scorer, ndcg_score
 from sklearn_rankcal.model_selection import query_cross_val_predict
 from sklearn_rankcal.models import PairwiseRidge
@@ -324,11 +325,28 @@ def test_order_as_a_frame():
     order = BY_COLUMN.predict_order(FRAME, k=2)
     rows, offsets, queries = order  # still a tuple
     frame = order.to_frame()
-    assert frame.columns.tolist() == ["query", "position", "row"]
+    assert frame.columns.tolist() == ["query", "position", "row", "score"]
     assert len(frame) == len(rows) == offsets[-1]
     assert (frame["query"] == G[frame["row"]]).all()
     np.testing.assert_array_equal(BY_COLUMN.predict(FRAME)[frame["row"]], frame["position"])
     assert frame["query"].nunique() == len(queries)
+    np.testing.assert_array_equal(BY_COLUMN.decision_function(FRAME)[frame["row"]], frame["score"])
+    assert BY_COLUMN.predict_order(FRAME, rules=Rules()).scores is None
+    assert pickle.loads(pickle.dumps(order)).to_frame().equals(frame)
+
+
+def test_no_candidates():
+    """A service asks for them; a ranker that is not fitted still says so."""
+    pairs = CalibratedRanker(Ridge(), loss="pd").fit(X, Y, groups=G)
+    order = predict_order(BY_COLUMN, FRAME[:0], k=2)
+    assert len(order.to_frame()) == len(order.rows) == 0 and order.offsets.tolist() == [0]
+    for table in (FRAME[:0], X[:0], []):
+        assert (
+            BY_COLUMN.predict(table).tolist() == BY_COLUMN.decision_function(table).tolist() == []
+        )
+        assert pairs.predict(table, groups=[]).dtype == np.int64
+        with pytest.raises(NotFittedError):
+            clone(pairs).predict(table)
 
 
 @both_routings

@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn_rankcal import CalibratedLabelRanker, CalibratedRanker, Judgements, aggregate
 from sklearn_rankcal.aggregation import BradleyTerry
 from sklearn_rankcal.decoders import Sort
-from sklearn_rankcal.metrics import ndcg_score, precision_at_k_score
+from sklearn_rankcal.metrics import precision_at_k_score
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -33,13 +33,6 @@ def matches(n=200, ties=0, seed=0):
 
 
 # ---------------------------------------------------------------- metrics
-
-
-def test_one_document_in_two_dimensions():
-    """The shape (1, 1) is one query of one document, without a warning of any kind."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert ndcg_score([[1]], [[0.3]]) == 1.0
 
 
 def test_a_column_is_queries_of_one_document():
@@ -139,16 +132,6 @@ def test_ties_of_another_query_do_not_count():
     assert board.predict_vote("a", "b", group=1).tie == 0
 
 
-def test_one_of_a_thing():
-    """ "1 query", "1 vote", "1 judgement", where a number is followed by its noun."""
-    votes = Judgements.from_pairs([("a", "b")])
-    assert repr(aggregate(votes)).startswith("2 items, 1 judgement, ")
-    with pytest.raises(ValueError, match="y has 1 entry, but X has 4 rows"):
-        CalibratedRanker(Ridge()).fit(X[:4], [1], groups=[0] * 4)
-    with pytest.raises(ValueError, match="groups has 1 entry, but X has 4 rows"):
-        CalibratedRanker(Ridge()).fit(X[:4], [1, 0, 0, 1], groups=[0])
-
-
 # ---------------------------------------------------------------- rankers
 
 
@@ -157,14 +140,6 @@ def test_negative_labels_name_the_losses_that_take_them():
         CalibratedRanker(Ridge()).fit(X, GRADES - 1, groups=QUERIES)
     for loss in ("spearman", "pd_by_scores", "pd"):
         CalibratedRanker(Ridge(), loss=loss).fit(X, GRADES - 1, groups=QUERIES)
-
-
-def test_weights_of_queries_are_expanded_as_the_message_says():
-    weight, query_ids = np.arange(1.0, 11.0), np.arange(10)
-    with pytest.raises(ValueError, match=r"pandas.Series\(weight, index=query_ids\)\[groups\]"):
-        CalibratedRanker(Ridge()).fit(X, GRADES, groups=QUERIES, sample_weight=weight)
-    expanded = pd.Series(weight, index=query_ids)[QUERIES].to_numpy()
-    CalibratedRanker(Ridge()).fit(X, GRADES, groups=QUERIES, sample_weight=expanded)
 
 
 def test_position_points_to_clicks():
@@ -237,13 +212,6 @@ def test_one_sign_too_many_may_be_that_of_the_query_ids():
     ranker = CalibratedRanker(constrained, group_column="search")
     with pytest.raises(ValueError, match="2 entries, but X has 1 column without the query ids"):
         ranker.fit(table[["search", "price"]], table["label"])
-
-
-def test_grades_in_words():
-    table = shop()
-    words = table["label"].map({0: "bad", 1: "fair", 2: "good", 3: "best"})
-    with pytest.raises(ValueError, match=r"not text\. .*grades in words by values\.map"):
-        CalibratedRanker(Ridge()).fit(table[["price"]], words, groups=table["search"])
 
 
 # ---------------------------------------------------------------- matches of a club
