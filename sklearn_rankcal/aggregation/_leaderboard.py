@@ -255,13 +255,10 @@ def _first_place(result: Any) -> list[str]:
         return [f"first place: {name} is above {among}, each with a probability of {share}"]
     shares = result.probability_matrix()[0, 1 : len(main)]
     rival = int(np.flatnonzero(is_largest(-shares))[0])
-    found = (
-        np.floor(1000 * (shares[rival] + ROUNDING)) / 10
-    )  # do not round up to a sufficient share
+    # do not round up to a sufficient share
+    found = np.floor(1000 * (shares[rival] + ROUNDING)) / 10
     rival_name = _shorten(result.items[others[rival]])
-    return [
-        f"first place is open: {name} is above {rival_name} with a probability of only {found:g} %"
-    ]
+    return [f"first place is open: {name} beats {rival_name} with a probability of {found:g} %"]
 
 
 def _shorten(name: Any) -> str:

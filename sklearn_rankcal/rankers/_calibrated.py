@@ -55,7 +55,7 @@ class CalibratedRanker(QueryRanker):
           three folds of the queries (:ref:`defaults`).
         - ``"boosting"``: a single booster, in about half the time.
         - ``"stacked"``: five folds, and a forest in addition (:ref:`stacking`). `fit` takes about
-          twice as long, and `predict` ten times as long.
+          twice as long, and `predict` 5 to 8 times as long.
         - An object: a regressor, a classifier of the relevance grades, or one of `models`.
     loss : str or Loss, default="ndcg"
         The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
