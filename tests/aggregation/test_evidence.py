@@ -352,6 +352,7 @@ def test_six_votes_in_categories_decide_nothing(spread):
         ("judges, tastes 20", 4, {"first": 0.06}),
         ("judges, tastes 3", 5, {"first": 0.06, "pairs": 0.08}),
         ("four items, judges", 5, {"scores": 0.1, "first": 0.06}),
+        ("thin cut", 3, {"pairs and scores": 0.1}),
     ],
 )
 def test_simulated_boards_hold_what_they_say(name, n, bounds):

@@ -21,7 +21,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from sklearn_rankcal import Judgements, aggregate
-from sklearn_rankcal.aggregation import BradleyTerry
+from sklearn_rankcal.aggregation import BradleyTerry, aggregate_categories
 
 Bools = NDArray[np.bool_]
 
@@ -135,7 +135,29 @@ def judges(
     return vote(random, first, second, ahead, scores, judge=judge.astype(str))
 
 
+def thin_cut(random: Any, n: int, spread: float = 0.4) -> Any:
+    """n votes on six items in category 0, and 150 in each of two others."""
+    category = np.repeat([0, 1, 2], [n, 150, 150])
+    scores = spread * random.standard_normal((3, 6))
+    first = random.integers(0, 6, len(category))
+    second = (first + random.integers(1, 6, len(category))) % 6
+    ahead = scores[category, first] - scores[category, second]
+    read, truth = vote(random, first, second, ahead, scores[0])
+    return (read, category), truth
+
+
 # ---------------------------------------------------------------- statements
+
+
+def of_cut(board: Any, truth: Truth) -> Bools:
+    """Whether the interval of each score in category 0 misses it, and each pair is wrong."""
+    rows, found = board.rows_of(0), np.zeros((6, 7), dtype=bool)
+    items = board.items[rows].astype(int)
+    true = truth.scores[items] - truth.scores.mean()
+    found[items, 6] = (true < board.score_low[rows]) | (true > board.score_high[rows])
+    clear = board.probability_matrix(0) >= (1 + board.confidence_level) / 2 - 1e-9
+    found[np.ix_(items, items)] = clear & (true[:, None] <= true)
+    return found.ravel()
 
 
 def pairs(board: Any, truth: Truth) -> Bools:
@@ -216,7 +238,10 @@ def rates(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                board = aggregate(read, method, **options)
+                if isinstance(read, tuple):  # votes and their categories
+                    board = aggregate_categories(*read, method, **options)
+                else:
+                    board = aggregate(read, method, **options)
             except ValueError:  # votes that the model refuses, such as one vote with ties
                 continue
             for name, statement in statements.items():
@@ -300,6 +325,8 @@ WORLDS: dict[str, tuple[Any, dict[str, Statement], dict[str, Any]]] = {
     "position": (partial(six_items, effect=0.3), OF_EFFECT, {}),
     "sparse covariate": (sparse_covariate, OF_EFFECT, {}),
     "davidson": (partial(six_items, effect=0.3, tie=-0.5), OF_EFFECT, DAVIDSON),
+    "thin cut": (thin_cut, {"pairs and scores": of_cut}, {}),
+    "thin cut, robust": (thin_cut, {"pairs and scores": of_cut}, ROBUST),
     "weights": (weighted, OF_BOARD, ROBUST),
     "penalty": (six_items, OF_BOARD, {"method": BradleyTerry(penalty=0.1)}),
     "judges, tastes 0": (partial(judges, tastes=0.0), OF_BOARD, ROBUST),
