@@ -12,7 +12,7 @@ from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import is_structured, queries_of_rows, read_labels
-from sklearn_rankcal.losses import MEASURES, Measure, get_measure
+from sklearn_rankcal.losses import MEASURES, Loss, Measure, get_measure
 from sklearn_rankcal.metrics._checks import Unjudged, ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import UNJUDGED, check_scores
@@ -126,7 +126,7 @@ def predicted_ranking(
         labels, ranking = _read_label_ranking(estimator.predict(X), y, final, pair_weight)
         rows = Queries.uniform(len(y), 1)
     else:
-        labels, of_labels = read_labels(y)
+        labels, of_labels = measure.read(y) if isinstance(measure, Loss) else read_labels(y)
         rows, ids = queries_of_rows(final, X, groups, of_labels, len(y), who)
         fitted = getattr(final, "_fitted_queries", None)
         named = groups is not None or of_labels is None

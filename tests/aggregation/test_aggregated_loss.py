@@ -23,6 +23,7 @@ from sklearn_rankcal.aggregation._aggregate import get_structure  # the plan of 
 from sklearn_rankcal.aggregation._loss import plan
 from sklearn_rankcal.clicks import click_labels, read_clicks
 from sklearn_rankcal.losses import DCG, NDCG, get_loss
+from sklearn_rankcal.metrics import get_ranking_scorer
 from sklearn_rankcal.models import BoostingCV
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.surrogates import SURROGATES, Softmax
@@ -226,6 +227,7 @@ def test_every_ranker_takes_it(ranker):
     predicted = ranker.decision_function(X, groups=groups)
     assert np.corrcoef(predicted, score)[0, 1] > 0.7
     assert 0.8 < ranker.score(X, labels) <= 1
+    assert get_ranking_scorer(loss)(ranker, X, labels) == pytest.approx(ranker.score(X, labels))
     assert ranker.loss is loss and loss.subset_size == 10  # fit does not change the parameter
     # the true scores are ranked best by the measure as well
     best = ranker.loss_.metric(
