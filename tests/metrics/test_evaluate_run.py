@@ -337,6 +337,8 @@ def test_errors(call, error, message):
 def test_other_ids_of_documents_warn():
     with pytest.warns(UserWarning, match="No document of run is in the qrels: .*'D1'.*'a'"):
         assert evaluate_run(Q, {"q": {"D1": 1.0}})["mrr"] == 0.0
+    with pytest.warns(UserWarning, match=r"the id 'b ', and .* have 'b': .*\.str\.strip\(\)"):
+        evaluate_run({"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b ": 1.0}})
 
 
 @pytest.mark.parametrize(
