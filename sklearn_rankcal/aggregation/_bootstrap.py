@@ -35,6 +35,7 @@ from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import number_values, ranges
 from sklearn_rankcal.targets import PAIRS
+from sklearn_rankcal.utils._features import hash_values
 from sklearn_rankcal.utils._memory import BLOCK_BYTES, rows_per_block
 from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
@@ -210,7 +211,8 @@ def make_units(judgements: Judgements, resample: str, *, merge: bool = True) -> 
         query = different // len(judgements.judges)
         offsets = np.append(0, np.cumsum(np.bincount(query, minlength=n_queries)))
         return Units(offsets, np.ones(len(different)), order, unit[order])
-    unit = _content_codes(judgements) if merge else np.arange(judgements.n_judgements)
+    n = judgements.n_judgements
+    unit = _content_codes(judgements) if merge and n else np.arange(n)
     first = np.empty(int(unit.max(initial=-1)) + 1, dtype=np.int64)
     # Of several assignments to a unit, the last remains: its first judgement.
     first[unit[::-1]] = np.arange(len(unit) - 1, -1, -1)
@@ -226,14 +228,14 @@ def make_units(judgements: Judgements, resample: str, *, merge: bool = True) -> 
 
 
 def _content_codes(judgements: Judgements) -> Ints:
-    """Number the judgements by first appearance; equal judgements have the same number.
+    """Number the judgements; equal judgements have the same number.
 
     The content is the order, if there are orders, and the set of weighted comparisons otherwise.
     """
     n, n_rows = judgements.n_judgements, judgements.queries.n_rows
     if judgements.orders is not None:
-        item, tier, offsets = judgements.orders
-        entry, starts = tier * n_rows + item, offsets
+        item, tier, starts = judgements.orders
+        entry = tier * n_rows + item
     else:
         winner, loser, weight, ends = judgements.comparisons
         entry = winner * n_rows + loser
@@ -241,30 +243,11 @@ def _content_codes(judgements: Judgements) -> Ints:
             values, weight_code = np.unique(weight, return_inverse=True)
             entry = number_values(entry)[0] * len(values) + weight_code
         starts = np.arange(n + 1) if ends is None else ends
-    if len(entry):
-        entry = number_values(entry)[0]
-    lengths = np.diff(starts)
-    if len(entry) == n and (lengths == 1).all():
-        return entry
-    n_entries = int(entry.max(initial=0)) + 1
-    if len(entry) > n:
-        owner = np.repeat(np.arange(n), lengths)
-        entry = np.sort(owner * n_entries + entry) - owner * n_entries  # sorted by judgement
-    # Number the prefixes of all judgements, longer by one entry at each step, with numbers that
-    # increase from step to step. A judgement that ends here keeps its number. A step takes time
-    # linear in the number of remaining judgements. Apart from sorts, the total time is linear in
-    # the number of entries.
-    codes = judgements.query.copy()
-    active = np.flatnonzero(lengths > 0)
-    n_codes, length = judgements.queries.n_queries, 0
-    while len(active):
-        keys = codes[active] * n_entries + entry[starts[active] + length]
-        numbers = number_values(keys)[0]
-        codes[active] = numbers + n_codes
-        n_codes += int(numbers.max()) + 1
-        length += 1
-        active = active[lengths[active] > length]
-    return number_values(codes)[0] if n else codes
+    # the hash of a set is the sum of the hashes of its entries, as differences of cumulative sums;
+    # by chance, two of a million judgements share a hash once in thirty million data sets
+    total = np.append(np.uint64(0), np.cumsum(hash_values(entry + 1), dtype=np.uint64))
+    own = hash_values(-1 - judgements.query)
+    return number_values((total[starts[1:]] - total[starts[:-1]] + own).view(np.int64))[0]
 
 
 @dataclass
