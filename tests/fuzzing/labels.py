@@ -20,6 +20,12 @@ from .values import (
     spoiled_numbers,
 )
 
+#: Missing labels and ranks, of documents that nobody judged.
+MISSING = (
+    "nan", "nan_array", "none", "none_array", "na", "na_float", "null", "masked", "masked_int",
+    "decimal_nan",
+)  # fmt: skip
+
 
 def relevance(case):
     """The numbers and the partition come back; a slice of whole queries is read, a cut refused."""
@@ -74,7 +80,7 @@ def bad_relevance(case):
         outcome = case.attempt(public.relevance_labels, digits(n), codes)
         case.expect(outcome.error is not None, "reads text as numbers")
     else:
-        bad, kind = spoiled_numbers(case, n)
+        bad, kind = spoiled_numbers(case, n, without=(*MISSING, "na_boolean"))
         words = () if kind in ("short", "long", "empty") else ("y ", "relevance", "label")
         case.refuses(public.relevance_labels, bad, codes, words=words)
 
@@ -113,10 +119,7 @@ def bad_preferences(case):
 
 def bad_rankings(case):
     """Ranks without a meaning."""
-    bad, _ = spoiled_numbers(case, 3, without=(
-        "nan", "nan_array", "none", "none_array", "na", "na_float", "null", "masked",
-        "masked_int", "short", "long", "decimal_nan",
-    ))  # fmt: skip  # missing is not judged
+    bad, _ = spoiled_numbers(case, 3, without=(*MISSING, "short", "long"))
     if case.chance(0.3):
         bad = case.choose([[0, 1, 2], [-1, 2, 3], digits(3), [[1, 2], [3, 0]]])
     case.refuses(public.labels.ranking_labels, bad, [0, 0, 0], words=("rank", "n_labels", "shape"))
