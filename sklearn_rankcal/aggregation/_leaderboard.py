@@ -258,7 +258,7 @@ def _first_place(result: Any) -> list[str]:
     # do not round up to a sufficient share
     found = np.floor(1000 * (shares[rival] + ROUNDING)) / 10
     rival_name = _shorten(result.items[others[rival]])
-    return [f"first place is open: {name} beats {rival_name} with a probability of {found:g} %"]
+    return [f"first place is open: {name} is above {rival_name} with a probability of {found:g} %"]
 
 
 def _shorten(name: Any) -> str:

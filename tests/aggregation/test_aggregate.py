@@ -229,7 +229,7 @@ def test_the_parts_of_items_that_no_comparison_connects():
     )
     table = lines[-8:]
     assert [line.split()[0] for line in table] == [*"11111", *"22", "-"]
-    assert any(line.startswith("first place is open: x beats v with a") for line in lines)
+    assert any(line.startswith("first place is open: x is above v with a") for line in lines)
     assert not result.is_first_clear()
     matrix = result.probability_matrix()
     parts = result.parts[result.rows_of()]

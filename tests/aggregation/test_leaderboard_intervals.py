@@ -263,7 +263,7 @@ def test_unanimous_votes_are_as_few_as_they_are(method, judges):
         assert result.is_first_clear() == (n > 5)
         assert result.rank_high.tolist() == [1 if n > 5 else 2, 2]
         if n <= 5:
-            text = "first place is open: a beats b with a probability of"
+            text = "first place is open: a is above b with a probability of"
             assert text in str(result)
 
 
@@ -375,7 +375,7 @@ def test_whether_the_first_place_is_clear(n_votes, clear):
     if not clear:
         share = np.floor(1000 * shares[0] + 1e-9) / 10
         assert shares[0] < shares[1]
-        text = f"first place is open: a beats b with a probability of {share:g} %"
+        text = f"first place is open: a is above b with a probability of {share:g} %"
     assert text in str(result)
     with pytest.raises(ValueError, match="or n_resamples=1000"):
         aggregate(pairs, "borda").is_first_clear()
