@@ -246,9 +246,9 @@ def _check_unique(listed: Listed, name: str) -> None:
 def places_of(texts: Sequence[str], known: Mapping[str, int]) -> Ints:
     """Return the place of each id of a run in the qrels, or -1 if they do not contain it."""
     places = np.fromiter(map(known.get, texts, repeat(-1)), np.int64, len(texts))
-    if places.min(initial=0) < 0:
+    if (places < 0).any():
         bare = {text.strip(): text for text in known}
-        for lost in (texts[number] for number in np.flatnonzero(places < 0)):
+        for lost in (texts[number] for number in np.flatnonzero(places < 0).tolist()):
             if lost.strip() in bare:
                 warn(
                     f"The run has the id {lost!r}, and the qrels have {bare[lost.strip()]!r}: they "
