@@ -260,7 +260,12 @@ class BlendedRegressor(RegressorMixin, BaseEstimator):
         y = y.astype(np.float64).reshape(len(X), -1)
         # The logistic regression needs targets below 1.
         self._unit = power_above(float(np.abs(y).max()))
-        return X, y / self._unit, mean_one(weight)
+        weight = mean_one(weight)
+        if weight is not None:
+            # Weights times a constant have other rounding errors, which the kernels would magnify.
+            mantissa, exponent = np.frexp(weight)
+            weight = np.ldexp(np.round(mantissa, 7), exponent)
+        return X, y / self._unit, weight
 
     def _mark_missing(self, X: Floats) -> Floats:
         """Append an indicator for each column with missing values in `fit`."""

@@ -87,6 +87,13 @@ def test_held_out_predictions_learn_the_weights():
     assert held_out.shape == (200, 3) and np.isfinite(held_out).all()
 
 
+def test_only_ratios_of_weights_count():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(200, 3)), rng.normal(size=(200, 2)), rng.gamma(1.0, size=200)
+    fits = (BlendedRegressor(random_state=0).fit(X, y, factor * weight) for factor in (1, 3))
+    np.testing.assert_allclose(*(fit.predict(X) for fit in fits), rtol=1e-12)
+
+
 def test_rows_without_held_out_predictions_have_nan(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)

@@ -393,17 +393,6 @@ def test_several_metrics_at_once_equal_single_metrics():
         assert values[name] == pytest.approx(one)
 
 
-def test_values_per_query_come_with_their_ids():
-    rng = np.random.default_rng(0)
-    groups = rng.permutation(np.repeat(["q7", "q3", "q5"], 6))
-    y, scores = rng.integers(0, 3, 18), rng.normal(size=18)
-    table = m.evaluate_rankings(y, scores, groups=groups, metrics="ndcg", return_per_query=True)
-    assert table["query"].tolist() == list(dict.fromkeys(groups.tolist()))
-    for query, value in zip(table["query"], table["ndcg"], strict=True):
-        rows = groups == query
-        assert value == m.ndcg_score(y[rows], scores[rows], groups=groups[rows])
-
-
 def test_ndcg_of_lightgbm_and_xgboost_agree_with_what_the_faq_says():
     """Ties in the order of the rows, and 1 for a query without a relevant document."""
     lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")

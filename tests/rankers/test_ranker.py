@@ -297,6 +297,12 @@ def test_ties_of_text_do_not_depend_on_other_queries():
     np.testing.assert_array_equal(ranker.predict(text, groups=[0] * 4 + [1, 1])[:4], alone)
 
 
+def test_only_ratios_of_weights_matter_to_the_default():
+    weight, ranker = np.random.default_rng(0).gamma(1.0, size=len(Y)), CalibratedRanker("stacked")
+    fits = (ranker.fit(X, Y, G, sample_weight=factor * weight) for factor in (1, 3))
+    np.testing.assert_allclose(*(fit.decision_function(X, G) for fit in fits), atol=1e-12)
+
+
 def test_labels_of_weightless_rows_do_not_count():
     y, weight = Y.astype(float), np.ones(len(Y))
     y[0], weight[0] = 5000.0, 0.0
