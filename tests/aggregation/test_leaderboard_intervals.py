@@ -222,28 +222,6 @@ def test_blocks_jobs_and_other_queries_change_nothing():
     assert np.abs(other.score_low - result.score_low).max() < 0.5
 
 
-def test_other_names_change_nothing_and_another_order_changes_little():
-    random = np.random.RandomState(4)
-    pairs = simulate(random, np.arange(6) / 3, 600)
-    result = aggregate(pairs, "btl", n_resamples=2000)
-    renamed = aggregate([("abcdef"[i], "abcdef"[j]) for i, j in pairs], "btl", n_resamples=2000)
-    for name in ("scores", "score_low", "score_high", "rank_low", "rank_high"):
-        np.testing.assert_array_equal(getattr(renamed, name), getattr(result, name))
-    # The random numbers follow the order of the judgements, so that only their noise changes.
-    shuffled = aggregate(pairs[random.permutation(600)], "btl", n_resamples=2000)
-    here, there = np.argsort(result.items), np.argsort(shuffled.items)
-    width = (result.score_high - result.score_low).max()
-    for name in ("score_low", "score_high"):
-        difference = getattr(result, name)[here] - getattr(shuffled, name)[there]
-        assert np.abs(difference).max() < 0.15 * width
-    # Counts are as good as repeated judgements.
-    different, counts = np.unique(pairs, axis=0, return_counts=True)
-    order = np.argsort([np.flatnonzero((pairs == pair).all(axis=1))[0] for pair in different])
-    counted = Judgements.from_pairs(different[order], count=counts[order])
-    merged = aggregate(counted, "btl", n_resamples=2000)
-    np.testing.assert_allclose(merged.score_low, result.score_low, atol=1e-7)
-
-
 AB, BA = ("a", "b"), ("b", "a")
 METHODS = [name for name, kind in STRUCTURES.items() if kind.takes != "clicks"]
 

@@ -196,18 +196,6 @@ def test_plackett_luce_maximises_the_likelihood_of_all_orders_inside_tiers(penal
                 np.testing.assert_allclose(start[inside].sum(), 0, atol=1e-9)
 
 
-def test_orders_of_two_items_have_the_likelihood_of_bradley_terry():
-    pairs, codes, _ = draw(0, 300)
-    orders = judged_orders([[[i], [j]] for i, j in pairs], codes)
-    of_pairs = judgements_of(pairs, codes)
-    for penalty in ("auto", 0.3):
-        np.testing.assert_allclose(
-            PlackettLuce(penalty).scores(orders),
-            BradleyTerry(penalty).scores(of_pairs),
-            atol=1e-8,
-        )
-
-
 def test_the_lowest_tier_and_items_that_are_not_listed_do_not_matter():
     codes = np.zeros(5)
     orders = [[[0], [1], [2]], [[2], [0], [1]], [[1], [2], [0]], [[0], [2]]]

@@ -60,12 +60,6 @@ def vote(
     return read, Truth(np.asarray(scores, dtype=float), effects or {})
 
 
-def two_items(random: Any, n: int, lead: float = 0.0) -> Any:
-    """Two items with n votes."""
-    first, second = np.zeros(n, dtype=int), np.ones(n, dtype=int)
-    return vote(random, first, second, np.full(n, lead), [lead, 0.0])
-
-
 def new_item(random: Any, n: int, lead: float = 0.0) -> Any:
     """Five settled items, and a new one with n votes, ahead by `lead`."""
     scores = np.append(np.linspace(-1, 1, 5), 1 + lead)
