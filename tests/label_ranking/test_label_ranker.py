@@ -55,17 +55,6 @@ def data():
     return make_label_ranking(240, 4, 3, kind="mallows", noise=0.5, random_state=0)
 
 
-def test_score_is_kendalls_tau(data):
-    ranker = CalibratedLabelRanker(Ridge()).fit(data.X[:200], data.Y[:200])
-    ranks = ranker.predict(data.X[200:])
-    assert ranks.dtype == np.int64 and (np.sort(ranks, axis=1) == [1, 2, 3, 4]).all()
-    taus = [kendalltau(a, b).statistic for a, b in zip(ranks, data.Y[200:], strict=True)]
-    assert ranker.score(data.X[200:], data.Y[200:]) == pytest.approx(np.mean(taus))
-    weight = np.arange(40.0)
-    weighted = ranker.score(data.X[200:], data.Y[200:], weight)
-    assert weighted == pytest.approx(np.average(taus, weights=weight))
-
-
 def test_signs_are_regressed_and_decoded(data):
     """Targets written out; the exact decoder minimises what they say is lost."""
     ranker = CalibratedLabelRanker(LinearRegression(), decoder="exact").fit(data.X, data.Y)

@@ -113,12 +113,6 @@ def test_a_judge_may_have_judged_nothing():
     assert labels["wins"][1].tolist() == [0] and labels["judgement"][1].tolist() == [1]
 
 
-def test_masked_ranks_are_not_judged():
-    ranks = np.ma.array([1, 2, 3], mask=[0, 1, 0])
-    labels = ranking_labels(ranks, [0, 0, 0])
-    assert [wins.tolist() for wins in labels["wins"]] == [[2], [], []]
-
-
 @pytest.mark.parametrize(
     "read",
     [

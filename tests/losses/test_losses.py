@@ -1,7 +1,5 @@
 """Losses: formulas, calibration, bounds and bad input. The registry is the parametrisation."""
 
-import itertools
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -28,7 +26,7 @@ from sklearn_rankcal.losses import (
     Spearman,
     get_loss,
 )
-from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PairTargets
 
 from .. import oracles
@@ -147,28 +145,6 @@ def test_shrinkage_tends_to_the_calibrated_targets(kind):
         kind(shrinkage=2).check(y)
     with pytest.raises(ValueError, match="shrinkage must be 'auto'"):
         kind(shrinkage="none").check(y)
-
-
-def test_regret_constants_are_the_largest_distances_of_discounts():
-    # sqrt(2) C_phi(2) is the largest distance between phi read in two orders
-    for loss in (Precision(2), ERU(), DCG(), DCG(2), NDCG(3), Recall(2), AUC()):
-        for r in (1, 2, 3, 5):
-            phi = loss.discounts(r)
-            far = max(np.linalg.norm(phi - phi[list(o)]) for o in itertools.permutations(range(r)))
-            assert loss.regret_constant(r) == pytest.approx(far)
-    assert ERR().regret_constant(3) is None
-    assert MAPByScores().regret_constant(3) is None
-
-
-@pytest.mark.parametrize("loss", [NDCG(), ERU(), Spearman()])
-def test_the_regret_bound_is_attained_when_two_scores_tie(loss):
-    """The scores of two documents tie, and the worse of their orders is chosen."""
-    y, queries = np.array([1.0, 0.0]), Queries.single(2)
-    expected = loss.encode(y, queries)
-    tied = np.full(2, expected.mean())
-    best, worst = (loss.metric(y, np.array(r), queries)[0] for r in ([1, 2], [2, 1]))
-    bound = loss.regret_constant(2) * np.linalg.norm(tied - expected)
-    assert best - worst == pytest.approx(bound)
 
 
 # -------------------------------------------------------------------- what check_loss refuses
@@ -340,21 +316,6 @@ def test_positional_reproduces_dcg():
     assert mine.metric(y, ranks, queries) == DCG().metric(y, ranks, queries)
     default = Positional().metric(y, ranks, queries)
     assert default == DCG(gain="linear").metric(y, ranks, queries)
-
-
-def test_ndcg_of_large_queries_with_a_cutoff():
-    rng = np.random.default_rng(0)
-    y, scores = rng.integers(0, 4, 500).astype(float), rng.normal(size=500)
-    queries = Queries.from_groups(rng.integers(0, 3, 500))
-    ranking = Ranking.from_scores(scores, queries)
-    for rows, value in zip(
-        oracles.split(queries.codes), NDCG(5).per_query(ranking, y), strict=True
-    ):
-        rows = np.array(rows)
-        order = rows[np.argsort(-scores[rows])]
-        best = rows[np.argsort(-y[rows])]
-        wanted = oracles.dcg(y, order.tolist(), 5) / oracles.dcg(y, best.tolist(), 5)
-        assert value == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(

@@ -345,20 +345,6 @@ def test_losses_of_pairs_measure_the_agreement(loss):
     np.testing.assert_array_equal(np.isnan(found), ~loss.defined(y, queries))
 
 
-def test_a_positional_loss_measures_by_its_own_utility_and_discount():
-    y, scores, groups = ranked_data(binary=False)
-    queries = Queries.from_groups(groups)
-    loss = losses.Positional(lambda y, queries: 2 * y, [1.0, 0.5])
-    order = Ranking.from_scores(scores, queries, "first").order
-    expected = []
-    for q in range(queries.n_queries):
-        rows = order[queries.offsets[q] : queries.offsets[q + 1]]
-        discounts = [1.0, 0.5] + [0.0] * len(rows)
-        expected.append(sum(2 * y[row] * discounts[place] for place, row in enumerate(rows)))
-    found = loss.per_query(Ranking.from_scores(scores, queries, "first"), y)
-    np.testing.assert_allclose(found, expected)
-
-
 def test_losses_without_a_metric_of_their_name_are_the_only_ones_left_out():
     assert set(losses.LOSSES) - set(OF_LOSSES) == {"pd", "pd_by_scores", "positional"}
 
@@ -406,13 +392,6 @@ def test_blocks_of_pairs_are_bounded_by_working_memory(working_memory):
         assert size <= limit or n_queries == 1  # a query is never cut
     # the bound is used: twice as much would not fit
     assert largest_block([inside for inside, _ in padded])[0] > limit / 2 or working_memory > 1
-
-
-def test_a_smaller_working_memory_makes_more_blocks():
-    default = len(list(MANY.pair_blocks())), len(list(MANY.equal_pair_blocks()))
-    with sklearn.config_context(working_memory=1):
-        small = len(list(MANY.pair_blocks())), len(list(MANY.equal_pair_blocks()))
-    assert small[0] > default[0] and small[1] > default[1]
 
 
 def test_a_block_has_at_most_block_bytes_where_it_is_given():

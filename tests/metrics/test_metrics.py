@@ -242,21 +242,6 @@ def test_agrees_with_scikit_learn_with_ties():
     np.testing.assert_allclose(got, wanted)
 
 
-def test_agrees_with_scipy_without_tied_scores():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=15)
-    for y in (rng.permutation(15), rng.integers(0, 4, size=15)):
-        wanted = scipy.stats.spearmanr(y, scores).statistic
-        assert m.spearman_score(y, scores) == pytest.approx(wanted)
-        assert m.kendall_tau_score(y, scores) == pytest.approx(
-            scipy.stats.somersd(y, scores).statistic
-        )
-    y = rng.permutation(15)
-    assert m.kendall_tau_score(y, scores) == pytest.approx(
-        scipy.stats.kendalltau(y, scores).statistic
-    )
-
-
 @pytest.mark.parametrize("pair_weight", ["binary", "graded"])
 def test_disagreement_of_real_valued_labels_and_large_queries(pair_weight):
     rng = np.random.default_rng(0)
