@@ -435,17 +435,6 @@ def weighted_clicks(sessions, n_rows, weights):
     return [t / s if s > 0 else math.nan for t, s in zip(total, shown, strict=True)]
 
 
-def cascade_log_likelihood(p, sessions):
-    """Log of P3's likelihood g (section 5.2); a session has at most one clicked position."""
-    total = 0.0
-    for rows, clicked, count in sessions:
-        stop = clicked[0] if clicked else len(rows) + 1
-        total += count * sum(math.log(1 - p[row]) for row in rows[: stop - 1])
-        if clicked:
-            total += count * math.log(p[rows[stop - 1]])
-    return total
-
-
 def position_log_likelihood(theta, gamma, sessions):
     """Mean over impressions of the log-likelihood of the position-based model."""
     total, n = 0.0, 0

@@ -3,12 +3,11 @@
 import pickle
 import tracemalloc
 from copy import deepcopy
-from itertools import permutations
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -23,7 +22,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_rankcal import CalibratedRanker, LowRankClassifier, make_cost_scorer, mean_cost_loss
 from sklearn_rankcal.cost_sensitive import LowRankLoss
 from sklearn_rankcal.label_ranking import BlendedRegressor
-from sklearn_rankcal.losses import Precision
 
 from .covering import REST, covering_checks
 from .named import named
@@ -368,21 +366,6 @@ def test_bad_data():
         mean_cost_loss(["a"], ["?"], [[0, 1], [1, 0]], classes=["a", "b"])
 
 
-def test_the_scale_of_weights_does_not_matter():
-    X, y = load_digits(return_X_y=True)
-    L = 1 - np.eye(10)
-    L[9, :9] = 10
-    fits = [
-        LowRankClassifier(LinearRegression(), loss_matrix=L, n_folds=np.int64(3)).fit(
-            X[:400], y[:400], sample_weight=np.full(400, scale)
-        )
-        for scale in (1.0, 1 / 400)
-    ]
-    assert all(one.recalibrator_ is not None for one in fits)
-    one, two = (fit.predict_cost(X[400:600]) for fit in fits)
-    np.testing.assert_allclose(one, two, atol=1e-3)
-
-
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**100])
 def test_expected_costs_are_in_the_unit_of_the_costs(unit):
     X, y = load_wine(return_X_y=True)
@@ -589,24 +572,6 @@ def test_an_intercept_is_copied_and_counts_for_ties():
     loss = LowRankLoss([[1.0], [0.0]], [[1.0], [2.0]])
     loss.intercept = np.array([1.0, 0.5])
     assert deepcopy(loss).decode([[1.0], [0.0], [0.5]]).tolist() == [0, 1, 0]
-
-
-# ---------------------------------------------------------------- rankings as targets
-
-
-@pytest.mark.parametrize("r", [2, 3, 4, 5])
-def test_diameters_of_ranking_losses(r):
-    ranks = np.array([np.argsort(order) + 1 for order in permutations(range(r))])
-    i, j = np.tril_indices(r)
-    largest = np.maximum(ranks[:, i], ranks[:, j])
-    average_precision = LowRankLoss(np.eye(len(i)), -1 / largest)
-    wanted = {2: 0.7071, 3: 0.9718, 4: 1.1487, 5: 1.2804}[r]
-    assert average_precision.regret_constant() == pytest.approx(wanted, abs=5e-5)
-    precision = LowRankLoss(np.eye(r), -1.0 * (ranks == 1))
-    assert precision.regret_constant() == pytest.approx(Precision(1).regret_constant(r))
-    i, j = np.triu_indices(r, 1)
-    disagreement = LowRankLoss(np.eye(len(i)), 0.0 + (ranks[:, i] > ranks[:, j]))
-    assert disagreement.regret_constant() == pytest.approx(np.sqrt(r * (r - 1) / 2))
 
 
 # ---------------------------------------------------------------- the object

@@ -59,25 +59,6 @@ def test_derivatives_are_those_of_the_surrogate_times_one_number(name):
         assert at_start.mean() == pytest.approx(1.0, rel=0.05)
 
 
-@pytest.mark.parametrize("name", sorted(set(SURROGATES) - {"ranksvm", "required_margin"}))
-def test_the_gradient_of_lightgbm_is_a_finite_difference(name):
-    objective = lightgbm_objective(name)
-    gradient, _ = objective(DATA.y, SCORES, None, SIZES)
-    surrogate = get_surrogate(name)
-    targets = targets_of(surrogate)
-    surrogate = surrogate.resolve(targets)
-    derivatives = Derivatives(surrogate, targets, QUERIES)
-    step = 1e-6 * np.random.default_rng(1).normal(size=N)
-
-    def total(scores):
-        return surrogate.evaluate(targets, scores + derivatives.start, QUERIES).value.sum()
-
-    slope = (total(SCORES + step) - total(SCORES - step)) / 2
-    unscaled = surrogate.evaluate(targets, SCORES + derivatives.start, QUERIES).gradient
-    factor = gradient @ unscaled / (unscaled @ unscaled)
-    assert gradient @ step == pytest.approx(factor * slope, rel=1e-4)
-
-
 @pytest.mark.parametrize(
     "surrogate, wanted",
     [

@@ -491,16 +491,3 @@ def test_which_targets_are_additive_over_documents(loss, additive):
         queries.center(y) @ queries.center(y)
     ) * queries.center(y)
     assert (np.abs(missed).max() < 1e-9) == additive
-
-
-def test_signs_of_unbiased_estimates_can_reverse_an_order():
-    """One document has the estimate 2 with probability .3, the other always .5."""
-    estimates = np.array([[2.0, 0.5]] * 3 + [[0.0, 0.5]] * 7)
-    by_signs, by_differences = (
-        PDByScores(kind).training_targets(estimates.ravel(), Queries.uniform(10, 2))
-        for kind in ("binary", "graded")
-    )
-    means = estimates.mean(axis=0)
-    assert means[0] > means[1]
-    assert np.subtract(*by_signs.reshape(10, 2).mean(axis=0)) < 0
-    assert np.subtract(*by_differences.reshape(10, 2).mean(axis=0)) > 0

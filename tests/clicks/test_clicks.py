@@ -465,24 +465,6 @@ def test_the_mean_is_biased_if_a_document_is_shown_by_its_own_clicks():
     assert mean == pytest.approx(gamma)
 
 
-def test_cascade_satisfaction_maximises_the_likelihood():
-    rng = np.random.default_rng(0)
-    shown = [rng.permutation(4)[: rng.integers(2, 5)].tolist() for _ in range(60)]
-    clicked = [
-        [int(rng.integers(1, len(rows) + 1))] if rng.random() < 0.7 else [] for rows in shown
-    ]
-    clicks = read_clicks(click_labels(shown, clicked, [0] * 4, count=rng.integers(1, 4, 60)))
-    sessions = sessions_of(clicks)
-
-    def cost(logits):
-        return -oracles.cascade_log_likelihood(1 / (1 + np.exp(-logits)), sessions)
-
-    best = minimize(cost, np.zeros(4), method="BFGS")
-    found = CascadeSatisfaction().scores(clicks)
-    np.testing.assert_allclose(found, 1 / (1 + np.exp(-best.x)), atol=1e-5)
-    assert -oracles.cascade_log_likelihood(found, sessions) <= best.fun + 1e-9
-
-
 @pytest.mark.parametrize(
     "structure", [CascadeSatisfaction(), InversePropensity(), ClickThroughRate()]
 )

@@ -64,22 +64,6 @@ def test_pairwise_squared_is_ridge_on_centred_queries_of_weight_r():
     assert ranker.intercept_ == 0
 
 
-def test_pairwise_logistic_of_two_documents_is_logistic_regression_on_differences():
-    random = np.random.RandomState(0)
-    table, gain = random.normal(size=(200, 5)), random.randint(0, 4, 200).astype(float)
-    groups = np.repeat(np.arange(100), 2)
-    ranker = fit("pairwise_logistic", 0.7, table, gain, groups, loss="dcg")
-    gains = 2.0**gain - 1
-    difference = table[::2] - table[1::2]
-    peer = LogisticRegression(C=1 / 0.7, fit_intercept=False, tol=1e-10, max_iter=1000)
-    peer.fit(
-        np.vstack([difference, difference]),
-        np.repeat([1, 0], 100),
-        np.append(gains[::2], gains[1::2]),
-    )
-    np.testing.assert_allclose(ranker.coef_, peer.coef_[0], rtol=1e-5)
-
-
 @pytest.mark.parametrize("margin", ["squared_hinge", "hinge"])
 def test_hinges_of_comparisons_are_a_support_vector_machine_on_pairs(margin):
     surrogate = WeightedComparisons(margin, "binary")
