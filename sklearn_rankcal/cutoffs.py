@@ -35,7 +35,15 @@ from sklearn_rankcal.rankers._wrappers import predict_scores
 from sklearn_rankcal.utils import _estimators
 from sklearn_rankcal.utils._features import check_features, hash_rows, is_dataframe, split_column
 from sklearn_rankcal.utils._messages import check_count, checks_keywords, did_you_mean, warn
-from sklearn_rankcal.utils._numbers import ROUNDING, Bools, Floats, Ints, exceeds, read_numbers
+from sklearn_rankcal.utils._numbers import (
+    ROUNDING,
+    Bools,
+    Floats,
+    Ints,
+    as_frame,
+    exceeds,
+    read_numbers,
+)
 from sklearn_rankcal.utils._sklearn_compat import (
     HasMethods,
     Interval,
@@ -449,7 +457,7 @@ def read_ids(
 ) -> tuple[Queries, NDArray[Any]]:
     """Return the queries from groups, labels or `group_column`, and the query id of each row."""
     column = group_column(ranker)
-    if groups is None and column is not None and is_dataframe(X):
+    if groups is None and column is not None and is_dataframe(X := as_frame(X)):
         groups = split_column(X, column)[1]
     given = None if groups is None else Queries.from_groups(groups, _num_samples(X))
     queries = agreed_queries(given, of_labels)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.losses import Measure, get_measure
@@ -13,6 +14,7 @@ from sklearn_rankcal.metrics._ranking_scorer import predicted_ranking, rank_rows
 from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._estimators import innermost_estimator
 from sklearn_rankcal.utils._messages import all_of, check_count, checks_keywords, counted
+from sklearn_rankcal.utils._numbers import Ints
 
 __all__ = ["permutation_importance", "served_columns"]
 
@@ -148,9 +150,7 @@ def permutation_importance(
                 shuffled = np.empty(n_rows, dtype=np.int64)
                 noise = random.random_sample(n_rows)
                 shuffled[np.lexsort((np.arange(n_rows), codes))] = np.lexsort((noise, codes))
-            lost[number, repeat] = baseline - measured(
-                _features.replace_column(X, column, shuffled)
-            )
+            lost[number, repeat] = baseline - measured(_with_column(X, column, shuffled))
     importances = np.average(lost[..., defined], axis=2, weights=of_query[defined])
     per_query = lost.mean(axis=1)
     per_query[:, ~defined] = np.nan
@@ -212,3 +212,13 @@ def served_columns(ranker: Any) -> list[str]:
             "transform_table to compute them if all candidates of a query are available."
         )
     return names
+
+
+def _with_column(X: Any, column: Any, rows: Ints) -> Any:
+    """Return a copy of `X` where row i of a column has the value of row ``rows[i]``."""
+    if _features.is_dataframe(X):
+        values = X[column].array[rows] if hasattr(X, "iloc") else X[column][rows]
+        return _features.replace_columns(X, {column: values})
+    table = X.tolil() if sparse.issparse(X) else X.copy()
+    table[:, [column]] = X[:, [column]][rows]
+    return table.tocsr() if sparse.issparse(X) else table

@@ -19,7 +19,6 @@ from sklearn_rankcal.datasets import make_label_ranking, make_ranking
 from sklearn_rankcal.inspection import permutation_importance
 from sklearn_rankcal.metrics import evaluate_rankings, get_ranking_scorer, ndcg_score
 from sklearn_rankcal.models import PairwiseRidge
-from sklearn_rankcal.utils._features import replace_column  # one column of every container
 
 DATA = make_ranking(40, (4, 12), 6, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -144,18 +143,10 @@ def test_every_way_to_give_the_queries_and_every_kind_of_table():
     by_column = frame.assign(qid=g)
     own = CalibratedRanker(Ridge(), context=None, group_column="qid").fit(by_column, y)
     of_frame = CalibratedRanker(Ridge(), context=None).fit(frame, y, groups=g)
-    of_polars = pl.DataFrame(table, schema=names)
     found = {
         "labels": permutation_importance(ranker, table, relevance_labels(y, g), random_state=3),
         "sparse": permutation_importance(ranker, sparse.csr_array(table), y, g, random_state=3),
         "pandas": permutation_importance(of_frame, frame, y, g, random_state=3),
-        "polars": permutation_importance(
-            CalibratedRanker(Ridge(), context=None).fit(of_polars, y, groups=g),
-            of_polars,
-            y,
-            g,
-            random_state=3,
-        ),
         "column": permutation_importance(own, by_column, y, random_state=3),
     }
     for name, result in found.items():
@@ -217,26 +208,6 @@ def test_bad_input():
     )
     with pytest.raises(ValueError, match="'qid' is not among the columns"):
         permutation_importance(own, pd.DataFrame(X).set_axis(list("abcdef"), axis=1), Y)
-
-
-def test_a_replaced_column_keeps_the_container():
-    rows = np.random.default_rng(0).permutation(5)
-    values = np.arange(15.0).reshape(5, 3) % 4
-    wanted = values.copy()
-    wanted[:, 1] = values[rows, 1]
-    frame = pd.DataFrame(values, columns=list("abc"), index=[9, 7, 5, 3, 1])
-    frame["kind"] = pd.Categorical(list("xyxyx"))
-    np.testing.assert_array_equal(replace_column(values, 1, rows), wanted)
-    np.testing.assert_array_equal(replace_column(frame, "b", rows).iloc[:, :3], wanted)
-    changed = replace_column(frame, "kind", rows)
-    assert changed.dtypes.equals(frame.dtypes) and changed.index.equals(frame.index)
-    assert list(changed["kind"]) == [list("xyxyx")[k] for k in rows]
-    np.testing.assert_array_equal(
-        replace_column(pl.DataFrame(values, schema=list("abc")), "b", rows).to_numpy(), wanted
-    )
-    found = replace_column(sparse.csr_array(values), 1, rows)
-    assert found.format == "csr"
-    np.testing.assert_array_equal(found.toarray(), wanted)
 
 
 def test_preferences_need_a_metric_that_reads_them():

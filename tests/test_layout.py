@@ -37,7 +37,7 @@ WINGS = {
     "rules": ("decoders", ()),
     "linear": ("rankers", ("surrogates",)),
     "boosting": ("rankers", ("surrogates",)),
-    "label_ranking": ("rankers", ()),
+    "label_ranking": ("rankers", ("pairs",)),
     "cutoffs": ("rankers", ()),
     "cost_sensitive": ("models", ("label_ranking",)),
     "datasets": ("decoders", ("clicks",)),

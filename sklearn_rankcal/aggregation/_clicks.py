@@ -14,7 +14,7 @@ from sklearn_rankcal.clicks._clicks import Clicks, check_propensities, read_clic
 from sklearn_rankcal.clicks._propensities import fit_propensities, ratio
 from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._column_advice import check_no_text
+from sklearn_rankcal.utils._column_advice import without_text
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._messages import check_count, check_number, checks_keywords
 from sklearn_rankcal.utils._numbers import Floats, add_up, read_numbers
@@ -348,7 +348,7 @@ def estimate_relevance(
             f"{table.shape}."
         )
     if regressor is None:
-        check_no_text(
+        table = without_text(
             table, "the default regressor", takes_categories=True, has_ids=True, to_ranker=False
         )
     check_count(n_folds, "n_folds", least=2)  # a regressor predicts only held-out queries

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.clicks._clicks import Clicks, read_clicks
-from sklearn_rankcal.utils._column_advice import check_no_text, note_columns
+from sklearn_rankcal.utils._column_advice import note_columns, without_text
 from sklearn_rankcal.utils._features import check_features, take_rows
 from sklearn_rankcal.utils._messages import check_count, check_number, checks_keywords, warn
 from sklearn_rankcal.utils._numbers import Floats, Ints, add_up
@@ -123,7 +123,7 @@ def estimate_propensities(
     if X is not None:
         table, default = check_features(X), classifier is None
         who = "the default classifier" if default else "estimate_propensities"
-        check_no_text(table, who, takes_categories=default, has_ids=True, to_ranker=False)
+        table = without_text(table, who, takes_categories=default, has_ids=True, to_ranker=False)
         if table.shape[0] != clicks.n_rows:
             raise ValueError(
                 f"X must have one row for each of the {clicks.n_rows} documents; it has shape "

@@ -31,8 +31,8 @@ from sklearn.utils import check_array
 
 from sklearn_rankcal.labels._labels import check_relevance
 from sklearn_rankcal.queries import Queries, check_weight
-from sklearn_rankcal.utils._features import hash_values
-from sklearn_rankcal.utils._messages import check_count, counted, did_you_mean
+from sklearn_rankcal.utils._features import check_features, hash_values, split_column
+from sklearn_rankcal.utils._messages import check_count, counted
 from sklearn_rankcal.utils._numbers import read_numbers
 
 
@@ -308,22 +308,11 @@ def add_labels(data: Collections, y: Any, sample_weight: Any) -> None:
 
 def _read_frame(X: Any, group_column: str | None) -> Collections:
     meta = X._meta
-    names = list(meta.columns)
     if not meta.columns.is_unique:
         raise ValueError("X has several columns of the same name. Rename them.")
-    complex_columns = [name for name in names if meta[name].dtype.kind == "c"]
-    if complex_columns:
-        raise ValueError(f"Complex data not supported: columns {complex_columns} of X are complex.")
-    if group_column is not None and group_column not in names:
-        hint = did_you_mean(group_column, [name for name in names if isinstance(name, str)])
-        raise ValueError(
-            f"group_column={group_column!r} is not among the columns {names[:20]}.{hint}"
-        )
-    features = [name for name in names if name != group_column]
-    if not features:
-        besides = "" if group_column is None else f" besides group_column={group_column!r}"
-        raise ValueError(f"X has no columns{besides}: at least one feature is needed.")
-    for name in features:
+    checked = check_features(X._meta_nonempty)  # refuses complex numbers, for example
+    features = checked if group_column is None else split_column(checked, group_column)[0]
+    for name in features.columns:
         if isinstance(meta[name].dtype, pd.CategoricalDtype) and not X[name].cat.known:
             raise ValueError(
                 f"The categories of column {name!r} are not known, and their codes can differ "

@@ -6,7 +6,6 @@ bounds, the linear part is a logistic regression.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,20 +19,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import check_random_state, gen_batches, validation
 
 from sklearn_rankcal.models._sums import solve_nonnegative
-from sklearn_rankcal.utils._column_advice import text_columns
+from sklearn_rankcal.pairs._pair_models import TableEncoder
 from sklearn_rankcal.utils._estimators import reduce_with_versions
-from sklearn_rankcal.utils._features import check_features, is_dataframe
+from sklearn_rankcal.utils._features import check_features
 from sklearn_rankcal.utils._memory import PREDICTION_BYTES, rows_per_block
-from sklearn_rankcal.utils._numbers import (
-    Floats,
-    exceeds,
-    first_smallest,
-    frame_columns,
-    is_missing,
-    mean_one,
-    power_above,
-    read_numbers,
-)
+from sklearn_rankcal.utils._numbers import Floats, exceeds, first_smallest, mean_one, power_above
 
 KERNELS = ("rbf", "laplacian")
 # Candidate widths of the kernels: gamma is one of these numbers divided by n_features.
@@ -48,7 +38,6 @@ MAX_SEARCH = 2000  # number of rows to choose the kernel widths and arcsinh
 # A tree has about two nodes for each row, with 8 bytes for each output. Above this size of all
 # trees, leaves get more rows.
 FOREST_BYTES = 1 << 28
-MAX_CATEGORIES = 32  # most frequent categories that are encoded, per column
 SHRINKAGE = 2.0  # strength of the shrinkage to equal weights
 # Candidate penalties of logistic regressions. In descending order, each solution is a good start
 # for the next.
@@ -364,87 +353,6 @@ def _fit_kernel(
         results[best] = ridge_leave_one_out(maps[best].transform(X), y, weight)
     _, held_out, coef, intercept = results[best]
     return held_out, (maps[best], coef, intercept)
-
-
-class TableEncoder:
-    """Encode categories as columns of 0 and 1, and keep numbers (NaN if missing).
-
-    A missing category is a category. New categories, and all but the 32 most frequent of a column,
-    are 0 in all columns.
-    """
-
-    def fit(self, X: Any) -> Self:
-        """Learn the categories of each column of a table from `check_features`."""
-        #: For each column: None if numeric, else the place of each category. None if all are
-        #: numeric.
-        self.places_: list[dict[Any, int] | None] | None = None
-        if not is_dataframe(X) and X.dtype.kind in "biuf":
-            return self
-        for column, example in text_columns(X):
-            if not isinstance(example, str):
-                raise ValueError(
-                    f"Column {column!r} of X contains times, such as {example!r}. Convert them to "
-                    "numbers, for example to days since a date, or drop the column."
-                )
-        self.places_ = []
-        for values in _columns(X):
-            if _has_numbers(values):
-                self.places_.append(None)
-                continue
-            common = Counter(_categories(values)).most_common(MAX_CATEGORIES)
-            self.places_.append({category: place for place, (category, _) in enumerate(common)})
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Return an array of numbers, of shape (n_rows, n_numbers + n_categories)."""
-        if self.places_ is None:
-            columns = frame_columns(X)
-            if columns is None:
-                return X
-            places: list[dict[Any, int] | None] = [None] * len(columns)
-        else:
-            places = self.places_
-        names = X.columns if is_dataframe(X) else range(X.shape[1])
-        parts = [
-            _numbers(values, f"Column {name!r} of X")[:, None]
-            if known is None
-            else _one_hot(values, known)
-            for name, values, known in zip(names, _columns(X), places, strict=True)
-        ]
-        return np.hstack(parts)
-
-
-def _columns(X: Any) -> list[Any]:
-    columns = frame_columns(X)
-    return list(X.T) if columns is None else columns
-
-
-def _has_numbers(values: Any) -> bool:
-    """Whether a column is numeric, boolean or empty."""
-    dtype = values.dtype
-    if hasattr(dtype, "is_numeric"):  # polars
-        return dtype.is_numeric() or str(dtype) in ("Boolean", "Null")
-    if getattr(dtype, "kind", "O") in "biuf" and not hasattr(values, "cat"):
-        return True
-    return not hasattr(values, "cat") and not any(isinstance(v, str) for v in values)
-
-
-def _numbers(values: Any, name: str) -> Floats:
-    if isinstance(values, np.ndarray):
-        if values.dtype == object:
-            values = np.array([np.nan if is_missing(v) else v for v in values], dtype=object)
-        return values.astype(np.float64)  # other objects raise an error of NumPy
-    return read_numbers(values, name, missing=True)
-
-
-def _categories(values: Any) -> list[Any]:
-    return [None if is_missing(value) else value for value in values]
-
-
-def _one_hot(values: Any, places: dict[Any, int]) -> Floats:
-    # A loop over the rows, which is not the slowest part of a prediction.
-    found = np.array([places.get(category, -1) for category in _categories(values)], dtype=np.int64)
-    return (found[:, None] == np.arange(len(places))).astype(np.float64)
 
 
 def make_columns(X: Floats, compress: bool, seed: int) -> Pipeline:

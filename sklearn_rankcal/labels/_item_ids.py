@@ -113,7 +113,7 @@ def read_ids(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, (bytes, Mapping, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence with one id per entry; got {values!r}.")
     if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
+        values = _numbers.as_array(values)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise ValueError(f"{name} must be a 1-D array; it has shape {values.shape}.")

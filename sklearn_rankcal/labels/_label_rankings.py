@@ -24,6 +24,7 @@ from sklearn_rankcal.labels._rankings import PairWeight, check_pair_weight, weig
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _numbers
 from sklearn_rankcal.utils._column_advice import text_columns
+from sklearn_rankcal.utils._features import as_number, in_container
 from sklearn_rankcal.utils._messages import RARE, counted, one_edit, plain_name, warn
 from sklearn_rankcal.utils._numbers import Bools, Floats
 
@@ -176,17 +177,10 @@ def read_names(
 
 
 def make_frame(values: NDArray[Any], names: NDArray[Any], container: str, X: Any) -> Any:
-    """Return a data frame of numbers with column names, and with the row index of X if it has one.
-
-    Raise ImportError if the library is not installed.
-    """
-    if container == "polars":
-        import polars as pl
-
-        return pl.DataFrame(values, schema=[str(name) for name in names])
-    import pandas as pd
-
-    return pd.DataFrame(values, columns=names, index=X.index if hasattr(X, "iloc") else None)
+    """Return a data frame of numbers with these column names, and the row index of X, if any."""
+    pandas = container == "pandas"
+    frame = in_container(values, container, names if pandas else map(str, names))
+    return frame.set_axis(X.index) if pandas and hasattr(X, "iloc") else frame
 
 
 def _name_array(names: Iterable[Any]) -> NDArray[Any]:
@@ -201,14 +195,14 @@ def _find_orders(y: Any) -> list[Any] | None:
     columns = _numbers.frame_columns(y)
     if columns is not None and len(columns) == 1:
         y, columns = columns[0], None
+    if columns is None and hasattr(y, "to_numpy"):
+        y = _numbers.as_array(y)
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if columns is not None:
         rows = list(zip(*columns, strict=True)) if any(map(_maybe_text, columns)) else []
     elif isinstance(y, np.ndarray):
         rows = y.tolist() if y.dtype.kind in "OUT" and y.ndim in (1, 2) else []
-    elif hasattr(y, "to_list"):  # a column of pandas or polars
-        rows = y.to_list() if _maybe_text(y) else []
     else:
         rows = list(y) if isinstance(y, list | tuple) else []
     for row in rows:
@@ -216,7 +210,7 @@ def _find_orders(y: Any) -> list[Any] | None:
         for cell in cells:
             first = next(iter(cell), None) if isinstance(cell, list | tuple | set) else cell
             if isinstance(first, str):
-                return None if _is_number(first) else rows
+                return None if isinstance(as_number(first), float) else rows
             if not _numbers.is_missing(first):
                 return None
     return None
@@ -224,14 +218,6 @@ def _find_orders(y: Any) -> list[Any] | None:
 
 def _maybe_text(column: Any) -> bool:
     return getattr(column.dtype, "kind", "O") not in "biufcMm"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Floats, NDArray[Any]]:

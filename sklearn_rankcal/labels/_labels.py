@@ -14,7 +14,7 @@ from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.utils import _numbers
 from sklearn_rankcal.utils._features import is_dataframe, split_column, warn_of_other_order
 from sklearn_rankcal.utils._messages import checks_keywords, counted
-from sklearn_rankcal.utils._numbers import Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints, as_frame
 
 GROUPS_REMEDY = (
     "Pass groups=<query id of each row>. Or pass y=relevance_labels(y, groups), which contains the "
@@ -230,7 +230,7 @@ def queries_of_rows(
     if of_labels is not None:
         return of_labels, of_labels.codes
     column = getattr(final, "group_column", None)
-    if column is not None and is_dataframe(X):
+    if column is not None and is_dataframe(X := as_frame(X)):
         ids = split_column(X, column)[1]
         return Queries.from_groups(ids, n_rows), ids
     raise ValueError(f"{who} cannot determine which rows belong to which query. {GROUPS_REMEDY}")

@@ -22,7 +22,7 @@ from sklearn_rankcal.metrics._checks import has_positions
 from sklearn_rankcal.queries import Queries, check_ranks
 from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import checks_keywords, warn
-from sklearn_rankcal.utils._numbers import Floats, Ints, read_numbers
+from sklearn_rankcal.utils._numbers import Floats, Ints, as_frame, read_numbers
 from sklearn_rankcal.utils._text_files import LineReader
 
 #: The names of each column, including the names of ir_measures, PyTerrier and ir_datasets.
@@ -128,6 +128,7 @@ def _columns(given: Any) -> Mapping[str, Any] | None:
     if isinstance(given, Mapping):
         names = {str(name) for name in given}
         return given if names & set(QUERY) and names & set(DOCUMENT) else None
+    given = as_frame(given)
     if hasattr(given, "columns") and hasattr(given, "__getitem__"):
         return {str(name): given[name] for name in given.columns}
     return None

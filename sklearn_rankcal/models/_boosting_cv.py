@@ -183,7 +183,6 @@ class BoostingCV(DocumentModel):
             )
         _messages.check_count(self.cv, "cv", least=2)
         started = time.perf_counter()
-        training = replace(training, X=_held_out.without_sparse_columns(training.X))
         validation = training.validation
         self.__dict__.pop("fold_of_query_", None)
         if validation is None:
@@ -229,7 +228,6 @@ class BoostingCV(DocumentModel):
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document."""
-        X = _held_out.without_sparse_columns(X)
         scores = super().predict(X, queries)
         if not self.forests_:
             return scores
@@ -372,7 +370,7 @@ class _SizeSearch:
                     for each in np.unique(numbers)
                 ]
             else:
-                other, every = _held_out.without_sparse_columns(self.held.X), slice(None)
+                other, every = self.held.X, slice(None)
                 if not reads_X:
                     other, _ = self._model._table(other, self.held.queries, self.held.page)
                 inside = replace(training, X=_held_out.fill_empty_columns(training.X))

@@ -155,8 +155,9 @@ def add_context(
     slope = np.zeros(width)
     if columns:
         slope = _describe_numbers(values, columns, queries, start, table, frame)
-    for number, column in enumerate(described.get(SHARE, [])):
-        table[:, start[SHARE] + number] = _shares(_features.category_codes(X, column), queries)
+    if shares := described.get(SHARE):
+        for number, codes in enumerate(_features.category_codes(X, shares).T):
+            table[:, start[SHARE] + number] = _shares(codes, queries)
     if not frame:
         return table, slope
     return _features.append_columns(X, table, _names(X, described)), slope
@@ -285,7 +286,7 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
 
     def differs(column: Any) -> bool:
         if column in categories:
-            of_rows = _features.category_codes(X, column)
+            of_rows = _features.category_codes(X, [column])[:, 0]
             return bool((queries.max(of_rows) > queries.min(of_rows)).any())
         own = values[:, place.get(column, column)].astype(np.float64)
         return _varies(own, queries) if few else _differs(own, codes)

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,14 @@ from sklearn_rankcal.models._column_parameters import library_of
 from sklearn_rankcal.models._model import Training, Validation
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._estimators import clone
-from sklearn_rankcal.utils._features import as_numbers, hash_rows, is_dataframe
+from sklearn_rankcal.utils._features import (
+    column_values,
+    hash_rows,
+    is_dataframe,
+    numeric_columns,
+    replace_columns,
+    take_rows,
+)
 from sklearn_rankcal.utils._memory import ROWS_FOR_THREADS, allowed_threads
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
@@ -158,55 +165,24 @@ def suits_forests(values: Any) -> bool:
     return not (np.abs(values) > LARGEST).any()
 
 
-def without_sparse_columns(X: Any) -> Any:
-    """Return a pandas frame with sparse columns made dense, or X itself.
-
-    scikit-learn converts a frame of only sparse columns to a sparse matrix, which histogram
-    boosting does not support.
-    """
-    if not hasattr(X, "iloc"):
-        return X
-    dense = {
-        name: dtype.subtype
-        for name, dtype in X.dtypes.items()
-        if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value")
-    }
-    return X.astype(dense) if dense else X
-
-
 def fill_empty_columns(part: Any) -> Any:
-    """Return a table with 0 in columns that are entirely missing.
+    """Return a table with 0 in columns of numbers that are entirely missing.
 
     Histogram boosting of scikit-learn does not support such columns. A constant column has no
-    effect.
+    effect. Columns of categories may be empty.
     """
-    if hasattr(part, "iloc"):
-        # scikit-learn supports empty category columns
-        others = part.select_dtypes(exclude="category")
-        empty = list(others.columns[others.isna().all()])
-        if empty:
-            part = part.copy()
-            part[empty] = 0.0
+    frame, columns = is_dataframe(part), numeric_columns(part)
+    if not columns or (not frame and part.dtype.kind != "f"):
         return part
-    if is_dataframe(part):
-        empty = [name for name in part.columns if _is_empty_in_polars(part[name])]
-        return part.with_columns(**dict.fromkeys(empty, 0.0)) if empty else part
-    if not isinstance(part, np.ndarray) or part.dtype.kind not in "fOSU":
+    gaps = np.isnan(column_values(take_rows(part, slice(1)), columns)[0])
+    candidates = list(compress(columns, gaps))
+    if not candidates:
         return part
-    candidates = np.flatnonzero(np.isnan(as_numbers(part[0])))
-    lacking = [place for place in candidates if np.isnan(as_numbers(part[:, place])).all()]
-    if lacking:
-        part = part.copy()
-        part[:, lacking] = 0.0
-    return part
-
-
-def _is_empty_in_polars(column: Any) -> bool:
-    """Whether a column of numbers has only null and NaN."""
-    if str(column.dtype).startswith(("Cat", "Enum")):
-        return False
-    lacking = column.is_null()
-    return bool((lacking | column.is_nan() if column.dtype.is_float() else lacking).all())
+    values = np.isnan(column_values(part, candidates) if frame else part[:, candidates])
+    empty = list(compress(candidates, values.all(axis=0)))
+    if frame:
+        return replace_columns(part, dict.fromkeys(empty, 0.0))
+    return np.where(np.isin(columns, empty), 0.0, part)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
@@ -20,7 +21,13 @@ from sklearn_rankcal.pairs._closed_forms import BilinearPairs, score_differences
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import PAIRS, SCORES, SYMMETRIC_PAIRS, PairTargets, Residuals, Space
 from sklearn_rankcal.utils._estimators import clone
-from sklearn_rankcal.utils._features import hash_rows, numeric_table
+from sklearn_rankcal.utils._features import (
+    category_columns,
+    column_at,
+    hash_rows,
+    is_dataframe,
+    numeric_table,
+)
 from sklearn_rankcal.utils._memory import (
     PREDICTION_BYTES,
     check_memory,
@@ -29,12 +36,21 @@ from sklearn_rankcal.utils._memory import (
     threads_for,
 )
 from sklearn_rankcal.utils._messages import check_count, check_flag, check_methods
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_weight_range, target_unit
+from sklearn_rankcal.utils._numbers import (
+    Bools,
+    Floats,
+    Ints,
+    check_weight_range,
+    is_missing,
+    read_numbers,
+    target_unit,
+)
 
 Keys = NDArray[np.uint64]
 # penalty times the number of queries: ten times that of `BilinearPairs`, because products are
 # noisier than differences
 _PENALTY_TIMES_QUERIES = 3000.0
+_MOST_CATEGORIES = 32  # most frequent categories that are encoded, per column
 
 
 class PairModel(PairwiseModel):
@@ -315,6 +331,52 @@ def pair_rows(queries: Queries, space: Space) -> tuple[Ints, Ints]:
     return first, second
 
 
+class TableEncoder:
+    """Encode categories and text as columns of 0 and 1, and keep numbers (NaN if missing).
+
+    A missing category is a category. New categories, and all but the 32 most frequent of a column,
+    are 0 in all columns.
+    """
+
+    def fit(self, X: Any) -> Self:
+        """Learn the categories of each column of a table from `check_features`."""
+        #: For each column: None if numeric, else the place of each category.
+        self.places_: list[dict[Any, int] | None] = [None] * X.shape[1]
+        if not is_dataframe(X) and X.dtype.kind in "biuf":
+            return self
+        names = list(X.columns) if is_dataframe(X) else range(X.shape[1])
+        categories = set(category_columns(X))
+        for number, name in enumerate(names):
+            values = column_at(X, number)
+            if name in categories or any(isinstance(value, str) for value in values):
+                counts = Counter(_or_none(values)).items()
+                common = sorted(counts, key=lambda pair: (-pair[1], str(pair[0])))
+                self.places_[number] = {
+                    value: place for place, (value, _) in enumerate(common[:_MOST_CATEGORIES])
+                }
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return an array of numbers, of shape (n_rows, n_numbers + n_categories)."""
+        frame = is_dataframe(X)
+        if not any(self.places_) and not frame and X.dtype.kind in "biuf":
+            return X
+        parts = []
+        for number, places in enumerate(self.places_):
+            values = column_at(X, number)
+            if places is None:
+                name = repr(X.columns[number]) if frame else number
+                parts.append(read_numbers(values, f"Column {name} of X", missing=True)[:, None])
+            else:
+                found = np.array([places.get(value, -1) for value in _or_none(values)])
+                parts.append((found[:, None] == np.arange(len(places))).astype(np.float64))
+        return np.hstack(parts)
+
+
+def _or_none(values: NDArray[Any]) -> list[Any]:
+    return [None if is_missing(value) else value for value in values.tolist()]
+
+
 class _ResidualModel(PairwiseModel):
     """Fit scores, fit pairs to the residuals of the scores, and predict the sum of both."""
 
@@ -323,6 +385,11 @@ class _ResidualModel(PairwiseModel):
     def __init__(self, scores: Any = None, pairs: Any = None) -> None:
         self.scores = scores
         self.pairs = pairs
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether the model of the scores supports categories of a data frame."""
+        return self.scores is None or getattr(self.scores, "takes_categories", False)
 
     def fit(self, training: Training) -> Self:
         """Fit `scores` to the targets, and then `pairs` to the residuals.
@@ -372,13 +439,24 @@ class _ResidualModel(PairwiseModel):
         self._fit_relation(targets, scores, queries, training.weight)
         # Step 3: fit the model of pairs to the residuals.
         rest = Residuals(targets, self._implied_by_scores(scores, queries))
-        self.pairs_ = pairs.fit(replace(training, targets=rest, validation=None))
+        self._encoder = TableEncoder().fit(training.X)
+        numbers = self._encoder.transform(training.X)
+        gaps = np.isnan(numbers)
+        self._means = np.where(gaps, 0.0, numbers).sum(axis=0) / (~gaps).sum(axis=0).clip(1)
+        table = self._numbers(training.X)
+        self.pairs_ = pairs.fit(replace(training, X=table, targets=rest, validation=None))
         return self
+
+    def _numbers(self, X: Any) -> Any:
+        """Return the table of `pairs`: categories as columns of 0 and 1, means in place of NaN."""
+        table = self._encoder.transform(X)
+        gaps = np.isnan(table)
+        return np.where(gaps, self._means, table) if gaps.any() else table
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the targets of all pairs of each query."""
         u = self._implied_by_scores(self.scores_.predict(X, queries), queries).flat()
-        u += self.pairs_.predict(X, queries)
+        u += self.pairs_.predict(self._numbers(X), queries)
         return u
 
     def _default_pairs(self, queries: Queries) -> Any:
@@ -437,7 +515,7 @@ class ResidualPairModel(_ResidualModel):
 
     def predict_scores(self, X: Any, queries: Queries) -> Floats | None:
         """Predict scores whose differences are the predictions, if `pairs` has such scores."""
-        residual = self.pairs_.predict_scores(X, queries)
+        residual = self.pairs_.predict_scores(self._numbers(X), queries)
         return None if residual is None else self.scores_.predict(X, queries) + residual
 
     def _default_pairs(self, queries: Queries) -> Any:

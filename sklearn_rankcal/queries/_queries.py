@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankcal.utils._memory import check_memory, rows_per_block
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import Ints, is_missing
+from sklearn_rankcal.utils._numbers import Ints, as_array, is_missing
 
 _LADDER = 1.25  # the sizes of the queries in a padded bucket differ by at most this factor
 
@@ -415,7 +415,7 @@ def check_groups(groups: ArrayLike, n_rows: int | None) -> NDArray[Any]:
     if isinstance(groups, np.ma.MaskedArray):
         masked, groups = np.ma.getmaskarray(groups), groups.data
     if hasattr(groups, "to_numpy"):
-        values = groups.to_numpy()
+        values = as_array(groups)
     elif isinstance(groups, np.ndarray):
         values = groups
     else:

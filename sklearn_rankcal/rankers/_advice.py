@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from itertools import compress
 from numbers import Real
 from typing import Any
 
@@ -22,8 +23,7 @@ from sklearn_rankcal.rankers._predict import predicted_pairs, scores_to_sort_by
 from sklearn_rankcal.targets import PAIRS
 from sklearn_rankcal.utils import _features
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import LARGEST_WHOLE, ROUNDING, is_largest
-from sklearn_rankcal.utils._sklearn_compat import _safe_indexing
+from sklearn_rankcal.utils._numbers import ROUNDING, is_largest
 
 #: Larger labels are probably amounts. The largest grade of LightGBM is 30, of XGBoost 31.
 LARGEST_GRADE = 31
@@ -171,15 +171,13 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
     starts = np.zeros(queries.n_rows, dtype=bool)
     starts[queries.offsets[:-1]] = True
     first, begins = rows[:_ROWS_AT_FIRST], starts[1:_ROWS_AT_FIRST]
-    places, head = np.arange(X.shape[1]), _features.take_rows(X, first)
-    if _features.is_dataframe(X):  # all numbers at once, because single columns of a frame are slow
-        places, head = _numbers(head)
-    same = (head[1:] != head[:-1]) == begins[:, None]
-    found = places[same.all(axis=0)].tolist()
-    for place in range(X.shape[1]) if len(places) < X.shape[1] else ():
-        if place not in places and np.array_equal(_changes(_column(X, place)[first]), begins):
-            found.append(place)
-    for place in sorted(found):
+    head = _features.take_rows(X, first)
+    if _features.is_dataframe(X):
+        columns = (_column(head, place) for place in range(X.shape[1]))
+        same = np.array([np.array_equal(_changes(column), begins) for column in columns])
+    else:
+        same = ((head[1:] != head[:-1]) == begins[:, None]).all(axis=0)
+    for place in np.flatnonzero(same).tolist():
         column = _column(X, place)[rows]
         if not np.array_equal(_changes(column), starts[1:]):
             continue
@@ -210,31 +208,15 @@ def warn_of_label(X: Any, labels: Any) -> None:
     """Warn of a column of a data frame with the labels as values."""
     if (labels == labels[0]).all():
         return
-    places, head = _numbers(_features.take_rows(X, slice(0, _FEWEST_LABELS)))
-    for place in places[(head == labels[:_FEWEST_LABELS, None]).all(axis=0)].tolist():
-        column = X.columns[place]
+    numbers = _features.numeric_columns(X)
+    head = _features.column_values(_features.take_rows(X, slice(0, _FEWEST_LABELS)), numbers)
+    for column in compress(numbers, (head == labels[:_FEWEST_LABELS, None]).all(axis=0)):
         if np.array_equal(_features.column_values(X, [column])[:, 0], labels):
             warn(
                 f"Column {str(column)!r} of X has the label of each row, y. A ranker with this "
                 "column learns nothing else, and new documents have no label. Drop it from X."
             )
             return
-
-
-def _numbers(X: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the places of the columns of numbers of a data frame, and their values.
-
-    Columns with numbers that float64 may have rounded are left out.
-    """
-    names = list(X.columns)
-    if len(set(names)) < len(names):  # two columns of the same name: the error of the regressor
-        return np.zeros(0, dtype=np.int64), np.zeros((X.shape[0], 0))
-    numbers = _features.numeric_columns(X)
-    place = {name: k for k, name in enumerate(names)}
-    places = np.array([place[name] for name in numbers], dtype=np.int64)
-    values = _features.column_values(X, numbers)
-    exact = ~(np.abs(values) >= LARGEST_WHOLE).any(axis=0)  # floats that may have been integers
-    return places[exact], values[:, exact]
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -342,8 +324,7 @@ def _hash_some_columns(X: Any) -> NDArray[np.uint64]:
     """Return a hash of a few columns of each row."""
     hashes = np.zeros(X.shape[0], dtype=np.uint64)
     for column in np.unique(np.linspace(0, X.shape[1] - 1, _COLUMNS).astype(int)).tolist():
-        values = (
-            X[:, [column]].toarray() if sparse.issparse(X) else _safe_indexing(X, column, axis=1)
+        hashes = hashes * np.uint64(3) + _features.hash_values(
+            X[:, column] if type(X) is np.ndarray else _features.column_at(X, column)
         )
-        hashes = hashes * np.uint64(3) + _features.hash_values(np.asarray(values).ravel())
     return hashes

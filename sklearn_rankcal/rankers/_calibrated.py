@@ -215,8 +215,7 @@ class CalibratedRanker(QueryRanker):
     def _table_needs(self, loss: Loss) -> TableNeeds | None:
         regressor = self.regressor
         if regressor is None or isinstance(regressor, str):
-            pairwise = loss.space.is_pairwise
-            return TableNeeds("the default regressor", takes_categories=not pairwise, dense=True)
+            return TableNeeds("the default regressor", takes_categories=True, dense=True)
         model = isinstance(regressor, models.Model)
         if regressor.needs_dense if model else loss.space.is_pairwise:
             takes_categories = model and regressor.takes_categories
@@ -247,10 +246,10 @@ class CalibratedRanker(QueryRanker):
             return tags  # a bad loss is reported by fit; tags must not raise
         model = self.regressor
         if not isinstance(model, models.Model):
-            if loss.space.is_pairwise:
-                model = PairwiseModel()
-            elif model is None or isinstance(model, str):
+            if model is None or isinstance(model, str):
                 model = models.DocumentModel()
+            elif loss.space.is_pairwise:
+                model = PairwiseModel()
             else:
                 model = models.DocumentModel(model, context=self.context)
         tags.input_tags = get_tags(model).input_tags

@@ -127,7 +127,7 @@ def distill(
     )
     needs = student._table_needs(get_loss(student.loss))
     schema, table, queries = Schema.of(X, groups, name, needs)
-    _check_categories(teacher, table)
+    _check_categories(teacher, schema.dtypes)
     schema.keep(student)
     student.grouped_ = queries is not None
     if queries is None:
@@ -137,7 +137,7 @@ def distill(
         if rows is table:
             rows = X
         elif name is not None:
-            rows = _features.insert_column(rows, list(X.columns).index(name), X, name)
+            rows = _insert_column(rows, list(X.columns).index(name), X, name)
         found = np.asarray(predict_scores(ranker, rows, groups), dtype=np.float64)
         if not np.isfinite(found).all():
             raise ValueError("The teacher predicts NaN or infinity.")
@@ -158,15 +158,17 @@ def distill(
     return student
 
 
-def _check_categories(teacher: Any, table: Any) -> None:
+def _check_categories(teacher: Any, dtypes: dict[Any, Any]) -> None:
     """Raise ValueError for categories that the teacher was not fitted to."""
-    known = teacher._schema.categories if hasattr(teacher, "_schema") else {}
-    for name, categories in _features.used_categories(table).items():
-        new = sorted(categories - known.get(name, categories), key=str)
+    known = teacher._schema.dtypes if hasattr(teacher, "_schema") else {}
+    for name in dtypes.keys() & known.keys():
+        values = list(dtypes[name].categories)
+        places = _features.places_of(values, list(known[name].categories))
+        new = [value for value, place in zip(values, places, strict=True) if place < 0]
         if new:
             raise ValueError(
                 f"Column {name!r} has categories that the teacher was not fitted to, such as "
-                f"{new[0]!r}. Remove these rows, or set these entries to missing."
+                f"{min(new, key=str)!r}. Remove these rows, or set these entries to missing."
             )
 
 
@@ -200,7 +202,7 @@ class _Student(DocumentModel):
         """Fit the regressor to the scores of several tables of the same queries."""
         codes = [queries.codes + number * queries.n_queries for number in range(len(tables))]
         repeated = Queries.from_groups(np.concatenate(codes))
-        data = Training(_features.stack_rows(tables), np.concatenate(learned), repeated)
+        data = Training(_stack_rows(tables), np.concatenate(learned), repeated)
         return self._fit_regressor(_estimators.clone(self.regressor), data)
 
     def _unexplained(
@@ -281,7 +283,7 @@ class _Drawing:
             rows[self._rows] = self._rows[np.where(swapped, drawn, np.arange(n_rows))]
             return rows
 
-        return _features.take_cells(self.X, rows_of_cells)
+        return _take_cells(self.X, rows_of_cells)
 
 
 def _constant_columns(X: Any, queries: Queries) -> Bools:
@@ -289,8 +291,46 @@ def _constant_columns(X: Any, queries: Queries) -> Bools:
     constant = np.zeros(X.shape[1], dtype=bool)
     if sparse.issparse(X):
         return constant
-    rows = np.arange(queries.n_rows)
     for column in range(X.shape[1]):
-        table = X.iloc[:, [column]] if hasattr(X, "iloc") else X[:, [column]]
-        constant[column] = queries.have_equal(_features.hash_rows(table, rows))
+        keys = _features.hash_values(_features.column_at(X, column))
+        constant[column] = queries.have_equal(keys)
     return constant
+
+
+def _insert_column(X: Any, place: int, source: Any, name: str) -> Any:
+    """Insert the column `name` of another data frame into `X` at a place."""
+    if not hasattr(X, "iloc"):
+        return X.clone().insert_column(place, source[name])
+    table = X.copy()
+    table.insert(place, name, source[name].array)
+    return table
+
+
+def _stack_rows(tables: list[Any]) -> Any:
+    """Concatenate tables with the same columns vertically."""
+    first = tables[0]
+    if hasattr(first, "iloc"):
+        import pandas as pd
+
+        return pd.concat(tables, ignore_index=True)
+    if _features.is_dataframe(first):
+        import polars as pl
+
+        return pl.concat(tables)
+    return sparse.vstack(tables).tocsr() if sparse.issparse(first) else np.concatenate(tables)
+
+
+def _take_cells(X: Any, rows: Callable[[int], Ints]) -> Any:
+    """Return a table of the type of `X` where column j has the values of the rows ``rows(j)``."""
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        columns = [X.iloc[:, j].iloc[rows(j)].reset_index(drop=True) for j in range(X.shape[1])]
+        return pd.concat(columns, axis=1)
+    if _features.is_dataframe(X):
+        return X.select([X[name][rows(j)] for j, name in enumerate(X.columns)])
+    if sparse.issparse(X):
+        table = X.tocsc()
+        return sparse.hstack([table[:, [j]][rows(j)] for j in range(X.shape[1])]).tocsr()
+    columns = [X[rows(j), j] for j in range(X.shape[1])]
+    return np.stack(columns, axis=1)

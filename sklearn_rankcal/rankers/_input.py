@@ -15,9 +15,8 @@ from sklearn_rankcal.labels._labels import GROUPS_REMEDY, agreed_queries
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _features
-from sklearn_rankcal.utils._column_advice import check_columns, check_no_text
-from sklearn_rankcal.utils._messages import plain_name, warn
-from sklearn_rankcal.utils._numbers import is_missing
+from sklearn_rankcal.utils._column_advice import check_columns, without_text
+from sklearn_rankcal.utils._messages import warn
 from sklearn_rankcal.utils._sklearn_compat import _get_feature_names
 
 _SEVERAL = 5  # unknown categories; a single query may have a few new ones
@@ -38,8 +37,8 @@ class Schema:
     n_columns: int
     names: list[Any] | None = None  # None for arrays, and for frames whose names are not text
     container: str | None = None  # "pandas", "polars", or None for an array
-    dtypes: dict[Any, Any] = field(default_factory=dict)  # of the columns with categories
-    categories: dict[Any, set[Any]] = field(default_factory=dict)  # those that occurred
+    dtypes: dict[Any, Any] = field(default_factory=dict)  # with the categories that occurred
+    texts: list[Any] = field(default_factory=list)  # columns of text for the user's regressor
     group_column: str | None = None
     group_place: int = 0  # of `group_column`, if there is one
     needs: TableNeeds | None = None
@@ -53,18 +52,19 @@ class Schema:
         `name` is the name of the column with the query ids, if there is one.
         """
         table = _features.check_features(X)
-        if type(table) is np.ndarray and name is None:
+        if type(table) is np.ndarray and table.dtype.kind in "biuf" and name is None:
             schema = cls(table.shape[1], needs=needs)
         else:
             names = _get_feature_names(table)
             features = table if name is None else _features.split_column(table, name)[0]
-            used = _features.used_categories(features)
+            dtypes = _features.used_categories(features)
+            texts = [] if needs else _features.read_text(features, dtypes)[1]
             schema = cls(
                 table.shape[1],
                 None if names is None else list(names),
                 _features.container_of(table),
-                {column: table[column].dtype for column in used},
-                used,
+                dtypes,
+                texts,
                 name,
                 0 if name is None else list(table.columns).index(name),
                 needs,
@@ -87,14 +87,13 @@ class Schema:
         has_ids = self.group_column is None or self.group_column in getattr(table, "columns", ())
         if has_ids or groups is None:
             check_columns(ranker, table)
-            return self._split(self._as_in_fit(ranker, table), groups)
+            return self._split(table, groups)
         others = copy.copy(ranker)
         others.n_features_in_ = self.n_columns - 1
         if self.names:
             others.feature_names_in_ = np.delete(ranker.feature_names_in_, self.group_place)
         check_columns(others, table)
-        table = self._as_in_fit(ranker, table)
-        return self._needed(table), Queries.from_groups(groups, table.shape[0])
+        return self._as_in_fit(table), Queries.from_groups(groups, table.shape[0])
 
     def _split(self, table: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
         """Split `group_column` off a table, and make the rest what the model needs."""
@@ -107,66 +106,44 @@ class Schema:
                     f"groups and the column {self.group_column!r} assign rows to different queries."
                 )
             queries = of_column
-        if type(table) is np.ndarray and table.dtype.kind in "biuf":
+        if type(table) is np.ndarray and table.dtype.kind in "biuf" and self.container is None:
             return table, queries
-        return self._needed(table), queries
+        return self._as_in_fit(table), queries
 
-    def _needed(self, table: Any) -> Any:
-        """Return a table that the model supports, or raise an error."""
-        if self.needs is None:
-            return table
-        check_no_text(
-            table,
-            self.needs.model,
-            takes_categories=self.needs.takes_categories,
-            has_ids=self.group_column is not None,
+    def _as_in_fit(self, table: Any) -> Any:
+        """Return features in the container of `fit`, with its categories, or raise an error."""
+        frame = _features.is_dataframe(table)
+        needs = self.needs or TableNeeds("the ranker", takes_categories=True)
+        if self.dtypes:
+            if not frame:
+                raise TypeError(
+                    f"X must be a data frame, as in fit, because {list(self.dtypes)} have "
+                    f"categories; got {type(table).__name__}."
+                )
+            if self.container != _features.container_of(table):
+                table = _features.in_container(table, self.container)
+            other = {k: dtype for k, dtype in self.dtypes.items() if table[k].dtype != dtype}
+            table, unknown = _features.as_categories(table, other) if other else (table, {})
+            for name, values in unknown.items():
+                known = sorted(self.dtypes[name].categories, key=str)
+                other_kind = {isinstance(values[0], str)} != {isinstance(v, str) for v in known}
+                if len(values) >= _SEVERAL or other_kind:
+                    warn(
+                        f"fit saw none of the {len(values)} categories of {name!r}, such as "
+                        f"{min(values, key=str)!r}, and they count as missing. Those of fit are "
+                        f"written like {[*known, None][0]!r}."
+                    )
+        elif self.names and self.container and type(table) is np.ndarray:
+            names = [name for name in self.names if name != self.group_column]
+            table = _features.in_container(table, self.container, names)
+        kept = [*self.texts, *(self.dtypes if needs.takes_categories else ())]
+        has_ids = self.group_column is not None
+        table = without_text(
+            table, needs.model, kept, takes_categories=needs.takes_categories, has_ids=has_ids
         )
-        return _features.dense_table(table) if self.needs.dense else table
-
-    def _as_in_fit(self, ranker: Any, table: Any) -> Any:
-        """Return a table with the container of `fit`, and with its categories."""
-        container, dtypes = self.container, self.dtypes
-        if container is None and _features.is_dataframe(table):  # scikit-learn warns
-            check_no_text(table, type(ranker).__name__, has_ids=True)
+        if self.container is None and frame:  # scikit-learn warns
             return _features.column_values(table, list(table.columns))
-        if not dtypes:
-            return table
-        names = list(dtypes)
-        if not _features.is_dataframe(table):
-            raise TypeError(
-                f"X must be a data frame, as in fit, because {names} have categories; got "
-                f"{type(table).__name__}."
-            )
-        if container is not None and _features.container_of(table) != container:
-            table = _features.in_container(table, container)
-        other = [name for name, dtype in dtypes.items() if table[name].dtype != dtype]
-        if not other:
-            return table
-        for name in other:
-            _warn_if_all_unknown(name, table[name], self.categories[name])
-        table = _features.cast_texts(table, dtypes)
-        if lacking := [name for name in names if name not in _features.category_columns(table)]:
-            raise TypeError(
-                f"{lacking} had categories in fit, but now {table[lacking[0]].dtype}. Convert to "
-                "the dtype that the column had in fit."
-            )
-        return table
-
-
-def _warn_if_all_unknown(name: Any, column: Any, known: set[Any]) -> None:
-    """Warn about several values that `fit` saw only in other types or other cases, if at all."""
-    values = set(column.unique().to_list() if hasattr(column, "to_physical") else column.unique())
-    values = {value for value in values if not is_missing(value)}
-    if len(values) < _SEVERAL or values & known:
-        return
-    plain, plain_known = ({plain_name(str(v)) for v in each} for each in (values, known))
-    text, text_known = (any(isinstance(v, str) for v in each) for each in (values, known))
-    if plain & plain_known or text != text_known:
-        warn(
-            f"fit saw none of the {len(values)} categories of {name!r}, such as "
-            f"{min(values, key=str)!r}, and they count as missing. Those of fit are written like "
-            f"{min(known, key=str, default=None)!r}."
-        )
+        return _features.dense_table(table) if needs.dense else table
 
 
 def read_queries(

@@ -357,16 +357,9 @@ def _warn_of_constants(ranker: Any, X: Any) -> None:
     X = _features.check_features(X) if described else X
     if not described or X.shape[0] < _FEW_ROWS or sparse.issparse(X):
         return
-    categories = _features.category_columns(X)
+    names = list(X.columns) if _features.is_dataframe(X) else list(range(X.shape[1]))
     for column in sorted(described, key=str):
-        if column in categories:
-            values = _features.category_codes(X, column)
-        else:
-            values = (
-                _features.column_values(X, [column])
-                if _features.is_dataframe(X)
-                else X[:, [column]]
-            )
+        values = _features.hash_values(_features.column_at(X, names.index(column)))
         if (values == values[0]).all():
             warn(
                 f"Column {column!r} has the same value in all {len(values):,} rows, so its context "

@@ -23,9 +23,9 @@ from sklearn_rankcal.rules import _query_rules, _solvers
 from sklearn_rankcal.rules._query_rules import QueryRules, Quota
 from sklearn_rankcal.rules._solvers import Found, Objective
 from sklearn_rankcal.targets import PAIRS
-from sklearn_rankcal.utils._features import take_columns, warn_of_other_order
+from sklearn_rankcal.utils._features import is_dataframe, warn_of_other_order
 from sklearn_rankcal.utils._messages import checks_keywords
-from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds
+from sklearn_rankcal.utils._numbers import Floats, Ints, as_frame, exceeds
 
 PLACES = ("place", "earliest", "latest")
 PER_ROW = (*PLACES, "blocked")
@@ -125,7 +125,16 @@ class Rules:
             warn_of_other_order(X=X, quota=quota.of)
         if not self.columns:
             return X, self
-        X, columns = take_columns(X, self.columns, fitted)
+        X = as_frame(X)
+        present = list(X.columns) if is_dataframe(X) else []
+        if missing := [name for name in self.columns if name not in present]:
+            raise ValueError(
+                f"The rules name the column {missing[0]!r}, which X does not have. Pass a data "
+                "frame with that column, or arrays with one value for each row."
+            )
+        columns = {name: np.asarray(X[name]) for name in self.columns}
+        extra = [name for name in self.columns if name not in list(fitted)]
+        X = X.drop(columns=extra) if hasattr(X, "iloc") else X.drop(extra)
         return X, self.with_columns(columns)
 
     def check_pairs(self, queries: Queries) -> None:

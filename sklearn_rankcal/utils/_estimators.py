@@ -33,7 +33,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 
 from sklearn_rankcal._version import __version__
-from sklearn_rankcal.utils._features import category_columns, is_dataframe
+from sklearn_rankcal.utils._features import category_columns, in_container, is_dataframe
 
 
 def reduce_with_versions(self: Any) -> Any:
@@ -194,13 +194,7 @@ def readable_table(regressor: Any, X: Any) -> Any:
     if not names:
         return X
     if not hasattr(X, "iloc"):  # CatBoost crashes on polars categories
-        import pandas as pd
-
-        columns = {
-            name: pd.Categorical(X[name].to_list()) if name in names else X[name].to_numpy()
-            for name in X.columns
-        }
-        X = pd.DataFrame(columns)
+        X = in_container(X, "pandas").astype(dict.fromkeys(names, "category"))
     return X.assign(**{name: _as_texts(X[name]) for name in names})
 
 

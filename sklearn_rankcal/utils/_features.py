@@ -8,7 +8,8 @@ row and not on its place in `X`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import re
+from itertools import compress
 from typing import Any
 from zlib import crc32
 
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from sklearn_rankcal.utils._messages import warn
-from sklearn_rankcal.utils._numbers import check_no_mask
+from sklearn_rankcal.utils._messages import did_you_mean, warn
+from sklearn_rankcal.utils._numbers import as_frame, check_no_mask, is_missing
 
 
 def is_dataframe(X: Any) -> bool:
@@ -37,68 +38,169 @@ def container_of(y: Any) -> str | None:
     return "polars" if type(y).__module__.partition(".")[0] == "polars" else None
 
 
-def in_container(X: Any, container: str) -> Any:
-    """Convert a data frame to one of pandas or polars, with text in the place of categories."""
-    texts = set(category_columns(X))
+def in_container(X: Any, container: str | None, names: Any = ()) -> Any:
+    """Convert to a frame, with categories as their values; `names` are those of an array."""
+    numbers = set(numeric_columns(X))
+    columns = {
+        name: column_values(X, [name])[:, 0]
+        if name in numbers
+        else [None if is_missing(value) else value for value in np.asarray(X[name]).tolist()]
+        for name in getattr(X, "columns", ())
+    } or dict(zip(names, X.T, strict=True))
     if container == "pandas":
         import pandas as pd
 
-        return pd.DataFrame(
-            {name: X[name].cast(str).to_list() if name in texts else X[name] for name in X.columns}
-        )
+        return pd.DataFrame(columns)
     import polars as pl
 
-    def values(column: Any) -> Any:
-        if column.name not in texts and getattr(column.dtype, "kind", "O") in "biuf":
-            has_gaps = column.isna().any()
-            return column.to_numpy(float, na_value=np.nan) if has_gaps else column.to_numpy()
-        return column.astype(object).where(column.notna(), None).tolist()
-
-    return pl.DataFrame({name: values(X[name]) for name in X.columns})
+    return pl.DataFrame(columns, strict=False)
 
 
 def check_features(X: Any) -> Any:
     """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
 
+    This is the only way in for tables. Arrow tables and DuckDB relations become data frames, and
+    numbers and booleans of all dtypes those of NumPy (of polars in polars). This way, the same
+    values are the same table in every container. Text, times and categories keep their dtypes.
+
     NaN and infinity are allowed: the regressor decides whether to accept them. Raises ValueError or
-    TypeError if `X` is not two-dimensional, is empty, or has complex numbers or masked entries.
+    TypeError if `X` is not two-dimensional, is empty or not in memory, or has masked entries,
+    complex numbers, lists or other values that are not single numbers, texts or times.
     """
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
+        return X  # check_array would return it too, but takes as long as a small prediction
+    X = as_frame(X)
     if is_dataframe(X):
-        if hasattr(X, "collect"):
-            raise TypeError("X is a lazy frame; call .collect() first.")
         if len(X.shape) != 2:
             raise ValueError(f"Expected a 2-dimensional container but got {type(X)} instead.")
         if X.shape[0] < 1 or X.shape[1] < 1:
             # raises scikit-learn's error for an empty array
             check_array(np.empty(X.shape), ensure_all_finite=False)
-        return _infer_numbers(X)
-    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
-        return X  # check_array would return it too, but takes as long as a small prediction
+        return _plain_of_polars(X) if _is_polars(X) else _plain_of_pandas(X)
     check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    if table.dtype == object and not any(isinstance(cell, str) for cell in table.flat):
-        with contextlib.suppress(TypeError, ValueError):  # the regressor raises its own error later
-            table = table.astype(np.float64)
+    if table.dtype == object:
+        for place, column in enumerate(table.T):
+            _refuse_cells(column, place)
+        if not any(isinstance(cell, str) for cell in table.flat):
+            with contextlib.suppress(TypeError, ValueError):  # times: later errors name the column
+                table = table.astype(np.float64)
     return table
 
 
-def _infer_numbers(X: Any) -> Any:
-    """Convert the columns of a pandas frame with numbers of dtype object to a numeric dtype."""
-    if not hasattr(X, "iloc") or not X.columns.is_unique or "object" not in map(str, X.dtypes):
-        return X
+def _plain_of_pandas(X: Any) -> Any:
+    """Convert the columns of a pandas frame with numbers to dtypes of NumPy."""
+    plain = {}
+    for place, dtype in enumerate(X.dtypes.tolist()):
+        if (isinstance(dtype, np.dtype) and dtype.kind in "biufmM") or hasattr(dtype, "categories"):
+            continue
+        name, column = X.columns[place], X.iloc[:, place]
+        _refuse(name, str(dtype), dtype)
+        if dtype.kind in "biuf":
+            exact = dtype.subtype if hasattr(dtype, "subtype") else dtype.numpy_dtype  # if sparse
+            gaps = exact.kind != "f" and column.isna().any()
+            plain[name] = column.to_numpy(float if gaps else exact, na_value=np.nan)
+        elif str(dtype).startswith("dictionary"):
+            plain[name] = column.astype(object).astype("category")
+        elif dtype.kind == "O" and dtype.type is not str:
+            plain[name] = _plain_objects(column, name)
+    return replace_columns(X, plain) if X.columns.is_unique else X
+
+
+def _plain_objects(column: Any, name: Any) -> Any:
+    """Convert a pandas column of objects to numbers, if it has no others."""
     from pandas.api.types import infer_dtype
 
-    objects = [name for name, dtype in X.dtypes.items() if str(dtype) == "object"]
-    kinds = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
-    numbers = {}
-    for name in objects:
-        column = X[name]
-        if infer_dtype(column) in kinds:
-            column = column.infer_objects()
-            if column.dtype == object:  # pandas.NA, or decimal numbers
-                column = column.where(column.notna(), np.nan).astype(float)
-            numbers[name] = column
-    return _replace(X, numbers) if numbers else X
+    objects = column.astype(object)
+    if infer_dtype(objects) == "string":
+        return column
+    _refuse_cells(objects, name)
+    numbers = None if str in {*map(type, objects)} else _as_floats(objects.to_numpy())
+    exact = objects.infer_objects()  # integers and booleans without gaps
+    return exact if numbers is None or exact.dtype != object else numbers
+
+
+def _plain_of_polars(X: Any) -> Any:
+    """Convert the columns of a polars frame with numbers to dtypes that NumPy has."""
+    kinds = {dtype.base_type() for dtype in X.dtypes}
+    if all(kind.is_numeric() and not kind.is_decimal() for kind in kinds):
+        return X
+    plain = []
+    for name, dtype in X.schema.items():
+        if dtype.is_decimal() or _name(dtype) == "Null":
+            plain.append(X[name].cast(float))
+        elif not dtype.is_numeric():
+            _refuse(name, _name(dtype), dtype)
+    return X.with_columns(plain)
+
+
+def _name(dtype: Any) -> str:
+    """Return the name of a dtype of polars, without its parameters, such as all categories."""
+    return str(dtype.base_type().__name__)
+
+
+#: What no model reads as a number or as a category, by the name of a dtype or the type of a cell.
+_REFUSED = {
+    kind: (what, remedy)
+    for kinds, what, remedy in (
+        ("complex", "complex numbers", "Make one column of each part, the real and the imaginary."),
+        ("period", "periods", "Convert them to numbers, for example to days since a date."),
+        ("interval", "intervals", "Make them categories, or one column of each end."),
+        ("bytes binary", "bytes", "Decode them to text."),
+        ("list array ndarray tuple", "lists", "Make one column of each component."),
+        ("struct dict map", "structs", "Make one column of each field."),
+        ("object", "Python objects", "Convert them to numbers or text."),
+    )
+    for kind in kinds.split()
+}
+
+
+def _refuse(name: Any, kind: str, dtype: Any) -> None:
+    """Raise an error if values of a kind, or of a dtype with this name, cannot be features."""
+    match = re.match("(?:large_|fixed_size_)?([a-z]+)", kind.lower())
+    if match and match[1] in _REFUSED and str(dtype) != "object":
+        what, remedy = _REFUSED[match[1]]
+        where = f"Column number {name}" if isinstance(name, int) else f"Column {name!r}"
+        raise TypeError(
+            f"{where} of X has {what} (dtype {dtype}), but an argument must be a string or a "
+            f"number. {remedy}"
+        )
+
+
+def _refuse_cells(values: Any, name: Any) -> None:
+    for kind in {*map(type, values)}:
+        _refuse(name, kind.__name__, f"object, with {kind.__name__}")
+
+
+def read_text(X: Any, kept: Any) -> tuple[Any, list[Any]]:
+    """Convert columns of text to numbers, except `kept` ones.
+
+    Return also the columns that have text without a number, or times: by name or place.
+    """
+    if not is_dataframe(X):
+        if kept or sparse.issparse(X) or X.dtype.kind in "biuf":
+            return X, []
+        columns = [_as_floats(column) for column in X.T]
+        other = [place for place, column in enumerate(columns) if column is None]
+        return (X, other) if other else (np.transpose(columns), [])
+    plain = {*numeric_columns(X), *kept}
+    names = [name for name in X.columns if name not in plain]
+    if names and len(set(X.columns)) < len(X.columns):  # two of one name: the regressor's error
+        return X, []
+    numbers = {name: _as_floats(np.asarray(X[name])) for name in names}
+    other = [name for name in names if numbers[name] is None]
+    return replace_columns(X, {k: v for k, v in numbers.items() if v is not None}), other
+
+
+def _as_floats(values: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return objects as numbers, NaN if missing, or None if one is not a number or its text."""
+    if values.dtype.kind in "mM":
+        return None
+    try:
+        listed = values.tolist()
+        return np.array([np.nan if is_missing(value) else float(value) for value in listed])
+    except (OverflowError, TypeError, ValueError):
+        return None
 
 
 def warn_of_other_order(**values: Any) -> None:
@@ -144,7 +246,7 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
             f" Did you mean group_column={prefixed[0]!r}? A ColumnTransformer with "
             "verbose_feature_names_out=False keeps the name."
             if prefixed
-            else ""
+            else did_you_mean(name, [one for one in X.columns if isinstance(one, str)])
         )
         raise ValueError(
             f"group_column={name!r} is not among the columns {list(X.columns)[:20]}.{hint}"
@@ -158,54 +260,51 @@ def split_column(X: Any, name: str) -> tuple[Any, Any]:
     return X.drop(columns=name), X[name]
 
 
-def take_columns(X: Any, names: list[str], kept: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Split the columns `names` off a data frame, which still keeps those in `kept`."""
-    missing = [name for name in names if not is_dataframe(X) or name not in list(X.columns)]
-    if missing:
-        raise ValueError(
-            f"The rules name the column {missing[0]!r}, which X does not have. Pass a data frame "
-            "with that column, or arrays with one value for each row."
-        )
-    columns = {name: np.asarray(X[name]) for name in names}
-    known = set(kept)
-    extra = [name for name in names if name not in known]
-    return X.drop(extra) if _is_polars(X) else X.drop(columns=extra), columns
-
-
-def insert_column(X: Any, place: int, source: Any, name: str) -> Any:
-    """Insert the column `name` of another data frame into `X` at a place."""
-    if _is_polars(X):
-        return X.clone().insert_column(place, source[name])
-    table = X.copy()
-    table.insert(place, name, source[name].array)
-    return table
-
-
 def category_columns(X: Any) -> list[Any]:
     """Return the names of the categorical columns of a data frame."""
     if _is_polars(X):
-        return [name for name, dtype in X.schema.items() if str(dtype).startswith(("Cat", "Enum"))]
-    return list(X.select_dtypes("category").columns) if hasattr(X, "iloc") else []
+        return [n for n, dtype in X.schema.items() if _name(dtype) in ("Categorical", "Enum")]
+    kinds = [hasattr(dtype, "categories") for dtype in getattr(X, "dtypes", ())]
+    return list(compress(getattr(X, "columns", ()), kinds))
 
 
-def category_codes(X: Any, column: Any) -> NDArray[np.int64]:
-    """Return an integer for each row of a column of a data frame, equal for equal values.
+def category_codes(X: Any, columns: list[Any]) -> NDArray[np.int64]:
+    """Return an integer for each row of each categorical column, equal for equal values of it.
 
-    Missing values are -1.
+    Missing values are -1. The result has the shape (n_rows, n_columns).
     """
-    _check_present(X, [column])
+    _check_present(X, columns)
     if _is_polars(X):
-        codes = X[column].to_physical().cast(int).fill_null(-1).to_numpy()
-    else:
-        codes = X[column].factorize()[0]
-    return codes.astype(np.int64, copy=False)
+        import polars as pl
+
+        numbers = pl.col(columns).to_physical().cast(pl.Int64).fill_null(-1)
+        return np.asarray(X.select(numbers).to_numpy())
+    arrays = [X[name].array for name in columns]  # Dask has already made some of them codes
+    codes = [one.codes if hasattr(one, "codes") else one.factorize()[0] for one in arrays]
+    return np.stack(codes, axis=1).astype(np.int64)
 
 
-def used_categories(X: Any) -> dict[Any, set[Any]]:
-    """Return the categories that occur in each categorical column of a data frame."""
-    columns = {name: X[name] for name in category_columns(X)}
-    known = "drop_nulls" if _is_polars(X) else "dropna"
-    return {name: set(getattr(values, known)().unique()) for name, values in columns.items()}
+def used_categories(X: Any) -> dict[Any, Any]:
+    """Return the dtype of each categorical column, with only the categories that occur."""
+    used = {}
+    for name in category_columns(X):
+        column = X[name]
+        if _is_polars(X):
+            import polars as pl
+
+            found = set(column.cast(pl.String).drop_nulls())
+            listed = column.dtype.categories if isinstance(column.dtype, pl.Enum) else sorted(found)
+            used[name] = pl.Enum([category for category in listed if category in found])
+        else:
+            used[name] = column.cat.remove_unused_categories().dtype
+    return used
+
+
+def _as_enum(name: str, dtype: Any) -> Any:
+    """Return the expression that makes text of a polars column an Enum, other values missing."""
+    import polars as pl
+
+    return pl.col(name).cast(pl.String).cast(dtype, strict=False)
 
 
 def frequent_categories(X: Any, most: int) -> dict[Any, list[Any]]:
@@ -234,45 +333,64 @@ def keep_categories(X: Any, kept: dict[Any, list[Any]]) -> Any:
     if _is_polars(X):
         import polars as pl
 
-        return X.with_columns(
-            pl.col(name).cast(pl.String).cast(pl.Enum(categories), strict=False)
-            for name, categories in kept.items()
-        )
-    return _replace(X, {name: X[name].cat.set_categories(kept[name]) for name in kept})
+        return X.with_columns(_as_enum(name, pl.Enum(known)) for name, known in kept.items())
+    return replace_columns(X, {name: X[name].cat.set_categories(kept[name]) for name in kept})
 
 
-def _replace(X: Any, columns: dict[Any, Any]) -> Any:
-    """Return a frame of pandas with other columns of these names, which need not be text."""
+def replace_columns(X: Any, columns: dict[Any, Any]) -> Any:
+    """Return a data frame with other columns of these names, which need not be text in pandas."""
+    if not columns:
+        return X
+    if _is_polars(X):
+        return X.with_columns(**columns)
     table = X.copy(deep=False)
     for name, column in columns.items():
         table[name] = column
     return table
 
 
-def cast_texts(X: Any, dtypes: dict[Any, Any]) -> Any:
-    """Convert columns of a data frame to these categorical dtypes, if they are text or empty.
+def as_categories(X: Any, dtypes: dict[Any, Any]) -> tuple[Any, dict[Any, list[Any]]]:
+    """Convert columns of a data frame to dtypes with categories, by value.
 
-    Numbers are converted if the categories are numbers. What is not a category becomes missing.
+    Other values become missing. Return also the values of columns that have no known value.
     """
-    found = {name: dtype for name, dtype in dtypes.items() if _can_be(X[name], dtype)}
-    if not found:
-        return X
-    if _is_polars(X):
-        return X.with_columns(X[name].cast(dtype, strict=False) for name, dtype in found.items())
-    known = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in found.items()}
-    return _replace(X, {name: known[name].astype(dtype) for name, dtype in found.items()})
+    columns, unknown = {}, {}
+    if _is_polars(X):  # its categories are texts
+        import polars as pl
+
+        for name, dtype in dtypes.items():
+            if _name(X[name].dtype) not in ("String", "Categorical", "Enum"):
+                known = list(dtype.categories)
+                texts = [[*known, None][place] for place in places_of(X[name].to_list(), known)]
+                columns[name] = pl.Series(texts, dtype=pl.String)
+        table = replace_columns(X, columns).with_columns(map(_as_enum, dtypes, dtypes.values()))
+        for name in dtypes:
+            if table[name].null_count() == len(X) > X[name].null_count():
+                unknown[name] = X[name].drop_nulls().unique().to_list()
+        return table, unknown
+    import pandas as pd
+
+    for name, dtype in dtypes.items():
+        codes, different = X[name].factorize()
+        if hasattr(X[name], "cat"):
+            codes, different = X[name].array.codes, X[name].array.categories
+        values = different.tolist()
+        places = np.array([*places_of(values, list(dtype.categories)), -1])
+        columns[name] = pd.Categorical.from_codes(places[codes], dtype=dtype)
+        used = np.unique(codes[codes >= 0])
+        if len(used) and places[used].max() < 0:
+            unknown[name] = [values[code] for code in used]
+    return replace_columns(X, columns), unknown
 
 
-def _can_be(column: Any, dtype: Any) -> bool:
-    """Whether the values of a column can be these categories, which it does not have as dtype."""
-    if str(column.dtype).startswith(("object", "str", "String")):
-        return True
-    if hasattr(column, "to_physical"):
-        return column.null_count() == len(column)
-    numbers = getattr(dtype.categories.dtype, "kind", "O") in "biuf"
-    if hasattr(column, "cat"):  # numbers in the place of texts, which encoders cannot compare
-        return (getattr(column.cat.categories.dtype, "kind", "O") in "biuf") != numbers
-    return bool(numbers and column.dtype.kind in "biuf") or bool(column.isna().all())
+def places_of(values: list[Any], known: list[Any]) -> list[int]:
+    """Return the place of each value among known categories, or -1: by its text, or as a number."""
+    texts = {str(value): place for place, value in enumerate(known)}
+    numbers = {as_number(value): place for place, value in enumerate(known)}
+    return [
+        texts.get(value, -1) if isinstance(value, str) else numbers.get(as_number(value), -1)
+        for value in values
+    ]
 
 
 def take_rows(X: Any, rows: slice | NDArray[np.int64]) -> Any:
@@ -287,62 +405,16 @@ def column_at(X: Any, place: int) -> NDArray[Any]:
     return X[:, [place]].toarray()[:, 0] if sparse.issparse(X) else X[:, place]
 
 
-def replace_column(X: Any, column: Any, rows: NDArray[np.int64]) -> Any:
-    """Return a copy of `X` where row i of a column has the value of row ``rows[i]``."""
-    if hasattr(X, "iloc"):
-        table = X.copy()
-        table[column] = X[column].iloc[rows].set_axis(X.index)
-        return table
-    if is_dataframe(X):
-        return X.with_columns(X[column][rows])
-    if not sparse.issparse(X):
-        table = X.copy()
-        table[:, column] = X[rows, column]
-        return table
-    table = X.tocsc()
-    parts = [table[:, :column], table[:, [column]][rows], table[:, column + 1 :]]
-    return sparse.hstack([part for part in parts if part.shape[1]], dtype=X.dtype).tocsr()
-
-
-def take_cells(X: Any, rows: Callable[[int], NDArray[np.int64]]) -> Any:
-    """Return a table of the type of `X` where column j has the values of the rows ``rows(j)``."""
-    if hasattr(X, "iloc"):
-        import pandas as pd
-
-        columns = [X.iloc[:, j].iloc[rows(j)].reset_index(drop=True) for j in range(X.shape[1])]
-        return pd.concat(columns, axis=1)
-    if is_dataframe(X):
-        return X.select([X[name][rows(j)] for j, name in enumerate(X.columns)])
-    if sparse.issparse(X):
-        table = X.tocsc()
-        return sparse.hstack([table[:, [j]][rows(j)] for j in range(X.shape[1])]).tocsr()
-    columns = [X[rows(j), j] for j in range(X.shape[1])]
-    return np.stack(columns, axis=1)
-
-
-def stack_rows(tables: list[Any]) -> Any:
-    """Concatenate tables with the same columns vertically."""
-    first = tables[0]
-    if hasattr(first, "iloc"):
-        import pandas as pd
-
-        return pd.concat(tables, ignore_index=True)
-    if is_dataframe(first):
-        import polars as pl
-
-        return pl.concat(tables)
-    return sparse.vstack(tables).tocsr() if sparse.issparse(first) else np.concatenate(tables)
-
-
 def numeric_columns(X: Any) -> list[Any]:
     """Return the columns of numbers or booleans, by index or name. Categories do not count."""
     if not is_dataframe(X):
         dense = not sparse.issparse(X) and X.dtype.kind in "biuf"
         return list(range(X.shape[1])) if dense else []
     if _is_polars(X):
-        schema = X.schema.items()
-        return [name for name, dtype in schema if dtype.is_numeric() or str(dtype) == "Boolean"]
-    return list(X.select_dtypes(include=["number", "bool", "boolean"]).columns)
+        kinds = [dtype.is_numeric() or _name(dtype) == "Boolean" for dtype in X.dtypes]
+    else:
+        kinds = [dtype.kind in "biuf" for dtype in X.dtypes.tolist()]
+    return list(compress(X.columns, kinds))
 
 
 def append_columns(X: Any, values: NDArray[Any], names: list[str]) -> Any:
@@ -368,19 +440,18 @@ def column_values(X: Any, columns: list[Any]) -> NDArray[Any]:
     if present != columns:
         _check_present(X, columns)
     if _is_polars(X):
-        booleans = [name for name in columns if str(X.schema[name]) == "Boolean"]
-        return X.select(columns).cast(dict.fromkeys(booleans, int)).to_numpy()
+        part = X if present == columns else X.select(columns)
+        flags = [
+            n for n, kind in zip(columns, part.dtypes, strict=True) if _name(kind) == "Boolean"
+        ]
+        return (part.cast(dict.fromkeys(flags, int)) if flags else part).to_numpy()
     part = X
     if present != columns:
         places = {name: place for place, name in enumerate(present)}
         unique = len(places) == len(present)  # faster than by names
         part = X.take([places[name] for name in columns], axis=1) if unique else X[columns]
-    dtypes = set(part.dtypes)
-    # Columns of nullable dtypes with a missing entry would become an array of objects.
-    same = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in dtypes)
-    if same and len(dtypes) == 1:
-        return part.to_numpy()
-    return part.to_numpy(dtype=np.float64, na_value=np.nan)
+    single = {*part.dtypes.tolist()} == {np.dtype(np.float32)}
+    return part.to_numpy(np.float32 if single else np.float64)
 
 
 def _check_present(X: Any, columns: list[Any]) -> None:
@@ -462,19 +533,26 @@ def hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Convert values to float64. Text that is not a number becomes a hash of the text."""
+    """Convert values to float64, missing ones to NaN. Text without a number becomes its hash."""
     if values.dtype.kind not in "OSUmMV":
         return values.astype(np.float64)
     listed = values.tolist()
-    table = {text: _as_number(text) for text in set(map(str, listed))}
-    return np.array([table[str(value)] for value in listed])
+    table = {value: _hash_of(value) for value in set(listed)}
+    return np.array([table[value] for value in listed])
 
 
-def _as_number(text: str) -> float:
+def _hash_of(value: Any) -> float:
+    number = as_number(value)
+    text = str(value).encode("utf-8", "surrogatepass")
+    return number if isinstance(number, float) else float(crc32(text))
+
+
+def as_number(value: Any) -> Any:
+    """Return a number, or the number that a text is, as a float; NaN if missing; else the value."""
     try:
-        return float(text)
-    except ValueError:
-        return float(crc32(text.encode("utf-8", "surrogatepass")))
+        return np.nan if is_missing(value) else float(value)
+    except (OverflowError, TypeError, ValueError):
+        return value
 
 
 def _mix(values: NDArray[np.float64], column: Any) -> NDArray[np.uint64]:

@@ -118,7 +118,7 @@ def read_array(values: Any, name: str, *, missing: bool = False) -> NDArray[Any]
             for row in values:
                 check_no_mask(row, name)
     try:
-        array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+        array = np.asarray(as_array(values) if hasattr(values, "to_numpy") else values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}.") from error
     kind = array.dtype.kind
@@ -201,8 +201,36 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
+def as_array(column: Any) -> NDArray[Any]:
+    """Return a column of pandas, polars or Arrow as an array."""
+    arrow = hasattr(column, "to_pylist")  # it refuses to copy unless it is told to
+    return np.asarray(column.to_numpy(zero_copy_only=False) if arrow else column.to_numpy())
+
+
+def as_frame(X: Any) -> Any:
+    """Return a table of Arrow or DuckDB as a data frame, and anything else unchanged.
+
+    The frame is one of pandas or, without pandas, of polars. Dictionaries become categories.
+    """
+    if hasattr(X, "dask"):
+        raise TypeError(
+            "X is a Dask collection. Pass it to dask.DaskCalibratedRanker, or call its compute()."
+        )
+    if hasattr(X, "collect"):
+        raise TypeError("X is a lazy frame; call .collect() first.")
+    if hasattr(X, "iloc") or hasattr(X, "get_columns") or not hasattr(X, "__arrow_c_stream__"):
+        return X
+    try:
+        return (X.to_pandas if hasattr(X, "to_pandas") else X.df)()
+    except ImportError:
+        import polars as pl
+
+        return pl.DataFrame(X)
+
+
 def frame_columns(values: Any) -> list[Any] | None:
-    """Return the columns of a pandas or polars data frame, or None for anything else."""
+    """Return the columns of a data frame or an Arrow table, or None for anything else."""
+    values = as_frame(values)
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         return [values.iloc[:, k] for k in range(values.shape[1])]
     if hasattr(values, "with_columns") and hasattr(values, "get_columns"):

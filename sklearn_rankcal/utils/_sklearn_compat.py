@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if as _untyped_available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.utils._features import column_values, is_dataframe
+from sklearn_rankcal.utils._features import category_codes, column_values, is_dataframe
 from sklearn_rankcal.utils._numbers import Floats
 
 __all__ = [
@@ -190,9 +190,10 @@ class FlatTrees:
             return np.ascontiguousarray(column_values(X, numbers), dtype=np.float64)
         encoded = np.empty(X.shape)
         encoded[:, len(self._places) :] = column_values(X, numbers)
+        names, dtypes = list(X.columns), list(X.dtypes)
+        codes = category_codes(X, [names[place] for place in self._places])
         for k, place in enumerate(self._places):
-            column = X.iloc[:, place].array
-            encoded[:, k] = self._codes_of(k, column.categories)[column.codes]
+            encoded[:, k] = self._codes_of(k, dtypes[place].categories)[codes[:, k]]
         return encoded
 
     def _codes_of(self, k: int, categories: Any) -> Floats:
@@ -206,11 +207,10 @@ class FlatTrees:
 
 
 def _has_categories(regressor: Any, table: Any) -> bool:
-    """Whether each column that a booster reads as categories has categories of pandas."""
-    import pandas as pd
-
-    return hasattr(table, "iloc") and all(
-        isinstance(table.dtypes.iloc[place], pd.CategoricalDtype)
+    """Whether the columns that a booster reads as categories have a dtype that lists them."""
+    dtypes = list(getattr(table, "dtypes", ()))
+    return bool(dtypes) and all(
+        type(dtypes[place]).__name__ in ("CategoricalDtype", "Enum")
         for place in np.flatnonzero(regressor.is_categorical_)
     )
 

@@ -120,7 +120,7 @@ BAD_COLLECTIONS = {
     ),
     "times": (lambda: (X.assign(t=pd.Timestamp("2026-01-01")), Y), "text or times: 't'"),
     "missing feature": (lambda: (changed(X, np.nan, "a"), Y), "Input X contains NaN"),
-    "complex column": (lambda: (X.astype({"a": complex}), Y), r"columns \['a'\] of X are complex"),
+    "complex column": (lambda: (X.astype({"a": complex}), Y), "Column 'a' of X has complex"),
     "columns of the same name": (
         lambda: (collection_of([part.set_axis([*"aabcde"], axis=1) for part in PARTS]), Y),
         "several columns of the same name",

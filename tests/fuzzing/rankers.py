@@ -14,6 +14,7 @@ from sklearn.linear_model import Ridge
 
 import sklearn_rankcal as public
 
+from .labels import MISSING
 from .values import (
     GROUP_WORDS,
     draw_codes,
@@ -129,7 +130,7 @@ def bad_fit(case):
     ranker = public.CalibratedRanker(Ridge())
     which = case.choose(["X", "y", "groups", "sample_weight", "parameter", "predict", "column"])
     if which == "y":
-        bad, kind = spoiled_numbers(case, len(y))
+        bad, kind = spoiled_numbers(case, len(y), without=(*MISSING, "na_boolean"))
         words = () if kind in ("short", "long", "empty") else ("y ", "relevance", "label")
         case.refuses(ranker.fit, X, bad, groups=codes, words=words)
     elif which == "groups":

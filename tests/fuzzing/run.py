@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import decoders, judgements, labels, metrics, rankers, readers
+from . import decoders, judgements, labels, metrics, rankers, readers, tables
 from .case import Case, Finding
 
 #: Functions of a `Case`, and how often each is drawn.
@@ -34,6 +34,7 @@ CALLS = {
     decoders.bad_rules: 1,
     rankers.same: 5,
     rankers.bad_fit: 3,
+    tables.same: 4,
 }
 SIZE = 4
 _SHRINKING = 25  # smaller cases tried for each kind of finding and size

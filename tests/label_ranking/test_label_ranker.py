@@ -511,7 +511,7 @@ def test_unknown_and_rare_categories_are_zero():
     one = encoder.transform(np.array([["c3"], ["new"], ["c39"]], dtype=object))
     assert one.sum(axis=1).tolist() == [1, 0, 0] and one.shape == (3, 32)
     X = pd.DataFrame({"when": pd.to_datetime(["2026-01-01"] * 6)})
-    with pytest.raises(ValueError, match="Column 'when' of X contains times"):
+    with pytest.raises(ValueError, match="Column 'when' of X must be real numbers, not dates"):
         CalibratedLabelRanker().fit(X, Y4)
 
 

@@ -131,4 +131,4 @@ def test_validation_queries():
 
 def test_pairs_name_what_to_do():
     with pytest.raises(ValueError, match=r"cat_features.*pd_by_scores"):
-        CalibratedRanker(catboost(cat_features=["kind"]), loss="pd").fit(FRAME, Y, groups=G)
+        CalibratedRanker(catboost(cat_features=["kind"]), loss="pd").fit(CODES, Y, groups=G)

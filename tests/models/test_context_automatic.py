@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from scipy.stats import rankdata
@@ -60,12 +59,6 @@ def test_columns_whose_level_or_spread_differs():
     chosen = columns_that_differ(TABLE, list(range(len(COLUMNS))), QUERIES)
     names = list(COLUMNS)
     assert [names[place] for place in chosen] == WANTED
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames(frame):
-    X = frame(dict(zip(COLUMNS, TABLE.T, strict=True)))
-    assert columns_that_differ(X, list(COLUMNS), QUERIES) == WANTED
 
 
 def test_the_choice_does_not_depend_on_scales_or_on_the_order_of_rows():

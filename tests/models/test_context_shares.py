@@ -52,17 +52,10 @@ def shares(values, groups):
     return result
 
 
-def as_polars(frame, dtype):
-    pl = pytest.importorskip("polars")
-    values = [None if pd.isna(value) else value for value in frame["kind"]]
-    dtype = pl.Enum(list("dabc")) if dtype == "Enum" else pl.Categorical
-    return pl.DataFrame({"kind": pl.Series(values, dtype=dtype)})
-
-
 # -------------------------------------------------------------------- the numbers
 
 
-@pytest.mark.parametrize("container", ["text", "numbers", "Categorical", "Enum"])
+@pytest.mark.parametrize("container", ["text", "numbers", "polars"])
 @pytest.mark.parametrize("missing", [False, True])
 def test_the_shares_are_those_of_the_definition(container, missing):
     frame = FRAME[["kind"]].copy()
@@ -71,8 +64,8 @@ def test_the_shares_are_those_of_the_definition(container, missing):
     if missing:
         frame.loc[KIND == 2, "kind"] = None
     listed = [None if pd.isna(value) else value for value in frame["kind"]]
-    if container in ("Categorical", "Enum"):
-        frame = as_polars(frame, container)
+    if container == "polars":
+        frame = pytest.importorskip("polars").from_pandas(frame)
     found = np.asarray(context_columns(frame, G, "share")["kind__share"])
     np.testing.assert_array_equal(found, shares(listed, G))
     assert (found[np.isin(G, np.flatnonzero(np.bincount(G) == 1))] == 1).all()
@@ -212,17 +205,6 @@ def test_a_boosted_ranker(library):
     assert ranker.model_.context_ == {"zscore": ["price"], "share": ["kind"]}
     assert ranker.feature_importances_.shape == (3,)
     assert np.isfinite(ranker.decision_function(FRAME, groups=G)).all()
-
-
-def test_polars_ranks_as_pandas():
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({"kind": as_polars(FRAME, "Enum")["kind"], "price": PRICE})
-    ranker = CalibratedRanker("boosting").fit(frame, Y, groups=G)
-    assert ranker.model_.context_ == {"zscore": ["price"], "share": ["kind"]}
-    wanted = CalibratedRanker("boosting").fit(FRAME.drop(columns="brand"), Y, groups=G)
-    np.testing.assert_array_equal(
-        ranker.predict(frame, groups=G), wanted.predict(FRAME.drop(columns="brand"), groups=G)
-    )
 
 
 # -------------------------------------------------------------------- parameters of columns

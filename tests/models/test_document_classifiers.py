@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from scipy import sparse
@@ -116,11 +115,6 @@ def test_tables_keep_their_type():
     table = fitted(frame, targets, queries).table_
     assert table["b"].dtype == frame["b"].dtype
     assert table.to_numpy().tolist() == frame.iloc[rows].to_numpy().tolist()
-    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]}, schema_overrides={
-        "b": pl.Categorical
-    })  # fmt: skip
-    table = fitted(frame, targets, queries).table_
-    assert table.schema == frame.schema and table.rows() == frame[rows].rows()
 
 
 def test_graded_targets_are_classes_up_to_100():

@@ -6,9 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
@@ -115,22 +113,6 @@ def test_the_rows_of_fit_and_new_queries_give_no_warning(what):
         groups[TEST] = [f"{one} again" for one in G[TEST]]
     for score in WAYS_TO_SCORE.values():
         assert cuts(lambda score=score: score(FITTED, X[rows], y[rows], groups[rows]))[0] == []
-
-
-@pytest.mark.parametrize("container", ["float32", "sparse", "pandas", "polars", "categories"])
-def test_every_container_of_features(container, few_trees):
-    make = {
-        "float32": lambda rows: X[rows].astype(np.float32),
-        "sparse": lambda rows: sparse.csr_matrix(X[rows]),
-        "pandas": lambda rows: FRAME.iloc[rows, :6],
-        "polars": lambda rows: pl.DataFrame(X[rows], schema=list("abcdef")),
-        "categories": lambda rows: WITH_CATEGORIES.iloc[rows, :6],
-    }[container]
-    model = "boosting" if container == "categories" else Ridge()
-    ranker = CalibratedRanker(model, context=None if container == "sparse" else "auto")
-    ranker.fit(make(TRAIN), Y[TRAIN], groups=G[TRAIN])
-    assert len(cuts(lambda: ranker.score(make(TEST), Y[TEST], groups=G[TEST]))[0]) == 1
-    assert cuts(lambda: ranker.score(make(TRAIN), Y[TRAIN], groups=G[TRAIN]))[0] == []
 
 
 @pytest.mark.parametrize(

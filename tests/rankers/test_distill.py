@@ -327,15 +327,11 @@ def test_a_teacher_that_predicts_nan_is_refused():
         distill(broken, DATA.X, DATA.groups)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_unknown_categories_are_refused(kind, few_trees):
+def test_unknown_categories_are_refused(few_trees):
     names = np.array(["a", "b", "c"])[np.arange(len(DATA.y)) % 3]
 
     def frame(values):
-        if kind == "pandas":
-            return pd.DataFrame(DATA.X).add_prefix("x").assign(brand=pd.Categorical(values))
-        table = pl.DataFrame(DATA.X, schema=[f"x{i}" for i in range(6)])
-        return table.with_columns(pl.Series("brand", values).cast(pl.Categorical))
+        return pd.DataFrame(DATA.X).add_prefix("x").assign(brand=pd.Categorical(values))
 
     teacher = CalibratedRanker("boosting").fit(frame(names), DATA.y, groups=DATA.groups)
     student = distill(teacher, frame(names), DATA.groups)

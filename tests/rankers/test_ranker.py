@@ -4,7 +4,6 @@ import pickle
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
@@ -277,12 +276,6 @@ def test_context_columns_are_those_of_fit():
     flags = (X > 0).astype(int)
     ranker = CalibratedRanker(Ridge()).fit(flags, Y, G)
     np.testing.assert_array_equal(ranker.predict(X > 0, G), ranker.predict(flags, G))
-    frame = pd.DataFrame(flags, columns=list("abcdef"))
-    by_frame = CalibratedRanker(Ridge()).fit(frame, Y, G)
-    ranks = by_frame.predict(frame.astype({"b": bool}), G)
-    np.testing.assert_array_equal(ranks, by_frame.predict(frame, G))
-    objects = CalibratedRanker(Ridge()).fit(X.astype(object), Y, G)
-    assert objects.model_.context == "auto"
     with pytest.raises(ValueError, match="X is sparse, but the ranker was fitted on dense X"):
         ranker.predict(sparse.csr_array(flags), G)
 

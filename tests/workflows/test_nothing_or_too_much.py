@@ -74,13 +74,6 @@ def test_other_forms_of_the_id(shuffled):
             warn_of_ids(table, Queries.from_groups(groups), None)
 
 
-def test_polars_frames():
-    polars = pytest.importorskip("polars")
-    frame, y = shop()
-    with pytest.warns(UserWarning, match="group_column='qid'"):
-        CalibratedRanker(Ridge()).fit(polars.from_pandas(frame), y, groups=frame["qid"])
-
-
 def test_features_of_queries_are_no_ids():
     """120 small tables with eight columns that are constant in each query: no false alarm."""
     random = np.random.default_rng(0)

@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
@@ -160,8 +159,7 @@ def test_text_in_predict_becomes_the_categories_of_fit(library):
     )
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_rare_categories_are_missing_where_there_are_too_many(library):
+def test_rare_categories_are_missing_where_there_are_too_many():
     """Histograms have at most 255 bins; the most frequent categories keep theirs."""
     rng = np.random.default_rng(0)
     n, n_kinds = 3000, 400
@@ -171,12 +169,7 @@ def test_rare_categories_are_missing_where_there_are_too_many(library):
     x = rng.normal(size=n)
     y = ((code == 3) + 0.3 * x + 0.3 * rng.normal(size=n) > 0.5).astype(int)
     y[np.unique(groups, return_index=True)[1]] = 1  # NDCG is defined on all queries
-    if library == "pandas":
-        frame = pd.DataFrame({"x": x, "kind": pd.Categorical(kinds)})
-    else:
-        frame = pl.DataFrame({"x": x, "kind": kinds}).with_columns(
-            pl.col("kind").cast(pl.Categorical)
-        )
+    frame = pd.DataFrame({"x": x, "kind": pd.Categorical(kinds)})
     for regressor in ("boosting", HistGradientBoostingRegressor(max_bins=100, max_iter=20)):
         ranker = CalibratedRanker(regressor).fit(frame, y, groups=groups)
         assert ranker.score(frame, y, groups=groups) > 0.75
@@ -187,20 +180,14 @@ def test_rare_categories_are_missing_where_there_are_too_many(library):
             (kinds == k).sum() for k in {*kinds} - {*kept}
         )
         order = rng.permutation(n)
-        again = clone(ranker).fit(
-            frame[order] if library == "polars" else frame.iloc[order],
-            y[order],
-            groups=groups[order],
-        )
+        again = clone(ranker).fit(frame.iloc[order], y[order], groups=groups[order])
         assert again.model_._frequent == ranker.model_._frequent
-    if library == "pandas":  # a rare category has the score of a missing one
-        unseen = ~np.isin(kinds, kept)
-        one = CalibratedRanker(regressor, context=None).fit(frame, y, groups=groups)
-        missing = frame.assign(kind=frame["kind"].where(~pd.Series(unseen)))
-        np.testing.assert_array_equal(
-            one.decision_function(frame, groups=groups),
-            one.decision_function(missing, groups=groups),
-        )
+    # a rare category has the score of a missing one
+    one = CalibratedRanker(regressor, context=None).fit(frame, y, groups=groups)
+    missing = frame.assign(kind=frame["kind"].where(np.isin(kinds, kept)))
+    np.testing.assert_array_equal(
+        one.decision_function(frame, groups=groups), one.decision_function(missing, groups=groups)
+    )
 
 
 def test_many_categories_inside_a_pipeline_say_what_to_do():
@@ -210,26 +197,6 @@ def test_many_categories_inside_a_pipeline_say_what_to_do():
     with pytest.raises(ValueError, match="cardinality") as caught:
         CalibratedRanker(steps, context=None).fit(frame, Y, groups=G)
     assert "TargetEncoder" in caught.value.__notes__[0]
-
-
-def test_flags_rank_like_zeros_and_ones():
-    rng = np.random.default_rng(0)
-    flag = rng.random(len(Y)) < rng.random(40)[G]  # more frequent in some queries
-    y = np.digitize(FRAME["match"] + flag, [0.0, 1.0])
-    ranks = []
-    for values in (flag, flag.astype(float), pd.array(flag, dtype="boolean")):
-        frame = FRAME.assign(flag=values)
-        ranker = CalibratedRanker(Ridge()).fit(frame, y, groups=G)
-        assert "flag" in ranker.model_.context_["zscore"]
-        ranks.append(ranker.predict(frame, groups=G))
-    polars = pl.DataFrame({name: FRAME[name].to_numpy() for name in FRAME})
-    polars = polars.with_columns(flag=pl.Series(flag))
-    ranks.append(CalibratedRanker(Ridge()).fit(polars, y, groups=G).predict(polars, groups=G))
-    table = np.column_stack([flag, flag[::-1]])
-    ranker = CalibratedRanker(Ridge(), context="zscore").fit(table, y, groups=G)
-    assert ranker.model_.context_ == {"zscore": [0, 1]}
-    for other in ranks[1:]:
-        np.testing.assert_array_equal(ranks[0], other)
 
 
 def test_predictions_of_one_column_are_scores():
