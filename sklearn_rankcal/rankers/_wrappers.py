@@ -72,6 +72,8 @@ def predict_scores(estimator: Any, X: Any, groups: ArrayLike | None = None) -> N
     final = _estimators.innermost_estimator(estimator)
     if _estimators.predicts_positions(final):
         refuse_without_scores(final)
+        if np.shape(X)[:1] == (0,):  # transformers refuse tables without rows
+            estimator = final
         return _estimators.call_with_groups(estimator, "decision_function", X, groups)
     if _estimators.predicts_scores(final):
         return _estimators.call_with_groups(estimator, "predict", X, groups)
@@ -127,6 +129,8 @@ def predict_order(
             "predict_order needs a fitted ranker, or a pipeline or search that ends in one; got "
             f"{type(estimator).__name__} that ends in {type(final).__name__}."
         )
+    if np.shape(X)[:1] == (0,):  # transformers refuse tables without rows
+        estimator = final
     return _estimators.call_with_groups(estimator, "predict_order", X, groups, k=k)
 
 

@@ -338,7 +338,9 @@ def test_order_as_a_frame():
 def test_no_candidates():
     """A service asks for them; a ranker that is not fitted still says so."""
     pairs = CalibratedRanker(Ridge(), loss="pd").fit(X, Y, groups=G)
-    order = predict_order(BY_COLUMN, FRAME[:0], k=2)
+    pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge())).fit(X, LABELS)
+    assert len(predict_scores(pipe, X[:0])) == 0
+    order = predict_order(pipe, X[:0], k=2)
     assert len(order.to_frame()) == len(order.rows) == 0 and order.offsets.tolist() == [0]
     for table in (FRAME[:0], X[:0], []):
         assert (
