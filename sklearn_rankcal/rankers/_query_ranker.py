@@ -220,7 +220,9 @@ class QueryRanker(RankerMixin, BaseEstimator):
         check_count(k, "k", or_none=True)
         scores = None
         if np.shape(X)[:1] == (0,) and hasattr(self, "model_"):  # no candidates
-            return QueryOrder(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.int64))
+            order = QueryOrder(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.int64))
+            order.scores = np.empty(0) if hasattr(self, "decision_function") else None
+            return order
         if rules is None:
             X, queries = _input.read_queries(self, X, groups)
             ranks, scores = _predict.predict_ranks(self, X, queries)

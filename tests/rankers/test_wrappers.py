@@ -341,6 +341,7 @@ def test_no_candidates():
     pipe = make_pipeline(StandardScaler(), CalibratedRanker(Ridge())).fit(X, LABELS)
     assert len(predict_scores(pipe, X[:0])) == 0
     order = predict_order(pipe, X[:0], k=2)
+    assert order.to_frame().columns.tolist() == ["query", "position", "row", "score"]
     assert len(order.to_frame()) == len(order.rows) == 0 and order.offsets.tolist() == [0]
     for table in (FRAME[:0], X[:0], []):
         assert (
