@@ -106,8 +106,7 @@ def predict_ranks(
             f"{counted(queries.n_queries, 'query')}",
             started,
         )
-    sorts = isinstance(decoder, Sort)
-    return found.ranks, scores if sorts else None
+    return found.ranks, scores if isinstance(decoder, Sort) else None
 
 
 def predicts_pairs(ranker: Any) -> bool:
