@@ -250,7 +250,7 @@ def cycles_probe(data: AuditData) -> Found:
     part = number_components(first, second, n, "weak")
     if len(keys) <= n - (part.max() + 1):
         return None, "Unknown: the compared pairs form no cycle."
-    inverse = _inverse((incidence @ (incidence * variance[None, :]).T).toarray(), part)
+    inverse = _inverse(incidence, variance, part)
 
     def free(values: Floats) -> Floats:
         """Remove what a change of the scores explains, of shape (n_draws, n_pairs)."""
@@ -291,8 +291,9 @@ def cycles_probe(data: AuditData) -> Found:
     return True, text + " One score per item does not describe the votes.", p
 
 
-def _inverse(laplacian: Floats, part: Ints) -> Floats:
-    """Return an inverse for values that add up to 0 in each component."""
+def _inverse(incidence: csr_array, weight: Floats, part: Ints) -> Floats:
+    """Return an inverse of the Laplacian matrix, for values that add up to 0 in each component."""
+    laplacian = (incidence @ (incidence * weight[None, :]).T).toarray()
     return np.asarray(inv(laplacian + gauge(part, len(part))))
 
 
@@ -305,7 +306,7 @@ def _cyclic_share(
     net = np.bincount(pair, np.where(ahead, value, -value), n_pairs)
     total = np.bincount(pair, contests.weight, n_pairs)
     flow = net / total
-    inverse = _inverse((incidence @ (incidence * total[None, :]).T).toarray(), part)
+    inverse = _inverse(incidence, total, part)
     scores = inverse @ (incidence @ (total * flow))
     gap = flow - incidence.T @ scores
     energy = float((total * flow**2).sum())

@@ -156,7 +156,7 @@ def fit_board(
 ) -> Board:
     """Fit the model to the contests of one query, with items in these rows."""
     n = len(rows)
-    part, ridge = penalties_of(contests, n, structure)
+    part, ridge = penalties_of(wins_of(contests), n, structure)
     if not structure.own_effects:
         ridge[:] = 0.0
     votes = count_votes(contests, X)
@@ -173,10 +173,10 @@ def fit_board(
     return Board(fit, rows, names, scores, X, contests)
 
 
-def penalties_of(contests: Contests, n_items: int, structure: Any) -> tuple[Ints, Floats]:
-    """Return the connected component of each item, and the penalty of its score."""
-    part = number_components(contests.first, contests.second, n_items, "weak")
-    block = number_components(*wins_of(contests), n_items, "strong")
+def penalties_of(wins: tuple[Ints, Ints], n_items: int, structure: Any) -> tuple[Ints, Floats]:
+    """Return the component of each item by its wins and losses, and the penalty of its score."""
+    part = number_components(*wins, n_items, "weak")
+    block = number_components(*wins, n_items, "strong")
     strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
     return part, np.asarray(structure._penalties(strong))[part]
 

@@ -242,7 +242,7 @@ class _Model:
         votes = count_votes(contests, self.X)
         part, ridge, prior = np.repeat(np.arange(k), n), np.zeros(n * k), None
         if spread == np.inf:
-            part, ridge = penalties_of(contests, n * k, self.structure)
+            part, ridge = penalties_of(wins_of(contests), n * k, self.structure)
         elif spread == 0:
             ridge[:] = self.ridge
         else:

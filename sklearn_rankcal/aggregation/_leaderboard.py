@@ -9,10 +9,15 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import Structure, tie_scores
-from sklearn_rankcal.aggregation._boards import Board, evidence_of, fit_boards, main_part
+from sklearn_rankcal.aggregation._boards import (
+    Board,
+    evidence_of,
+    fit_boards,
+    main_part,
+    penalties_of,
+)
 from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._contests import contests_of, few_votes
-from sklearn_rankcal.aggregation._graphs import number_components
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities, vote_information
@@ -532,11 +537,8 @@ def _plans_of_all(
     """Plan n comparisons of each query in batches, for votes without covariates."""
     queries, preferences = read.queries, read.preferences()
     positive = preferences.weight > 0
-    links = preferences.winner[positive], preferences.loser[positive]
-    part = number_components(*links, queries.n_rows, "weak")
-    block = number_components(*links, queries.n_rows, "strong")
-    strong = np.bincount(part[np.unique(block, return_index=True)[1]]) == 1
-    ridge = structure._penalties(strong)[part]
+    wins = preferences.winner[positive], preferences.loser[positive]
+    part, ridge = penalties_of(wins, queries.n_rows, structure)
     scores = tie_scores(np.nan_to_num(scores), structure, queries)
     order = np.lexsort((content_ranks(read.items), -scores, queries.codes))  # rows, best first
     place = queries.scatter(np.arange(queries.n_rows))
