@@ -127,17 +127,7 @@ class ComparisonStructure(Structure):
     """
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item; larger is better.
-
-        Parameters
-        ----------
-        judgements : Judgements
-            The judgements of all queries.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_items,)
-        """
+        """Compute one score per item; larger is better."""
         self.check()
         return self._scores(judgements.preferences(), judgements.per_query)
 

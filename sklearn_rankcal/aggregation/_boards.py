@@ -342,18 +342,9 @@ _SPREAD = 0.5
 def anytime_bound(error: Floats, alpha: float) -> Floats:
     """Return the bound that the error of an estimate ever exceeds with probability at most alpha.
 
-    Parameters
-    ----------
-    error : ndarray
-        Standard error at each time. Its inverse square is the information I.
-    alpha : float
-        The probability, for both signs.
-
-    Returns
-    -------
-    bound : ndarray
-        The estimate times I behaves like a Brownian motion at time I, and Robbins' normal mixture
-        gives I bound = sqrt((I + r) (log((I + r) / r) - 2 log(alpha))) with r = 1 / 0.5^2.
+    The inverse square of the standard error is the information I. The estimate times I behaves like
+    a Brownian motion at time I, and Robbins' normal mixture gives, for both signs together,
+    I bound = sqrt((I + r) (log((I + r) / r) - 2 log(alpha))) with r = 1 / 0.5^2.
     """
     ratio = _SPREAD**2 / np.square(error)  # I / r
     return np.asarray(error * np.sqrt((1 + 1 / ratio) * (np.log1p(ratio) - 2 * np.log(alpha))))

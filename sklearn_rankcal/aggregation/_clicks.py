@@ -174,15 +174,6 @@ class InversePropensity(ClickStructure):
 
         A position without clicks gets the smallest propensity of the positions with clicks, which
         bounds the weight of later clicks there.
-
-        Parameters
-        ----------
-        judgements : Clicks
-            All training clicks.
-
-        Returns
-        -------
-        structure : InversePropensity
         """
         if not isinstance(self.propensities, str):
             return self

@@ -62,18 +62,6 @@ class Borda(ComparisonStructure):
 
         Scores below -1 occur if a judgement compares several pairs. The lowest score of the query
         then replaces -1.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_items,)
-            Scores, or NaN for items without a score.
-        queries : Queries
-            The partition of the items into queries.
-
-        Returns
-        -------
-        gains : ndarray of shape (n_items,)
-            NaN for items without a score.
         """
         lowest = np.minimum(queries.min(scores), -1.0)
         return (scores - queries.broadcast(lowest)) / 2
@@ -162,20 +150,7 @@ class Copeland(ComparisonStructure):
         return queries.scatter(pairs.sum_skew(np.sign(pairs.net), queries.n_rows))
 
     def gains(self, scores: Floats, queries: Queries) -> Floats:
-        """Convert scores to the share of the other items that an item beats; ties count half.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_items,)
-            Scores, or NaN for items without a score.
-        queries : Queries
-            The partition of the items into queries.
-
-        Returns
-        -------
-        gains : ndarray of shape (n_items,)
-            NaN for items without a score.
-        """
+        """Convert scores to the share of the other items that an item beats; ties count half."""
         return (1.0 + scores / queries.scatter(others(queries))) / 2
 
 

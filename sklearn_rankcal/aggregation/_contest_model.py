@@ -294,19 +294,11 @@ _VOTES = 2000
 
 
 class Recession(NamedTuple):
-    """The effects that directions of recession of the model of one query move.
+    """The effects that directions of recession of the model of one query move."""
 
-    Attributes
-    ----------
-    low, high : ndarray of bool of shape (n_effects,)
-        Whether an effect can fall, and can rise, without bound.
-    unit : ndarray of shape (n_parameters,)
-        The largest absolute value of each covariate.
-    """
-
-    low: Bools
-    high: Bools
-    unit: Floats
+    low: Bools  # whether each effect can fall without bound
+    high: Bools  # or rise
+    unit: Floats  # of each parameter: the largest absolute value of a covariate
 
 
 def find_recession(votes: Votes, n_items: int, ties: str, moving: bool) -> Recession | None:

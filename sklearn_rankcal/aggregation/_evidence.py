@@ -570,20 +570,9 @@ _RIVALS = 20
 class Evidence:
     """What the votes of one query say of contrasts of its scores and effects.
 
-    Parameters
-    ----------
-    fit : ContestFit
-        The fit of the query.
-    scores : csr_array of shape (n_items, n_parameters)
-        The map from parameters to scores.
-    level : float
-        The confidence level.
-    penalty : float
-        The penalty of the scores that is part of the model.
-    judges : Judges or None
-        The votes that are not merged, for robust statements.
-    few : tuple of (number, degrees) or None
-        The judges behind all contrasts, for a fit with a covariance that allows for them.
+    `scores` (n_items, n_parameters) is the map from parameters to scores, and `penalty` the part of
+    the model that shrinks scores. Robust statements need the `judges`, or for a fit with a
+    covariance that allows for judges, the number and degrees of freedom of these `few`.
     """
 
     def __init__(

@@ -171,17 +171,7 @@ class BradleyTerry(MaximumLikelihood, ComparisonStructure):
         check_flag(self.own_effects, "own_effects")
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item; larger is better.
-
-        Parameters
-        ----------
-        judgements : Judgements
-            The judgements of all queries.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_items,)
-        """
+        """Compute one score per item; larger is better."""
         self.check()
         if self._takes_sums(judgements):
             return self._fit_comparisons(judgements.preferences())
@@ -301,17 +291,7 @@ class PlackettLuce(MaximumLikelihood):
     takes = "orders"
 
     def scores(self, judgements: Any) -> Floats:
-        """Compute one score per item from the orders; larger is better.
-
-        Parameters
-        ----------
-        judgements : Judgements
-            Orders or selections of all queries, or comparisons.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_items,)
-        """
+        """Compute one score per item from orders, selections or comparisons; larger is better."""
         self.check()
         if judgements.orders is None:
             return self._fit_comparisons(judgements.preferences())
