@@ -111,19 +111,11 @@ class LinearModel(Model):
         return get_surrogate(self.surrogate).order_preserving
 
     def fit(self, training: Training) -> Self:
-        """Fit the coefficients.
+        """Fit the coefficients to a table of finite numbers, which can be sparse.
 
-        Parameters
-        ----------
-        training : Training
-            X, which can be sparse, contains finite numbers. The targets are an array, Preferences
-            or RedrawnTargets: the output of `Surrogate.targets`, or other targets accepted by the
-            surrogate. With `RedrawnTargets`, ``solver="sgd"`` draws new targets for each step.
-
-        Returns
-        -------
-        self : LinearModel
-            The fitted model.
+        The targets are an array, Preferences or RedrawnTargets: the output of `Surrogate.targets`,
+        or other targets accepted by the surrogate. With `RedrawnTargets`, ``solver="sgd"`` draws
+        new targets for each step.
         """
         surrogate, data = self._read(training)
         solve = self._fit_sgd if self.solver == "sgd" else self._fit_lbfgs

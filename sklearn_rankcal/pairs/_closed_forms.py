@@ -162,19 +162,10 @@ class PairwiseRidge(PairwiseModel):
         self.alpha = alpha
 
     def fit(self, training: Training) -> Self:
-        """Fit the slopes.
+        """Fit the slopes to a dense table of finite numbers and antisymmetric `PairTargets`.
 
-        Parameters
-        ----------
-        training : Training
-            X must be a dense table of finite numbers, and targets antisymmetric `PairTargets`. The
-            weight of a pair is the product of the weights of its documents. Only ratios of weights
-            matter.
-
-        Returns
-        -------
-        self : PairwiseRidge
-            The fitted model.
+        The weight of a pair is the product of the weights of its documents. Only ratios of weights
+        matter.
         """
         return self.solve(self.sums(training))
 
@@ -280,18 +271,10 @@ class BilinearPairs(PairwiseModel):
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(self, training: Training) -> Self:
-        """Fit A and, if symmetric, w.
+        """Fit A and, if symmetric, w, to targets with the symmetry of the model.
 
-        Parameters
-        ----------
-        training : Training
-            As in `PairwiseRidge.fit`. Targets must have the symmetry of the model. In the fit of w,
-            document i has the weight v_i, not v_i^2.
-
-        Returns
-        -------
-        self : BilinearPairs
-            The fitted model.
+        For the table and the weights, see `PairwiseRidge.fit`. In the fit of w, document i has the
+        weight v_i, not v_i^2.
         """
         self.set_features(self.spread(training))
         n_folds = self.n_folds(training.queries.n_queries)

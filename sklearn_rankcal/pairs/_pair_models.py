@@ -119,18 +119,7 @@ class PairModel(PairwiseModel):
         return SYMMETRIC_PAIRS if self.symmetric else PAIRS
 
     def fit(self, training: Training) -> Self:
-        """Fit the regressor to pairs.
-
-        Parameters
-        ----------
-        training : Training
-            As in `PairwiseRidge.fit`. Targets must have the symmetry of the model.
-
-        Returns
-        -------
-        self : PairModel
-            The fitted model.
-        """
+        """Fit the regressor to pairs, whose targets must have the symmetry of the model."""
         check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         if self.regressor is not None and is_classifier(self.regressor):
             raise ValueError(
@@ -394,17 +383,9 @@ class _ResidualModel(PairwiseModel):
     def fit(self, training: Training) -> Self:
         """Fit `scores` to the targets, and then `pairs` to the residuals.
 
-        Parameters
-        ----------
-        training : Training
-            A table that both models support, and targets with the symmetry of the model. Validation
-            queries choose the number of iterations of a boosted regressor in `scores`, by its
-            rankings and the error of its targets. Labels are only needed if `scores` learns them.
-
-        Returns
-        -------
-        self : model
-            The fitted model.
+        Both models must support the table, and targets must have the symmetry of the model.
+        Validation queries choose the number of iterations of a boosted regressor in `scores`, by
+        its rankings and the error of its targets. Labels are only needed if `scores` learns them.
         """
         targets, queries = training.targets, training.queries
         queries.check_pairs_fit()  # before the long fit of the scores

@@ -163,13 +163,7 @@ class PointwiseMargin(PointwiseSurrogate):
             check_number(self.eta, "eta")
 
     def check(self, targets: Any) -> None:
-        """Check the parameters, and that 0 <= v <= eta.
-
-        Parameters
-        ----------
-        targets : ndarray of shape (n_documents,) or Preferences
-            The utilities, see `Surrogate.targets`.
-        """
+        """Check the parameters, and that 0 <= v <= eta."""
         super().check(targets)
         if self.eta is not None and targets.max() > self.eta:
             raise ValueError(
