@@ -324,7 +324,6 @@ def _hash_some_columns(X: Any) -> NDArray[np.uint64]:
     """Return a hash of a few columns of each row."""
     hashes = np.zeros(X.shape[0], dtype=np.uint64)
     for column in np.unique(np.linspace(0, X.shape[1] - 1, _COLUMNS).astype(int)).tolist():
-        hashes = hashes * np.uint64(3) + _features.hash_values(
-            X[:, column] if type(X) is np.ndarray else _features.column_at(X, column)
-        )
+        values = X[:, column] if type(X) is np.ndarray else _features.column_at(X, column)
+        hashes = hashes * np.uint64(3) + _features.hash_values(values)
     return hashes

@@ -51,7 +51,7 @@ class Schema:
 
         `name` is the name of the column with the query ids, if there is one.
         """
-        table = _features.check_features(X)
+        table = _features.check_features(X, name)
         if type(table) is np.ndarray and table.dtype.kind in "biuf" and name is None:
             schema = cls(table.shape[1], needs=needs)
         else:
@@ -80,7 +80,7 @@ class Schema:
 
     def read(self, ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
         """Return a later table in the form of `fit`, without `group_column`, and its queries."""
-        table = _features.check_features(X)
+        table = _features.check_features(X, self.group_column)
         # for arrays, the checks below find nothing, and take as long as a small prediction
         if type(table) is np.ndarray and not self.names and table.shape[1] == self.n_columns:
             return self._split(table, groups)

@@ -103,9 +103,8 @@ _SHARE_OF_IDS, _FEWEST_IDS = 0.9, 20  # different texts per row, from which a co
 def _remedies(X: Any, found: list[tuple[Any, Any]], make: str, to_ranker: bool = True) -> str:
     """Return what to do about columns of text or times; `make` begins the advice on categories."""
     texts = [column for column, example in found if isinstance(example, str)]
-    n_rows, advice = X.shape[0], ""
     values = {name: X[name] if is_dataframe(X) else X[:, name] for name in texts}
-    most = max(_FEWEST_IDS, _SHARE_OF_IDS * n_rows)
+    advice, most = "", max(_FEWEST_IDS, _SHARE_OF_IDS * X.shape[0])
     if ids := [name for name in texts if len(set(values[name])) >= most]:
         advice = (
             f"Nearly every row has another text in {ids}. Ids are no features, because new rows "

@@ -56,12 +56,12 @@ def in_container(X: Any, container: str | None, names: Any = ()) -> Any:
     return pl.DataFrame(columns, strict=False)
 
 
-def check_features(X: Any) -> Any:
+def check_features(X: Any, ids: str | None = None) -> Any:
     """Return `X` as a data frame, a CSR matrix or a 2-D array of any dtype.
 
     This is the only way in for tables. Arrow tables and DuckDB relations become data frames, and
     numbers and booleans of all dtypes those of NumPy (of polars in polars). This way, the same
-    values are the same table in every container. Text, times and categories keep their dtypes.
+    values are the same table in every container. Text, times, categories and `ids` keep theirs.
 
     NaN and infinity are allowed: the regressor decides whether to accept them. Raises ValueError or
     TypeError if `X` is not two-dimensional, is empty or not in memory, or has masked entries,
@@ -76,7 +76,7 @@ def check_features(X: Any) -> Any:
         if X.shape[0] < 1 or X.shape[1] < 1:
             # raises scikit-learn's error for an empty array
             check_array(np.empty(X.shape), ensure_all_finite=False)
-        return _plain_of_polars(X) if _is_polars(X) else _plain_of_pandas(X)
+        return _plain_of_polars(X, ids) if _is_polars(X) else _plain_of_pandas(X, ids)
     check_no_mask(X, "X")
     table = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if table.dtype == object:
@@ -88,13 +88,15 @@ def check_features(X: Any) -> Any:
     return table
 
 
-def _plain_of_pandas(X: Any) -> Any:
+def _plain_of_pandas(X: Any, ids: str | None) -> Any:
     """Convert the columns of a pandas frame with numbers to dtypes of NumPy."""
     plain = {}
     for place, dtype in enumerate(X.dtypes.tolist()):
         if (isinstance(dtype, np.dtype) and dtype.kind in "biufmM") or hasattr(dtype, "categories"):
             continue
         name, column = X.columns[place], X.iloc[:, place]
+        if name == ids:
+            continue
         _refuse(name, str(dtype), dtype)
         if dtype.kind in "biuf":
             exact = dtype.subtype if hasattr(dtype, "subtype") else dtype.numpy_dtype  # if sparse
@@ -120,7 +122,7 @@ def _plain_objects(column: Any, name: Any) -> Any:
     return exact if numbers is None or exact.dtype != object else numbers
 
 
-def _plain_of_polars(X: Any) -> Any:
+def _plain_of_polars(X: Any, ids: str | None) -> Any:
     """Convert the columns of a polars frame with numbers to dtypes that NumPy has."""
     kinds = {dtype.base_type() for dtype in X.dtypes}
     if all(kind.is_numeric() and not kind.is_decimal() for kind in kinds):
@@ -129,7 +131,7 @@ def _plain_of_polars(X: Any) -> Any:
     for name, dtype in X.schema.items():
         if dtype.is_decimal() or _name(dtype) == "Null":
             plain.append(X[name].cast(float))
-        elif not dtype.is_numeric():
+        elif not dtype.is_numeric() and name != ids:
             _refuse(name, _name(dtype), dtype)
     return X.with_columns(plain)
 

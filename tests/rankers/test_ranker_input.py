@@ -77,6 +77,9 @@ def test_group_column(kind):
     np.testing.assert_allclose(ranker.decision_function(frame), plain.decision_function(X, G))
     assert ranker.score(frame, Y) == plain.score(X, Y, G)
     assert ranker.n_features_in_ == 7 and ranker.grouped_
+    if kind == "pandas":  # ids are of any type
+        tuples = frame.assign(qid=[("shop", g) for g in G])
+        np.testing.assert_array_equal(ranker.predict(tuples), ranker.predict(frame))
     np.testing.assert_array_equal(ranker.predict(frame, groups=G), ranker.predict(frame))
     with pytest.raises(ValueError, match="different queries"):
         ranker.predict(frame, groups=np.roll(G, 1))
