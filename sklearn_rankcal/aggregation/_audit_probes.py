@@ -304,7 +304,7 @@ def _cyclic_share(
     n_pairs = incidence.shape[1]
     value = np.array([1.0, -1.0, 0.0])[contests.outcome] * contests.weight
     net = np.bincount(pair, np.where(ahead, value, -value), n_pairs)
-    total = np.bincount(pair, contests.weight, n_pairs)
+    total = add_up(pair, contests.weight, n_pairs)
     flow = net / total
     inverse = _inverse(incidence, total, part)
     scores = inverse @ (incidence @ (total * flow))
