@@ -183,10 +183,8 @@ def read_text(X: Any, kept: Any) -> tuple[Any, list[Any]]:
         if kept or sparse.issparse(X) or X.dtype.kind in "biuf":
             return X, []
         columns = [_as_floats(column) for column in X.T]
-        numbers = [column for column in columns if column is not None]
-        if len(numbers) == len(columns):
-            return np.transpose(numbers), []
-        return X, [place for place, column in enumerate(columns) if column is None]
+        other = [place for place, column in enumerate(columns) if column is None]
+        return (X, other) if other else (np.transpose(columns), [])  # type: ignore[arg-type]
     plain = {*numeric_columns(X), *kept}
     names = [name for name in X.columns if name not in plain]
     if names and len(set(X.columns)) < len(X.columns):  # two of one name: the regressor's error
