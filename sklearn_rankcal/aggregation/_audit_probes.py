@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import inv
 from scipy.sparse import csr_array
 from scipy.special import comb, ndtr
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from sklearn_rankcal.aggregation._audit_data import MOST, AuditData, Found
 from sklearn_rankcal.aggregation._base import tie_scores
@@ -226,9 +226,9 @@ def ties_probe(data: AuditData) -> Found:
 def cycles_probe(data: AuditData) -> Found:
     """Test whether the results of pairs differ from the scores by more than chance.
 
-    The statistic is the sum over pairs of the squared residual divided by its variance. To sample
-    its null distribution, the residuals of each judge (without judges, of each vote) get a random
-    sign, and the part that scores can explain is removed.
+    The statistic is the sum over pairs of the squared residual divided by its variance, without
+    the part that scores can explain. By chance, it has a chi-squared distribution. With judges,
+    this distribution is sampled: the residuals of each judge get a random sign.
     """
     # items and judges are numbered by their ids: the order of the votes must not change the draws
     ids, n = content_ranks(data.items), len(data.items)
@@ -258,29 +258,23 @@ def cycles_probe(data: AuditData) -> Found:
         return values - (incidence.T @ change.T).T * variance
 
     statistic = float((free(residual[None])[0] ** 2 / variance).sum())
-    clusters = data.clusters
-    draws = []
-    step = max(1, 20_000_000 // max(len(keys), 1))
-    if clusters is not None:
+    p = float(chi2.sf(statistic, len(keys) - n + part.max() + 1))
+    if data.clusters is not None:
         assert data.judges is not None
-        codes = np.unique(content_ranks(data.judges)[clusters], return_inverse=True)[1]
+        codes = np.unique(content_ranks(data.judges)[data.clusters], return_inverse=True)[1]
         shape = int(codes.max()) + 1, len(keys)
         # half of what the votes of a judge moved the fit towards them (Bell and McCaffrey, 2002)
         moved = csr_array((signed, (codes, pair)), shape=shape) @ incidence.T @ inverse
         lead = moved[codes, first[pair]] - moved[codes, second[pair]]
         signed = signed + data.variance * weight**2 * lead / 2
         by_judge = csr_array((signed, (codes, pair)), shape=shape)
-    for start in range(0, _DRAWS, step):
-        m = min(step, _DRAWS - start)
-        if clusters is not None:
-            flips = data.random.choice([-1.0, 1.0], size=(m, by_judge.shape[0]))
-            sample = (by_judge.T @ flips.T).T
-        else:
-            sample = data.random.standard_normal((m, len(keys))) * np.sqrt(variance)
-        draws.append((free(np.asarray(sample)) ** 2 / variance).sum(axis=1))
-    drawn = np.concatenate(draws)
-    # if no pair has several judges, all draws equal the statistic up to rounding
-    p = float((1 + (~exceeds(statistic, drawn, statistic)).sum()) / (1 + len(drawn)))
+        drawn = np.empty(_DRAWS)
+        step = max(1, 20_000_000 // len(keys))
+        for some in (slice(k, k + step) for k in range(0, _DRAWS, step)):
+            flips = data.random.choice([-1.0, 1.0], size=(len(drawn[some]), shape[0]))
+            drawn[some] = (free((by_judge.T @ flips.T).T) ** 2 / variance).sum(axis=1)
+        # if no pair has several judges, all draws equal the statistic up to rounding
+        p = float((1 + (~exceeds(statistic, drawn, statistic)).sum()) / (1 + _DRAWS))
     share, chance = _cyclic_share(data, contests, pair, contests.first == one, incidence, part)
     text = (
         f"{percent(share)} of the strength of the preferences is cyclic; {percent(chance)} "
@@ -555,6 +549,7 @@ def _leader(data: AuditData, kinds: Contests, counts: Floats, places: Ints) -> i
         board = fit_board(
             left, X, data.board.names, data.board.rows, data.judgements, data.structure,
             effect_ridge=data.board.fit.ridge[data.board.fit.n_items :],
+            start=data.board.fit.weights,
         )  # fmt: skip
     except ValueError:  # the remaining votes do not determine the covariates
         return None

@@ -152,15 +152,18 @@ def fit_board(
     rows: Ints,
     judgements: Judgements,
     structure: Any,
-    effect_ridge: Floats | None = None,
+    **options: Any,
 ) -> Board:
-    """Fit the model to the contests of one query, with items in these rows."""
+    """Fit the model to the contests of one query, with items in these rows.
+
+    `options` are those of `fit_contests`.
+    """
     n = len(rows)
     part, ridge = penalties_of(wins_of(contests), n, structure)
     if not structure.own_effects:
         ridge[:] = 0.0
     votes = count_votes(contests, X)
-    fit = fit_contests(votes, n, names, structure, ridge, part, effect_ridge=effect_ridge)
+    fit = fit_contests(votes, n, names, structure, ridge, part, **options)
     size = len(fit.weights)
     features = judgements.item_features
     scores = eye_array(n, size, format="csr")

@@ -174,7 +174,7 @@ def fit_contests(
         check_collinear(model.design, total, names, part, own_effects, ridge)
     weights = np.zeros(size)
     if start is not None:
-        weights = start.copy()
+        weights = center_items(start, part)
         weights[where] *= unit
     elif has_tie:
         share = float(votes.counts[2].sum() / total.sum())
