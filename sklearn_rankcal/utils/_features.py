@@ -103,7 +103,9 @@ def _plain_of_pandas(X: Any, ids: str | None) -> Any:
             gaps = exact.kind != "f" and column.isna().any()
             plain[name] = column.to_numpy(float if gaps else exact, na_value=np.nan)
         elif str(dtype).startswith("dictionary"):
-            plain[name] = column.astype(object).astype("category")
+            numbers = _plain_objects(column, name)
+            is_text = numbers is column
+            plain[name] = column.astype(object).astype("category") if is_text else numbers
         elif dtype.kind == "O" and dtype.type is not str:
             plain[name] = _plain_objects(column, name)
     return replace_columns(X, plain) if X.columns.is_unique else X

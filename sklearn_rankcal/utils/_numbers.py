@@ -210,7 +210,8 @@ def as_array(column: Any) -> NDArray[Any]:
 def as_frame(X: Any) -> Any:
     """Return a table of Arrow or DuckDB as a data frame, and anything else unchanged.
 
-    The frame is one of pandas or, without pandas, of polars. Dictionaries become categories.
+    The frame is one of pandas or, without pandas, of polars. Dictionaries of text become
+    categories; those of numbers are a way to store numbers.
     """
     if hasattr(X, "dask"):
         raise TypeError(
@@ -221,7 +222,11 @@ def as_frame(X: Any) -> Any:
     if hasattr(X, "iloc") or hasattr(X, "get_columns") or not hasattr(X, "__arrow_c_stream__"):
         return X
     try:
-        return (X.to_pandas if hasattr(X, "to_pandas") else X.df)()
+        frame = (X.to_pandas if hasattr(X, "to_pandas") else X.df)()
+        for name, dtype in frame.dtypes.items():
+            if hasattr(dtype, "categories") and dtype.categories.dtype.kind in "biuf":
+                frame[name] = frame[name].astype(object)
+        return frame
     except ImportError:
         import polars as pl
 

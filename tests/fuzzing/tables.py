@@ -101,12 +101,14 @@ def _arrow(case, kind, values):
     types = {
         "double": [pa.float64(), *decimals],
         "float": [pa.float64(), pa.float32(), *decimals],
-        "whole": [pa.int64(), pa.uint8(), pa.float64(), *decimals],
+        "whole": [pa.int64(), pa.uint8(), pa.dictionary(pa.int8(), pa.int64()), *decimals],
         "category": [pa.dictionary(pa.int32(), pa.string())],
-        "codes": [pa.dictionary(pa.int8(), pa.int64())],
+        "codes": [pa.dictionary(pa.int8(), pa.string())],
         "text": [pa.string(), pa.large_string()],
     }
     dtype = case.choose(types.get(kind, [None]))
+    if kind == "codes":
+        values = _or_none(str, values)
     if dtype in decimals or dtype in (pa.float64(), pa.float32()):
         values = _or_none(Decimal if dtype in decimals else float, values)
     return pa.array(values, type=dtype)
