@@ -128,6 +128,7 @@ def test_check_surrogate_finds_a_broken_promise(surrogate, message):
 
 
 def test_a_surrogate_without_derivatives():
+    pytest.importorskip("lightgbm")
     data = make_ranking(n_queries=60, random_state=0)
     by = {"groups": data.groups}
     flat = changed(curvature=lambda f, q: None)

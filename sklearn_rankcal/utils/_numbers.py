@@ -223,7 +223,7 @@ def as_frame(X: Any) -> Any:
         return X
     try:
         frame = (X.to_pandas if hasattr(X, "to_pandas") else X.df)()
-        for name, dtype in frame.dtypes.items():
+        for name, dtype in frame.dtypes.items() if frame.ndim == 2 else ():
             if hasattr(dtype, "categories") and dtype.categories.dtype.kind in "biuf":
                 frame[name] = frame[name].astype(object)
         return frame
