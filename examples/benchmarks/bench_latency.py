@@ -1,12 +1,13 @@
 """Time of one query at predict, and size of a saved ranker.
 
-The rankers are trained on 10,000 rows of 46 columns in 100 queries, on one thread. All boosters
-have 100 trees. LightGBM's ranker has 31 leaves, like the default of `CalibratedRanker`. The tasks
-take turns, and the table has medians. For LightGBM, the time is of `LGBMRanker.predict`, which
-returns scores. With ``--frame``, the tables are data frames with two columns of categories.
+The rankers are trained on 10,000 rows of 46 columns in 100 queries, on one thread. A ranker of
+LightGBM has 100 trees of 31 leaves, and another chooses their number on 20 of the queries. The
+tasks take turns, and the table has medians. For LightGBM, the time is of `LGBMRanker.predict`,
+which returns scores. With ``--frame``, the tables are data frames: of numbers in pandas or polars,
+which LightGBM does not read, or with two columns of categories in pandas.
 
     python examples/benchmarks/bench_latency.py
-    python examples/benchmarks/bench_latency.py --frame
+    python examples/benchmarks/bench_latency.py --frame pandas
 """
 
 from __future__ import annotations
@@ -42,25 +43,51 @@ def with_categories(X: Any) -> pd.DataFrame:
     return table
 
 
-def fitted(data: Any, frame: bool) -> dict[str, tuple[Any, Callable[..., Any]]]:
+def as_frame(X: Any, kind: str | None) -> Any:
+    """Return numbers as the kind of frame of the option ``--frame``, or unchanged without it."""
+    if kind == "categories":
+        return with_categories(X)
+    names = [f"x{k}" for k in range(X.shape[1])]
+    if kind == "polars":
+        import polars as pl
+
+        return pl.DataFrame(X, schema=names)
+    return pd.DataFrame(X, columns=names) if kind == "pandas" else X
+
+
+def fitted(data: Any, frame: str | None) -> dict[str, tuple[Any, Callable[..., Any]]]:
     """Name to a fitted ranker, and what predicts one query with it."""
     rankers = {
         "CalibratedRanker()": CalibratedRanker(),
         "'boosting'": CalibratedRanker("boosting"),
     }
-    if not frame:  # the forest of a stack, and Ridge, read numbers
+    if frame is None:  # the forest of a stack, and Ridge, read numbers
         rankers["'stacked'"] = CalibratedRanker("stacked")
         rankers["Ridge, with z-scores"] = CalibratedRanker(Ridge(), context="zscore")
     found: dict[str, tuple[Any, Callable[..., Any]]] = {}
     for name, ranker in rankers.items():
         ranker.fit(data.X, data.y, groups=data.groups)
         found[name] = ranker, lambda X, ranker=ranker: ranker.predict(X, groups=np.zeros(len(X)))
-    if find_spec("lightgbm") is not None:
-        from lightgbm import LGBMRanker
+    if find_spec("lightgbm") is not None and frame != "polars":
+        from lightgbm import LGBMRanker, early_stopping
 
+        y, sizes = data.y.astype(int), np.bincount(data.groups)
         other = LGBMRanker(n_estimators=100, num_leaves=31, n_jobs=1, verbose=-1)
-        other.fit(data.X, data.y.astype(int), group=np.bincount(data.groups))
+        other.fit(data.X, y, group=sizes)
         found["LGBMRanker"] = other, other.predict
+        n = sizes[:80].sum()
+        stopped = LGBMRanker(n_estimators=1000, num_leaves=31, n_jobs=1, verbose=-1)
+        stopped.fit(
+            data.X[:n],
+            y[:n],
+            group=sizes[:80],
+            eval_X=data.X[n:],
+            eval_y=y[n:],
+            eval_group=[sizes[80:]],
+            eval_at=[10],
+            callbacks=[early_stopping(50, verbose=False)],
+        )
+        found[f"LGBMRanker, stopped after {stopped.best_iteration_}"] = stopped, stopped.predict
     return found
 
 
@@ -69,18 +96,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=200, help="of a query of 50 (default: 200)")
-    parser.add_argument("--frame", action="store_true", help="data frames with categories")
+    parser.add_argument("--frame", choices=["pandas", "polars", "categories"], help="of which kind")
     options = parser.parse_args()
     repeats, frame = options.repeats, options.frame
     data = make_ranking(100, 100, 46, random_state=0)
-    if frame:
-        data.X = with_categories(data.X)
+    data.X = as_frame(data.X, frame)
     found = fitted(data, frame)
     rng = np.random.default_rng(0)
     seconds: dict[str, list[float]] = {name: [] for name in found}
     for size in SIZES:
-        X = rng.standard_normal((size, 46))
-        X = with_categories(X) if frame else X
+        X = as_frame(rng.standard_normal((size, 46)), frame)
         tasks = {name: partial(predict, X) for name, (_, predict) in found.items()}
         times = interleaved(tasks, max(3, repeats * 50 // max(size, 50)))
         for name, one in times.items():

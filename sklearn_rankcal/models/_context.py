@@ -485,8 +485,10 @@ class ContextTableModel(Model):
         self._of_catboost = _column_parameters.library_of(self.regressor) == "catboost"
         self._kinds = tuple(self.context_)
         self._n_columns = X.shape[1]
+        #: `context_` with places in X, whose later tables may be arrays of its numbers
+        self._places = {kind: [place[k] for k in own] for kind, own in self.context_.items()}
         #: kind of each context column, and place of its column of X
-        self._added = [(kind, place[name]) for kind, own in self.context_.items() for name in own]
+        self._added = [(kind, k) for kind, own in self._places.items() for k in own]
 
     def match_parameters(self, regressor: Any, X: Any) -> None:
         """Extend parameters of columns, such as monotone constraints, to context columns."""
@@ -512,7 +514,8 @@ class ContextTableModel(Model):
             X, slopes = add_context(page.X, page.queries, self.context_, self._dtype)
             X = _features.take_rows(X, page.rows)
         elif self._kinds:
-            X, slopes = add_context(X, queries, self.context_, self._dtype)
+            described = self._places if type(X) is np.ndarray else self.context_
+            X, slopes = add_context(X, queries, described, self._dtype)
         if self._frequent:
             X = _features.keep_categories(X, self._frequent)
         if self._of_catboost:
@@ -563,16 +566,8 @@ class ContextTableModel(Model):
         # without context columns, blocks need not consist of whole queries
         parts = queries if self._kinds else Queries.uniform(queries.n_rows, 1)
         for rows, part in parts.chunks(step):
-            whole = isinstance(rows, slice) and part.n_rows == queries.n_rows
-            table, _ = self._table(X if whole else _features.take_rows(X, rows), part)
-            if part.n_rows <= step:
-                scores[rows] = predict(table)
-                continue
-            # a query that is larger than a block
-            starts = range(0, part.n_rows, step)
-            scores[rows] = np.concatenate(
-                [predict(_features.take_rows(table, slice(a, a + step))) for a in starts]
-            )
+            table, _ = self._table(_features.take_rows(X, rows), part)
+            scores[rows] = predict(table)
         return scores
 
     def own_importances(self) -> NDArray[Any]:
@@ -598,8 +593,7 @@ class ContextTableModel(Model):
         added = values[..., self._n_columns :]
         if added.shape[-1] != len(self._added):
             raise AttributeError("The columns of the regressor do not match those of X.")
-        for kind in self._kinds:
-            own = [number for number, (other, _) in enumerate(self._added) if other == kind]
-            places = [self._added[number][1] for number in own]
-            total[..., places] += added[..., own] * factors[kind]
+        for kind, places in self._places.items():
+            own, added = np.split(added, [len(places)], axis=-1)
+            total[..., places] += own * factors[kind]
         return total

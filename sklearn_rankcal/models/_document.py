@@ -19,7 +19,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rankcal.models._column_parameters import library_of
-from sklearn_rankcal.models._context import ContextTableModel
+from sklearn_rankcal.models._context import SHARE, ContextTableModel
 from sklearn_rankcal.models._held_out import can_stop_early, check_stopping, fill_empty_columns
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import DocumentSums, Sums
@@ -30,10 +30,8 @@ from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees
 
 _POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
 # Bytes of a block of rows for the `predict` of histogram boosting. It reads the block once per
-# tree, faster if the block fits in the processor's cache. Several threads get larger blocks: they
-# wait for each other after each tree and block, which is slow on a busy machine.
+# tree, faster if the block fits in the processor's cache.
 _BOOSTING_BYTES = 1 << 22
-_BOOSTING_BYTES_OF_THREADS = 1 << 25
 
 
 def default_regressor(n_rows: int, *, stops_early: bool = False) -> HistGradientBoostingRegressor:
@@ -316,10 +314,11 @@ class DocumentModel(ContextTableModel):
 
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document."""
-        n_bytes = _memory.PREDICTION_BYTES
-        if isinstance(self.regressor_, HISTOGRAMS):
-            one_thread = queries.n_rows < _memory.ROWS_FOR_THREADS or _memory.allowed_threads() == 1
-            n_bytes = _BOOSTING_BYTES if one_thread else _BOOSTING_BYTES_OF_THREADS
+        numbers = hasattr(X, "columns") and SHARE not in self._kinds
+        if numbers and FlatTrees.suits(self.regressor_, None):  # columns are slow to add to a frame
+            X = _features.column_values(X, list(X.columns))
+        boosted = isinstance(self.regressor_, HISTOGRAMS)
+        n_bytes = _BOOSTING_BYTES if boosted else _memory.PREDICTION_BYTES
         with _memory.threads_for(queries.n_rows):
             return self._predict_blocks(X, queries, self._predict, n_bytes)
 
@@ -332,8 +331,8 @@ class DocumentModel(ContextTableModel):
         return np.asarray(regressor.predict(table), dtype=np.float64).reshape(-1) * self._unit
 
     def _boosted(self, regressor: Any, table: Any) -> Any:
-        """Return the predictions of histogram boosting, faster for few rows."""
-        if table.shape[0] >= _memory.ROWS_FOR_THREADS or not FlatTrees.suits(regressor, table):
+        """Return the predictions of histogram boosting, faster than it does."""
+        if not FlatTrees.suits(regressor, table):
             return regressor.predict(table)
         kept = self.__dict__.setdefault("_flat", {})
         # a regressor in the place of another can have its id

@@ -81,8 +81,9 @@ class Schema:
     def read(self, ranker: Any, X: Any, groups: ArrayLike | None) -> tuple[Any, Queries | None]:
         """Return a later table in the form of `fit`, without `group_column`, and its queries."""
         table = _features.check_features(X, self.group_column)
-        # for arrays, the checks below find nothing, and take as long as a small prediction
-        if type(table) is np.ndarray and not self.names and table.shape[1] == self.n_columns:
+        # the checks below would find nothing, and take as long as a small prediction
+        names = [*getattr(table, "columns", ())]
+        if names == (self.names or []) and table.shape[1] == self.n_columns:
             return self._split(table, groups)
         has_ids = self.group_column is None or self.group_column in getattr(table, "columns", ())
         if has_ids or groups is None:

@@ -24,11 +24,11 @@ from sklearn_rankcal.utils._numbers import as_frame, check_no_mask, is_missing
 
 def is_dataframe(X: Any) -> bool:
     """Return whether `X` is a pandas or polars data frame."""
-    return hasattr(X, "iloc") or hasattr(X, "with_columns")
+    return hasattr(X, "iloc") or hasattr(type(X), "with_columns")
 
 
 def _is_polars(X: Any) -> bool:
-    return hasattr(X, "with_columns")
+    return hasattr(type(X), "with_columns")  # pandas looks for attributes in its columns
 
 
 def container_of(y: Any) -> str | None:

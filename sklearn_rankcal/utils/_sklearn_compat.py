@@ -117,40 +117,47 @@ def merge_boosters(
             scaled.nodes = tree.nodes.copy()
             scaled.nodes["value"] *= weight
             merged._predictors.append([scaled])
-    return merged.set_params(max_iter=max(1, len(merged._predictors)))
+    most = max((one.max_leaf_nodes for one in regressors), key=lambda n: n or np.inf)
+    return merged.set_params(max_iter=max(1, len(merged._predictors)), max_leaf_nodes=most)
 
 
 class FlatTrees:
-    """The trees of a histogram booster in a few arrays, for fast predictions of a few rows.
+    """The trees of a histogram booster in a few arrays, for fast predictions.
 
     The booster itself calls a function for each tree, and a column transformer if there are
-    categories. This takes most of its time for the documents of one query. The predictions agree to
-    the last digit.
+    categories. The predictions agree to the last digit.
     """
 
     def __init__(self, regressor: Any) -> None:
         trees = [tree.nodes for (tree,) in regressor._predictors]
         nodes = np.concatenate(trees)
-        sizes = np.array([len(tree) for tree in trees])
-        first = np.cumsum(sizes) - sizes
-        shift = np.repeat(first, sizes)
+        roots = np.cumsum([0, *map(len, trees)])[:-1]
         leaf = nodes["is_leaf"].astype(bool)
+        splits = nodes[~leaf]
+        # A node comes before those on its left, and these before those on its right, so the leaves
+        # of a tree are numbered from left to right.
+        number = np.cumsum(leaf) - leaf
+        first_leaves = number[roots]
+        starts = np.append(roots - first_leaves, len(splits))  # of the splits of each tree
+        tree = np.repeat(np.arange(len(trees)), np.diff(starts))
+        lefts = number[splits["left"] + roots[tree]]
+        n_lefts = number[splits["right"] + roots[tree]] - lefts
+        left_leaves = ((1 << n_lefts) - 1) << (lefts - first_leaves[tree])
         left_codes = [tree.raw_left_cat_bitsets.reshape(-1, 8) for (tree,) in regressor._predictors]
         n_sets = np.array([len(bits) for bits in left_codes])
-        set_shift = np.repeat(np.cumsum(n_sets) - n_sets, sizes)
-        of_categories = nodes["is_categorical"].astype(bool)
+        sets = splits["bitset_idx"] + (np.cumsum(n_sets) - n_sets)[tree]
+        width, features = regressor.n_features_in_, splits["feature_idx"].astype(np.int64)
         self._baseline = float(regressor._baseline_prediction.item())
         self._logs = regressor.loss == "poisson"
         self._arrays = (
-            first.astype(np.int32),
-            np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
-            nodes["num_threshold"].astype(np.float64),
-            (nodes["left"] + shift).astype(np.int32),
-            (nodes["right"] + shift).astype(np.int32),
-            nodes["missing_go_to_left"].astype(np.uint8),
-            nodes["value"].astype(np.float64),
-            np.where(of_categories, nodes["bitset_idx"] + set_shift, -1).astype(np.int32),
+            starts.astype(np.int32),
+            np.where(splits["missing_go_to_left"], width + features, features).astype(np.int32),
+            splits["num_threshold"].astype(np.float64),
+            (~left_leaves).astype(np.uint64),
+            np.where(splits["is_categorical"], sets, -1).astype(np.int32),
             np.concatenate(left_codes).astype(np.uint32),
+            first_leaves.astype(np.int32),
+            nodes["value"][leaf].astype(np.float64),
         )
         # The columns of categories come first in the table of the trees, as codes.
         self._codes: list[dict[Any, int]] = []
@@ -172,27 +179,27 @@ class FlatTrees:
             and type(regressor) is HistGradientBoostingRegressor
             and regressor.loss in ("squared_error", "poisson")
             and bool(getattr(regressor, "_predictors", []))
+            and (regressor.max_leaf_nodes or np.inf) <= 64
             and (regressor._preprocessor is None or _has_categories(regressor, table))
         )
 
     def predict(self, X: Any) -> Floats:
         """Predict the rows of a table."""
         total = np.full(len(X), self._baseline)
-        kernels.add_trees(self._encode(X), *self._arrays, total)
+        table = self._encode(X)
+        kernels.add_trees(table, *self._arrays, np.zeros((2 * table.shape[1], 32)), total)
         return np.exp(total) if self._logs else total
 
     def _encode(self, X: Any) -> Floats:
         """Return a table as numbers in C order, with a code for each known category."""
         if not is_dataframe(X):
             return np.ascontiguousarray(X, dtype=np.float64)
-        numbers = [name for place, name in enumerate(X.columns) if place not in self._places]
-        if not self._places:
-            return np.ascontiguousarray(column_values(X, numbers), dtype=np.float64)
+        names, dtypes, places = list(X.columns), list(X.dtypes), self._places
         encoded = np.empty(X.shape)
-        encoded[:, len(self._places) :] = column_values(X, numbers)
-        names, dtypes = list(X.columns), list(X.dtypes)
-        codes = category_codes(X, [names[place] for place in self._places])
-        for k, place in enumerate(self._places):
+        numbers = [name for place, name in enumerate(names) if place not in places]
+        encoded[:, len(places) :] = column_values(X, numbers)
+        codes = category_codes(X, [names[k] for k in places]) if places else np.zeros((0, 0), int)
+        for k, place in enumerate(places):
             encoded[:, k] = self._codes_of(k, dtypes[place].categories)[codes[:, k]]
         return encoded
 

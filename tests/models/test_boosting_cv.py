@@ -594,17 +594,32 @@ def test_wrong_parameters():
 # -------------------------------------------------------------------- predictions
 
 
-def test_trees_in_arrays_predict_the_same(small):
+def with_gaps():
     rng = np.random.default_rng(0)
     table = X.copy()
-    table[rng.random(X.shape) < 0.1] = np.nan
-    table[rng.random(X.shape) < 0.05] = np.inf
-    table[rng.random(X.shape) < 0.05] = -np.inf
+    for value in (np.nan, np.inf, -np.inf):
+        table[rng.random(X.shape) < 0.07] = value
+    return table
+
+
+@pytest.mark.parametrize("n_leaves", [2, 3, 31, 64, 65, None])
+@pytest.mark.parametrize("least", [1, len(Y)])  # with all rows in a leaf, it is the only one
+def test_trees_in_arrays_predict_the_same(n_leaves, least):
+    table = np.tile(with_gaps(), 60)  # a number of columns that 8 bits cannot hold
+    regressor = HistGradientBoostingRegressor(
+        max_iter=20, max_leaf_nodes=n_leaves, min_samples_leaf=least, early_stopping=False
+    ).fit(table, Y)
+    few = n_leaves is not None and n_leaves <= 64
+    assert FlatTrees.suits(regressor, table) == (KERNELS == "compiled" and few)
+    for n_rows in (1, 31, 32, 33, len(table)):
+        if FlatTrees.suits(regressor, table):
+            found = FlatTrees(regressor).predict(table[:n_rows])
+            np.testing.assert_array_equal(found, regressor.predict(table[:n_rows]))
+
+
+def test_a_ranker_reads_trees_as_arrays(small):
+    table = with_gaps()
     regressor = HistGradientBoostingRegressor(max_iter=20, early_stopping=False).fit(table, Y)
-    assert FlatTrees.suits(regressor, table) == (KERNELS == "compiled")
-    if KERNELS == "compiled":
-        found = FlatTrees(regressor).predict(table)
-        np.testing.assert_array_equal(found, regressor.predict(table))
     for other in (
         HistGradientBoostingRegressor(max_iter=2, loss="gamma").fit(table, Y + 1),
         HistGradientBoostingRegressor(max_iter=2, categorical_features=[0]).fit(
@@ -621,6 +636,9 @@ def test_trees_in_arrays_predict_the_same(small):
     named = pd.DataFrame(table, columns=list("abcde"))
     again = CalibratedRanker(regressor, context=None).fit(named, Y, groups=G)
     np.testing.assert_array_equal(again.decision_function(named, groups=G), wanted)
+    usual = CalibratedRanker(regressor).fit(table, Y, groups=G).decision_function(table, groups=G)
+    again = CalibratedRanker(regressor).fit(named, Y, groups=G)  # with context columns
+    np.testing.assert_array_equal(again.decision_function(named, groups=G), usual)
     # another regressor in its place is not confused with the first
     ranker.model_.regressor_ = HistGradientBoostingRegressor(max_iter=1).fit(table, -Y)
     assert (ranker.decision_function(table, groups=G) != scores).any()

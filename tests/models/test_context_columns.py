@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rankcal import CalibratedRanker, context_columns
 from sklearn_rankcal.datasets import make_ranking
-from sklearn_rankcal.models import DocumentModel, Training
 from sklearn_rankcal.models._context import add_context  # columns of queries of one size
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._input import read_queries
@@ -146,23 +144,3 @@ def test_infinities_are_the_regressors_business():
     infinite[3, 2] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         CalibratedRanker(Ridge()).fit(infinite, Y, G)
-
-
-def test_a_query_that_is_longer_than_a_block_is_predicted_in_blocks(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(700, 3)), rng.random(700)
-    queries = Queries.from_groups(np.repeat([0, 1, 2], [500, 150, 50]))
-    # the trees of this loss are not read by the kernel, which takes blocks too
-    regressor = HistGradientBoostingRegressor(max_iter=5, loss="absolute_error")
-    model = DocumentModel(regressor, context="zscore")
-    whole = model.fit(Training(X, y, queries)).predict(X, queries)
-    seen = []
-    predict = HistGradientBoostingRegressor.predict
-    monkeypatch.setattr(
-        HistGradientBoostingRegressor,
-        "predict",
-        lambda self, X: (seen.append(len(X)), predict(self, X))[1],
-    )
-    monkeypatch.setattr("sklearn_rankcal.models._document._BOOSTING_BYTES", 8 * 6 * 200)
-    np.testing.assert_array_equal(model.predict(X, queries), whole)
-    assert seen == [200, 200, 100, 200]
