@@ -17,5 +17,6 @@ include "_context.pxi"
 include "_pair_sums.pxi"
 include "_trees.pxi"
 include "_profiles.pxi"
+include "_growth.pxi"
 
 N_TEMPORARIES = 1  # arrays of the size of a block that `describe` holds at the same time

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -743,3 +744,162 @@ def _average_precision_descent(
             total += _average_precision_move(u, order, prefix, step, p, place)
             still = 0
     return total, -(-seen // r)
+
+
+# ------------------------------------------------------------------ trees of boosting
+
+_LEAST_HESSIAN, _LEAST_SUPPORT = 1e-3, 10.0
+
+
+@dataclass(eq=False)
+class _Node:
+    rows: Any
+    held: Any
+    sums: tuple[float, float]  # gradient and hessian
+    value: float = 0.0
+    depth: int = 0
+    gain: float = 0.0
+    split: Any = None  # column, whether each bin goes to the left, and sums of the left child
+    children: tuple[_Node, ...] = ()
+    tables: dict[int, Floats] = field(default_factory=dict)  # the histogram of each known column
+
+
+def grow_tree(
+    bins: Any, starts: Any, lacks: Any, categorical: Any, learned: Any, held: Any, gradients: Any,
+    hessians: Any, raw: Floats, n_leaves: int, least: int, l2: float, rate: float, n_drawn: int,
+    state: Any, sums: Floats, numbers: Floats, integers: Any, left_codes: Any,
+) -> int:  # fmt: skip
+    sizes, lacks = np.diff(starts), lacks.astype(bool)
+    values = gradients, hessians if len(hessians) else np.ones(len(gradients))
+
+    def count(node: _Node, columns: list[int]) -> None:
+        weights = *(each[node.rows] for each in values), None
+        for column in columns:
+            codes = bins[node.rows, column]
+            tables = [np.bincount(codes, weight, sizes[column]) for weight in weights]
+            node.tables[column] = np.array(tables)
+
+    def draw(node: _Node) -> list[int]:
+        enough = len(node.rows) >= 2 * least
+        return _draw_columns(len(sizes), n_drawn, state) if enough else []
+
+    def find_split(node: _Node, columns: list[int]) -> None:
+        for column in columns:
+            table = node.tables[column]
+            n_codes = len(table[0]) - 1 + lacks[column]
+            orders, backwards = [np.arange(n_codes - 1)], np.arange(n_codes - 2, 0, -1)
+            if categorical[column]:
+                orders = _orders_of_codes(node, table[:, :n_codes])
+            for order in orders:
+                _improve_split(node, column, table, order, False, least, l2)
+            if lacks[column] and not categorical[column]:
+                _improve_split(node, column, table, backwards, True, least, l2)
+
+    root = _Node(learned, held, tuple(np.cumsum(each[learned], dtype=float)[-1] for each in values))
+    columns, leaves = draw(root), [root]
+    count(root, columns)
+    find_split(root, columns)
+    while len(leaves) < n_leaves and (node := max(leaves, key=lambda leaf: leaf.gain)).split:
+        leaves.remove(node)
+        leaves += _split(node, bins, lacks[node.split[0]], l2)
+        if len(leaves) == n_leaves:
+            break
+        drawn = [(child, draw(child)) for child in node.children]
+        right_is_small = len(node.children[0].rows) >= len(node.children[1].rows)
+        (small, of_small), (large, of_large) = drawn[::-1] if right_is_small else drawn
+        known, node.tables = node.tables, {}
+        count(small, [*of_small, *known.keys() & set(of_large) - set(of_small)])
+        count(large, [column for column in of_large if column not in known])
+        for column in known.keys() & small.tables.keys():
+            large.tables[column] = known[column] - small.tables[column]
+        find_split(small, of_small)
+        find_split(large, of_large)
+    integers[:], left_codes[:] = 0, 0
+    waiting, n_nodes = [(root, -1)], 0
+    while waiting:
+        node, parent = waiting.pop()
+        if parent >= 0:
+            integers[parent, 1] = n_nodes
+        value = node.value
+        if node.children:
+            column, goes_left, _ = node.split
+            integers[n_nodes, [0, 3, 5]] = n_nodes + 1, column, goes_left[-1]
+            if categorical[column]:
+                bits = np.zeros(256, dtype=bool)
+                bits[: len(goes_left) - 1] = goes_left[:-1]
+                left_codes[n_nodes] = np.packbits(bits, bitorder="little").view("<u4")
+            else:
+                integers[n_nodes, 4] = goes_left[:-1].sum() - 1
+            waiting += [(node.children[1], n_nodes), (node.children[0], -1)]
+        else:
+            value *= rate
+            raw[node.rows] += value
+            raw[node.held] += value
+        numbers[n_nodes] = value, node.gain if node.split else -1.0
+        integers[n_nodes, [2, 6]] = node.depth, len(node.rows)
+        n_nodes += 1
+    return n_nodes
+
+
+def _draw_columns(n_columns: int, n_drawn: int, state: Any) -> list[int]:
+    drawn: list[int] = []
+    number, last = int(state[0]), 2**64 - 1
+    for column in range(n_columns):
+        number ^= number >> 12
+        number ^= number << 25 & last
+        number ^= number >> 27
+        upper = (number * 2685821657736338717 & last) >> 32
+        if upper * (n_columns - column) >> 32 < n_drawn - len(drawn):
+            drawn.append(column)
+    state[0] = number
+    return drawn
+
+
+def _orders_of_codes(node: _Node, table: Floats) -> list[Ints]:
+    """Return the orders in which categories join the left child."""
+    used = np.flatnonzero(table[1] * (len(node.rows) / node.sums[1]) >= _LEAST_SUPPORT)
+    means = table[0, used] / (table[1, used] + _LEAST_SUPPORT)
+    ranked = used[np.argsort(means, kind="stable")]
+    half = (len(ranked) + 1) // 2
+    return [ranked[:half], ranked[::-1][: half - 1]] if len(ranked) > 1 else []
+
+
+def _improve_split(
+    node: _Node, column: int, table: Floats, order: Ints, of_the_right: bool, least: int, l2: float
+) -> None:
+    *own, n_own = np.cumsum(table[:, order], axis=1)
+    other = [total - part for total, part in zip(node.sums, own, strict=True)]
+    enough = (n_own >= least) & (own[1] >= _LEAST_HESSIAN)
+    rest = (len(node.rows) - n_own >= least) & (other[1] >= _LEAST_HESSIAN)
+    allowed = enough & ~np.logical_or.accumulate(enough & ~rest)
+    if not allowed.any():
+        return
+    left, right = (other, own) if of_the_right else (own, other)
+    gains = np.full(len(order), node.value * node.sums[0])
+    for gradient, hessian in (left, right):
+        gains[allowed] -= (gradient * _value(gradient, hessian, l2))[allowed]
+    gains[~allowed] = -np.inf
+    best = int(np.argmax(gains))
+    if gains[best] > node.gain:
+        goes_left = np.full(table.shape[1], of_the_right)
+        goes_left[order[: best + 1]] = not of_the_right
+        node.gain = float(gains[best])
+        node.split = column, goes_left, tuple(float(sums[best]) for sums in left)
+
+
+def _value(gradient: Any, hessian: Any, l2: float) -> Any:
+    return -gradient / (hessian + l2 + 1e-15)
+
+
+def _split(node: _Node, bins: Any, lacks: bool, l2: float) -> tuple[_Node, ...]:
+    column, goes_left, left_sums = node.split
+    left = goes_left[bins[node.rows, column]]
+    if not lacks:
+        goes_left[-1] = 2 * left.sum() > len(left)
+    held_left = goes_left[bins[node.held, column]]
+    right_sums = tuple(total - part for total, part in zip(node.sums, left_sums, strict=True))
+    node.children = tuple(
+        _Node(node.rows[own], node.held[other], sums, _value(sums[0], sums[1], l2), node.depth + 1)
+        for own, other, sums in ((left, held_left, left_sums), (~left, ~held_left, right_sums))
+    )
+    return node.children

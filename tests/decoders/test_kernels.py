@@ -211,3 +211,36 @@ def test_the_kernels_are_those_that_are_named():
     for name in names(kernels) - {"add_trees", "annotations", "np", "pair_sums"}:
         compiled = getattr(kernels, name).__module__ == "sklearn_rankcal._kernels._compiled"
         assert compiled == (KERNELS == "compiled"), name
+
+
+@pytest.mark.parametrize("n_drawn", [3, 7])
+@pytest.mark.parametrize("weighs", [False, True])
+@pytest.mark.parametrize("n", [30, 700])
+def test_trees(n, weighs, n_drawn):
+    """Bits of every result, with categories, missing values, and rows that are not learned from."""
+    rng = np.random.default_rng(n)
+    sizes = np.array([256, 5, 256, 30, 12, 90, 2])  # with the bin of missing values
+    bins = np.asfortranarray(rng.integers(0, sizes, (n, 7)).astype(np.uint8))
+    learned = np.flatnonzero(rng.random(n) < 0.7).astype(np.uint32)
+    held = np.setdiff1d(np.arange(n), learned).astype(np.uint32)
+    bins[np.ix_(learned, [2, 6])] = np.minimum(bins[np.ix_(learned, [2, 6])], sizes[[2, 6]] - 2)
+    lacks = (bins[learned] == sizes - 1).any(axis=0).astype(np.uint8)
+    categorical = np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.uint8)
+    starts = np.append(0, np.cumsum(sizes)).astype(np.int32)
+    targets = np.sin(bins[:, 3]) + bins[:, 0] / 99 * bins[:, 1] + rng.normal(size=n)
+    hessians = rng.random(n if weighs else 0).astype(np.float32)
+    found = []
+    for module in (compiled, _numpy):
+        raw, state = np.zeros(n), np.array([5], dtype=np.uint64)
+        found.append([raw, state])
+        for _ in range(6):
+            tree = np.zeros((21, 2)), np.zeros((21, 7), np.int32), np.zeros((21, 8), np.uint32)
+            gradients = ((raw - targets) * (hessians if weighs else 1)).astype(np.float32)
+            n_nodes = module.grow_tree(
+                bins, starts, lacks, categorical, learned, held, gradients, hessians, raw, 11, 4,
+                0.5, 0.3, n_drawn, state, np.empty(5 * 11 * 700), *tree,
+            )  # fmt: skip
+            found[-1] += [n_nodes, *(part[:n_nodes] for part in tree)]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(np.unique(raw[held])) > 3
