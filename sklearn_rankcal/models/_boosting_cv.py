@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -30,8 +29,8 @@ from sklearn_rankcal.models._member_weights import (
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils import _features, _memory, _messages
-from sklearn_rankcal.utils._numbers import Floats, exceeds, target_unit
-from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations, merge_boosters
+from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds, target_unit
+from sklearn_rankcal.utils._sklearn_compat import BinnedTable, Booster, merge_boosters
 
 #: Numbers of leaves to try. Noisy data need few small trees, and interactions of columns need many
 #: larger trees. With many rows, 15 leaves were never too many.
@@ -290,6 +289,7 @@ class _SizeSearch:
             True: _features.keep_categories(training.X, model._frequent),
         }  # by whether a booster reads X alone
         self._folds: dict[bool, list[Fold]] = {}
+        self._binned: dict[bool, BinnedTable] = {}
 
     def learn(self, loss: Any) -> None:
         """Grow the boosters of a loss if they can help."""
@@ -319,7 +319,7 @@ class _SizeSearch:
     def plant(self) -> None:
         """Fit a forest to the labels without each fold, from the columns of X."""
         labels, folds = own_targets(LABELS, self._training), self._folds_of(self._reads_X(LABELS))
-        n_rows = self._training.queries.n_rows
+        n_rows, table = len(labels), _numbers(self._tables[self._reads_X(LABELS)])
 
         def fit(number: int, fold: Fold) -> ExtraTreesRegressor:
             forest = ExtraTreesRegressor(
@@ -329,8 +329,7 @@ class _SizeSearch:
                 max_leaf_nodes=_LEAVES_OF_FORESTS if n_rows > _ROWS_OF_FULL_TREES else None,
                 random_state=(self._model.random_state + number) % 2**32,
             )
-            inside = fold.inside
-            return forest.fit(_numbers(inside.X), labels[fold.rows], inside.weight)
+            return forest.fit(table[fold.rows], labels[fold.rows], fold.weight)
 
         self.forests = Parallel(
             n_jobs=_held_out.fits_at_once(self._model.n_jobs, n_rows), prefer="threads"
@@ -373,9 +372,13 @@ class _SizeSearch:
                 other, every = self.held.X, slice(None)
                 if not reads_X:
                     other, _ = self._model._table(other, self.held.queries, self.held.page)
-                inside = replace(training, X=_held_out.fill_empty_columns(training.X))
-                folds = [Fold(inside, replace(self.held, X=other), every, every)]
+                folds = [Fold(every, every, replace(self.held, X=other), training.weight)]
             self._folds[reads_X] = folds
+            X, more = training.X, None if self._by_folds else folds[0].outside.X
+            with _memory.threads_for(self._training.queries.n_rows):
+                self._binned[reads_X] = BinnedTable(
+                    _held_out.fill_empty_columns(X), training.weight, more, self._model.random_state
+                )
         return self._folds[reads_X]
 
     def _first_trees(
@@ -384,7 +387,8 @@ class _SizeSearch:
         """Grow the first trees for each number of leaves; return the best on held-out queries."""
         center, n_jobs = self._model.center, self._model.n_jobs
         unseen = wanted if self._by_folds else _wanted(self.held, loss, center)
-        n_rows, n_columns = folds[0].inside.X.shape
+        table = self._binned[self._reads_X(loss)]
+        n_rows, n_columns = len(wanted[folds[0].rows]), table.bins.shape[1]
         regressor = HistGradientBoostingRegressor(
             loss="poisson" if has_log_scores(loss) else "squared_error",
             min_samples_leaf=min(20, max(1, n_rows // 50)),
@@ -396,7 +400,7 @@ class _SizeSearch:
         sizes = []
         for n_leaves in leaves:
             regressor.set_params(max_leaf_nodes=n_leaves)
-            sizes.append(BoosterGrowth(regressor, folds, wanted, unseen, n_jobs))
+            sizes.append(BoosterGrowth(regressor, table, folds, wanted, unseen, n_jobs))
             sizes[-1].grow(_AT_FIRST // n_leaves)
         return min(sizes, key=lambda one: one.error)
 
@@ -410,9 +414,6 @@ class _SizeSearch:
             for name, one in self.grown.items()
             if weights.get(name)
         }
-        table = self._tables[False]
-        # trees of different folds have different encoders of categories, and cannot be added
-        encoded = len(_features.numeric_columns(table)) < table.shape[1]
         boosters: list[Any] = []
         scales: list[float] = []
         for name in names:
@@ -420,8 +421,10 @@ class _SizeSearch:
             fitted = one.regressors
             # beside a forest, the size of the other boosters matters little
             n_leaves = leaves.get(name, 0) if self.forests else sum(leaves.values())
+            # rare categories need all rows
+            encoded = self._binned[self._reads_X(name)].categorical.any()
             if self._by_folds and (n_leaves > _MOST_MERGED or encoded):
-                fitted = [one.refit(self._tables[self._reads_X(name)], self._training.weight)]
+                fitted = [one.refit(self._training.weight)]
             boosters += fitted
             scales += [weights.get(name, 0.0) * one.scale / len(fitted)] * len(fitted)
         return merge_boosters(boosters, scales, level)
@@ -470,7 +473,7 @@ def _learns_labels(loss: Any) -> bool:
 
 def _has_positive(fold: Fold, wanted: Floats) -> bool:
     """Whether a training row with positive weight has a target above 0."""
-    own, weight = wanted[fold.rows], fold.inside.weight
+    own, weight = wanted[fold.rows], fold.weight
     return bool((own if weight is None else own * (weight > 0)).any())
 
 
@@ -495,8 +498,7 @@ def _name(loss: Any) -> str:
 
 #: From this number of rows on, more trees may grow, and the learning rate doubles earlier.
 MANY_ROWS = 20_000
-_SMALLEST = np.finfo(np.float64).tiny
-_STEP = 30  # fewest trees per step; steps grow, because each step predicts by all trees so far
+_STEP = 30  # fewest trees per step
 _MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
 # Stop after this number of trees without improvement, or this fraction of the trees so far: the
 # held-out error seldom decreases again.
@@ -513,6 +515,7 @@ class BoosterGrowth:
     def __init__(
         self,
         regressor: HistGradientBoostingRegressor,
+        table: BinnedTable,
         folds: list[Fold],
         wanted: Floats,
         unseen: Floats,
@@ -524,13 +527,19 @@ class BoosterGrowth:
         size = wanted[wanted > 0].mean() if self.logs else np.abs(wanted).max()
         unit = float(size) if self.logs else target_unit(float(size))
         self.scale = 1.0 if self.logs else unit  # of the scores
-        self.regressors = [clone(regressor).set_params(warm_start=True) for _ in folds]
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
         self._folds, self._n_jobs = folds, _held_out.fits_at_once(n_jobs, len(wanted))
         many = len(wanted) >= MANY_ROWS
         self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
         self._n_slow = _SLOW_OF_MANY_ROWS if many or self.logs else _SLOW_TREES
         self.wanted, self._unseen = wanted / unit, unseen / unit
+        self._regressor, self._table = clone(regressor), table
+        rows = np.arange(len(table.bins))
+        known, others = rows[: len(wanted)], rows[-len(unseen) :]
+        self._boosters = [
+            self._booster(known[fold.rows], others[fold.held], fold.weight, number)
+            for number, fold in enumerate(folds)
+        ]
 
     @property
     def stops(self) -> bool:
@@ -546,8 +555,8 @@ class BoosterGrowth:
         """Add trees to all boosters, and update the best number of trees."""
         n_next = min(self._most, self.n_grown + n_more)
         errors = Parallel(n_jobs=self._n_jobs, prefer="threads")(
-            delayed(self._errors)(regressor, fold, n_next)
-            for regressor, fold in zip(self.regressors, self._folds, strict=True)
+            delayed(self._errors)(booster, fold, n_next)
+            for booster, fold in zip(self._boosters, self._folds, strict=True)
         )
         for number, error in enumerate(np.sum(errors, axis=0), self.n_grown + 1):
             if self.error == np.inf or exceeds(self.error, error, self.error):
@@ -557,65 +566,46 @@ class BoosterGrowth:
         self.n_grown = n_next
 
     def grow_to_the_end(self) -> BoosterGrowth:
-        """Grow as long as trees help, remove the trees after the best number, and return self."""
+        """Grow as long as trees help, and return self."""
         while not self.stops:
             self.grow(max(_STEP, self.n_grown // 4))
-        for regressor in self.regressors:
-            cut_iterations(regressor, self.n_trees)
-            regressor.set_params(max_iter=self.n_trees, warm_start=False)
         return self
 
-    def _errors(self, regressor: HistGradientBoostingRegressor, fold: Fold, n_trees: int) -> Floats:
-        """Fit a booster up to a number of trees; return the held-out error after each new tree."""
-        inside, outside = fold.inside, fold.outside
+    def _rates(self, start: int, stop: int) -> list[float]:
+        """Return the learning rates of some trees. The first ones have a smaller rate."""
+        return [_SLOW if number < self._n_slow else _FAST for number in range(start, stop)]
+
+    def _errors(self, booster: Booster, fold: Fold, n_trees: int) -> Floats:
+        """Grow a booster up to a number of trees; return the held-out error after each new tree."""
+        outside = fold.outside
         unseen = self._unseen[fold.held]
         wanted = outside.queries.center(unseen)
         errors = []
-        with _memory.threads_for(inside.queries.n_rows), bins_once(regressor, fold.bins):
-            self._add_trees(regressor, n_trees, inside.X, self.wanted[fold.rows], inside.weight)
-            for predicted in islice(regressor.staged_predict(outside.X), self.n_grown, None):
-                scores = self._scores(predicted)
-                if self.logs:
-                    errors.append(listwise_error(scores, unseen, outside.queries, outside.weight))
-                    continue
-                squares = np.square(outside.queries.center(scores) - wanted)
-                weight = outside.weight
-                errors.append(float(squares.sum() if weight is None else squares @ weight))
+        for scores in booster.grow(self._rates(self.n_grown, n_trees)):
+            if self.logs:
+                errors.append(listwise_error(scores, unseen, outside.queries, outside.weight))
+                continue
+            squares = np.square(outside.queries.center(scores) - wanted)
+            weight = outside.weight
+            errors.append(float(squares.sum() if weight is None else squares @ weight))
         return np.array(errors)
 
     def held_out(self) -> Floats:
         """Return the scores of all held-out rows."""
         scores = np.empty(sum(fold.outside.queries.n_rows for fold in self._folds))
+        self.regressors = [booster.as_regressor(self.n_trees) for booster in self._boosters]
         for regressor, fold in zip(self.regressors, self._folds, strict=True):
             with _memory.threads_for(fold.outside.queries.n_rows):
-                scores[fold.held] = self._scores(regressor.predict(fold.outside.X))
+                scores[fold.held] = merge_boosters([regressor], [1.0]).predict(fold.outside.X)
         return scores * self.scale
 
-    def _scores(self, predicted: Floats) -> Floats:
-        """Return the sum of the trees: the predictions or their logarithms."""
-        return np.log(np.maximum(predicted, _SMALLEST)) if self.logs else predicted
-
-    def refit(self, table: Any, weight: Floats | None) -> HistGradientBoostingRegressor:
+    def refit(self, weight: Floats | None) -> HistGradientBoostingRegressor:
         """Fit a booster of this size to all rows."""
-        regressor = clone(self.regressors[0]).set_params(warm_start=True)
-        with _memory.threads_for(len(self.wanted)), bins_once(regressor):
-            table = _held_out.fill_empty_columns(table)
-            self._add_trees(regressor, self.n_trees, table, self.wanted, weight)
-        return regressor.set_params(warm_start=False)
+        rows = np.arange(len(self.wanted))
+        booster = self._booster(rows, rows[:0], weight, len(self._folds))
+        list(booster.grow(self._rates(0, self.n_trees)))
+        return booster.as_regressor(self.n_trees)
 
-    def _add_trees(
-        self,
-        regressor: HistGradientBoostingRegressor,
-        n_trees: int,
-        table: Any,
-        wanted: Floats,
-        weight: Floats | None,
-    ) -> None:
-        """Fit a booster up to a number of trees, the first ones with a smaller learning rate."""
-        n_done = getattr(regressor, "n_iter_", 0)
-        if n_done < self._n_slow:
-            regressor.set_params(learning_rate=_SLOW, max_iter=min(n_trees, self._n_slow))
-            regressor.fit(table, wanted, weight)
-        if n_trees > self._n_slow:
-            regressor.set_params(learning_rate=_FAST, max_iter=n_trees)
-            regressor.fit(table, wanted, weight)
+    def _booster(self, rows: Ints, held: Ints, weight: Floats | None, number: int) -> Booster:
+        what = rows, held, self.wanted[rows], weight, number
+        return Booster(self._regressor, self._table, *what)

@@ -11,7 +11,7 @@ import heapq
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import compress, islice
 from typing import Any
 
@@ -74,28 +74,23 @@ def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = 
 
 @dataclass(eq=False)
 class Fold:
-    """Training queries and held-out queries, with their rows in the whole table.
+    """Held-out queries, with the rows of the table that are learned and held out."""
 
-    `bins` caches the bins of histogram boosting.
-    """
-
-    inside: Training
-    outside: Training
     rows: Any
     held: Any
-    bins: list[Any] = field(default_factory=list)
+    outside: Training
+    weight: Floats | None  # of the learned rows
 
 
 def split_queries(training: Training, out: Bools) -> Fold:
     """Split `training` into a fold, with the queries of the mask `out` held out."""
-    (rows, some), (held, others) = training.queries.select(~out), training.queries.select(out)
-    inside, weight = training.take(rows, some), training.weight
+    (rows, _), (held, others) = training.queries.select(~out), training.queries.select(out)
+    weight = training.weight
     if weight is not None:
         # A regressor with a penalty learns less from smaller weights. Scale them to the mean of all
         # weights. Otherwise, the scores of different folds could have different scales.
         weight = weight[rows] * (weight.mean() / weight[rows].mean())
-    inside = replace(inside, X=fill_empty_columns(inside.X), weight=weight)
-    return Fold(inside, training.take(held, others), rows, held)
+    return Fold(rows, held, training.take(held, others), weight)
 
 
 def divide_queries(model: Any, training: Training) -> Ints:

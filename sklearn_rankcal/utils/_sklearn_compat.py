@@ -7,7 +7,8 @@ treat every decorated method as `Any`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -26,6 +27,8 @@ from sklearn_rankcal.utils._numbers import Floats
 
 __all__ = [
     "HISTOGRAMS",
+    "BinnedTable",
+    "Booster",
     "FlatTrees",
     "HasMethods",
     "Interval",
@@ -93,6 +96,109 @@ def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
         del regressor._bin_data
 
 
+class BinnedTable:
+    """The bins of a table, shared by boosters: of the rows of `table`, and then of those of `more`.
+
+    `regressor` is fitted to the table, and knows its columns, categories and bins.
+    """
+
+    def __init__(self, table: Any, weight: Floats | None, more: Any, random_state: int) -> None:
+        kept: list[Any] = []
+        self.regressor = HistGradientBoostingRegressor(
+            max_iter=1, max_leaf_nodes=2, early_stopping=False, random_state=random_state
+        )
+        with bins_once(self.regressor, kept):
+            self.regressor.fit(table, np.zeros(table.shape[0]), weight)
+        mapper, bins = kept
+        if more is not None:
+            others = mapper.transform(self.regressor._preprocess_X(more, reset=False))
+            bins = np.asfortranarray(np.concatenate([bins, others]))
+        sizes = mapper.n_bins_non_missing_.astype(np.int32)
+        self.bins = np.minimum(bins, sizes.astype(np.uint8), out=bins)  # missing values are last
+        self.starts = np.cumsum(np.append(0, sizes + 1), dtype=np.int32)
+        found = self.regressor._is_categorical_remapped
+        self.categorical = (np.zeros(len(sizes), bool) if found is None else found).view(np.uint8)
+        self.thresholds = np.full(self.starts[-1], np.inf)
+        for start, limits in zip(self.starts, mapper.bin_thresholds_, strict=False):
+            self.thresholds[start : start + len(limits)] = limits
+
+
+class Booster:
+    """A histogram booster that grows tree by tree, and keeps the scores of all rows of a table.
+
+    It learns the targets of some `rows`. Its parameters are those of the unfitted `regressor`, and
+    so are its trees, but for the columns that each split draws.
+    """
+
+    def __init__(
+        self, regressor: Any, table: BinnedTable, rows: Any, held: Any, targets: Floats,
+        weight: Floats | None, seed: int,
+    ) -> None:  # fmt: skip
+        self._like, self._table = regressor, table
+        self._logs = regressor.loss == "poisson"
+        self._rows, self._held = rows.astype(np.uint32), held.astype(np.uint32)
+        columns = zip(table.bins.T, np.diff(table.starts) - 1, strict=True)
+        self._lacks = np.array([(bins[rows] == last).any() for bins, last in columns], np.uint8)
+        self._weighs = weight is not None
+        self._targets, self._weight = np.zeros((2, len(table.bins)))
+        self._targets[rows], self._weight[rows] = targets, weight if self._weighs else 1.0
+        mean = np.average(targets, weights=weight)
+        self._baseline = float(np.log(mean) if self._logs else mean)
+        self._scores = np.full(len(table.bins), self._baseline)
+        seeds = np.random.SeedSequence([regressor.random_state % 2**32, seed])
+        self._state = seeds.generate_state(1, np.uint64) | np.uint64(1)
+        self._trees: list[Any] = []
+
+    def grow(self, rates: Iterable[float]) -> Iterator[Floats]:
+        """Add a tree for each learning rate; yield the scores of the rows `held` after each."""
+        like, table = self._like, self._table
+        n_leaves, n_drawn = like.max_leaf_nodes, math.ceil(like.max_features * len(self._lacks))
+        sums = np.empty(5 * n_leaves * int(table.starts[-1]) // 2 + 1)
+        for rate in rates:
+            # gradients and hessians; no hessians are all 1
+            means = np.exp(self._scores) if self._logs else self._scores
+            firsts = (means - self._targets) * self._weight
+            seconds = self._weight * (means if self._logs else 1.0)
+            seconds = seconds if self._logs or self._weighs else seconds[:0]
+            shape = 2 * n_leaves - 1
+            tree = [np.empty((shape, 2)), np.empty((shape, 7), "i4"), np.empty((shape, 8), "u4")]
+            n_nodes = kernels.grow_tree(
+                table.bins, table.starts, self._lacks, table.categorical, self._rows, self._held,
+                firsts.astype("f4"), seconds.astype("f4"), self._scores, n_leaves,
+                like.min_samples_leaf, like.l2_regularization, rate, n_drawn, self._state, sums,
+                *tree,
+            )  # fmt: skip
+            self._trees.append([part[:n_nodes] for part in tree])
+            yield self._scores[self._held]
+
+    def as_regressor(self, n_trees: int) -> HistGradientBoostingRegressor:
+        """Return the first trees as a fitted regressor."""
+        table = self._table
+        parameters = {**self._like.get_params(), "max_iter": n_trees}
+        regressor = copy.copy(table.regressor).set_params(**parameters)
+        regressor._loss = (HalfPoissonLoss if self._logs else HalfSquaredError)(sample_weight=None)
+        regressor._baseline_prediction = np.array([[self._baseline]])
+        ((like,),) = table.regressor._predictors
+        regressor._predictors = []
+        names = "left right depth feature_idx bin_threshold missing_go_to_left count".split()
+        for numbers, integers, codes in self._trees[:n_trees]:
+            nodes = np.zeros(len(numbers), dtype=like.nodes.dtype)
+            nodes["value"], nodes["gain"] = numbers.T
+            for name, values in zip(names, integers.T, strict=True):
+                nodes[name] = values
+            nodes["is_leaf"] = integers[:, 0] == 0
+            limits = table.thresholds[table.starts[integers[:, 3]] + integers[:, 4]]
+            nodes["num_threshold"] = np.where(nodes["is_leaf"], 0.0, limits)
+            of_codes = (nodes["is_leaf"] == 0) & (table.categorical[integers[:, 3]] > 0)
+            nodes["is_categorical"] = of_codes
+            nodes["bitset_idx"][of_codes] = np.arange(of_codes.sum())
+            sets, binned = codes[of_codes], codes[of_codes]
+            missing_left = nodes["missing_go_to_left"] & self._lacks[integers[:, 3]]
+            binned[:, 7] |= missing_left[of_codes].astype(np.uint32) << 31
+            regressor._predictors.append([type(like)(nodes, binned, sets)])
+        return regressor
+
+
 def merge_boosters(
     regressors: Sequence[Any], weights: Sequence[float], level: float | None = None
 ) -> Any:
@@ -109,9 +215,7 @@ def merge_boosters(
     for regressor, weight in zip(regressors, weights, strict=True):
         if weight == 0:
             continue
-        merged._baseline_prediction = (
-            merged._baseline_prediction + weight * regressor._baseline_prediction
-        )
+        merged._baseline_prediction += weight * regressor._baseline_prediction
         for (tree,) in regressor._predictors:
             scaled = copy.copy(tree)
             scaled.nodes = tree.nodes.copy()

@@ -17,8 +17,9 @@ from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, Training
 from sklearn_rankcal.models import _boosting_cv as module  # limits that tests lower
+from sklearn_rankcal.models._held_out import Fold
 from sklearn_rankcal.queries import Queries
-from sklearn_rankcal.utils._sklearn_compat import FlatTrees, merge_boosters
+from sklearn_rankcal.utils._sklearn_compat import BinnedTable, Booster, FlatTrees, merge_boosters
 
 DATA = make_ranking(n_queries=24, n_documents=8, n_features=5, n_informative=3, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
@@ -35,6 +36,7 @@ SMALL = {
     "_PATIENCE": 5,
     "_AT_FIRST": 70,
     "_SLOW_OF_MANY_ROWS": 1000,
+    "_SHARE_OF_COLUMNS": 1.0,  # trees are then those of scikit-learn, which draws other columns
 }
 
 
@@ -58,17 +60,35 @@ def fit(losses=(None,), context="zscore", **parameters):
     return model.fit(Training(X, TARGETS, QUERIES, labels=Y.astype(float)))
 
 
-def boosters(model, leaves, n_trees, table, y):
+def fit_to_part(regressor, table, rows, y):
+    """Fit a booster of scikit-learn to rows of a table, by the categories and bins of all rows."""
+    whole = clone(regressor).set_params(max_iter=1).fit(table, np.ones(len(table)))
+    for name in ("is_categorical_", "n_features_in_", "_preprocessor", "_is_categorical_remapped"):
+        setattr(regressor, name, getattr(whole, name, None))
+
+    def preprocess(X, *, reset):
+        encoded = whole._preprocess_X(X, reset=False)
+        return (encoded, None) if reset else encoded
+
+    def bin_data(X, *_, **__):
+        regressor._bin_mapper = whole._bin_mapper
+        return regressor._bin_mapper.transform(X)
+
+    regressor._preprocess_X, regressor._bin_data = preprocess, bin_data
+    return regressor.fit(table.iloc[rows] if hasattr(table, "iloc") else table[rows], y[rows])
+
+
+def boosters(model, leaves, n_trees, table, y, queries=QUERIES, **parameters):
     """One booster without each fold, by scikit-learn alone."""
     found = []
     for fold in range(3):
-        inside, _ = QUERIES.select(model.fold_of_query_ != fold)
+        inside, _ = queries.select(model.fold_of_query_ != fold)
         regressor = HistGradientBoostingRegressor(
-            learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves,
-            min_samples_leaf=max(1, len(inside) // 50), l2_regularization=50.0,
-            max_features=max(0.4, 4 / table.shape[1]), early_stopping=False, random_state=0,
+            learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves, early_stopping=False,
+            min_samples_leaf=max(1, len(inside) // 50), random_state=0,
+            **{"l2_regularization": 50.0, **parameters},
         )  # fmt: skip
-        found.append(regressor.fit(table[inside], y[inside]))
+        found.append(fit_to_part(regressor, table, inside, y))
     return found
 
 
@@ -81,6 +101,73 @@ def errors_of_folds(model, leaves, n_trees, table, y):
         staged = regressor.staged_predict(table[out])
         total += [np.square(others.center(scores) - wanted).sum() for scores in staged]
     return total
+
+
+# -------------------------------------------------------------------- trees
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+@pytest.mark.parametrize("weighs", [False, True])
+@pytest.mark.parametrize("n_leaves", [7, 31])
+@pytest.mark.parametrize("lacks", [False, True])
+def test_trees_are_those_of_scikit_learn(loss, weighs, n_leaves, lacks):
+    """With all columns at each split: numbers, categories and missing values."""
+    rng = np.random.default_rng(n_leaves)
+    n = 1500
+    values = rng.normal(size=(n, 6))
+    values[:, 1] = values[:, 1].round(1)  # few bins
+    codes = np.column_stack([rng.integers(0, 60, n), rng.integers(0, 3, n)]).astype(float)
+    if lacks:
+        values[rng.random(values.shape) < 0.1] = np.nan
+        codes[rng.random(n) < 0.1, 0] = np.nan
+    score = np.nan_to_num(np.sin(codes[:, 0]) + values[:, 0] * codes[:, 1]) + rng.normal(size=n)
+    y = rng.poisson(np.exp(score / 2)).astype(float) if loss == "poisson" else score
+    table = pd.DataFrame(values, columns=list("abcdef")).assign(
+        k=pd.Categorical(codes[:, 0]), a=pd.Categorical(codes[:, 1])
+    )
+    weight = rng.random(n) + 0.1 if weighs else None
+    like = HistGradientBoostingRegressor(
+        loss=loss, max_iter=40, max_leaf_nodes=n_leaves, l2_regularization=0.5, random_state=0,
+        early_stopping=False,
+    )  # fmt: skip
+    theirs = clone(like).fit(table, y, weight)
+    rows = np.arange(n)
+    ours = Booster(like, BinnedTable(table, weight, None, 0), rows, rows[:0], y, weight, 0)
+    list(ours.grow([0.1] * 40))
+    ours = ours.as_regressor(40)
+    sets = 0
+    for (one,), (other,) in zip(ours._predictors, theirs._predictors, strict=True):
+        inner = other.nodes["is_leaf"] == 0
+        for name in set(one.nodes.dtype.names) - {"value", "gain", "num_threshold"}:
+            np.testing.assert_array_equal(one.nodes[name], other.nodes[name])
+        for name in ("value", "gain"):
+            np.testing.assert_allclose(one.nodes[name], other.nodes[name], rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(
+            one.nodes["num_threshold"][inner], other.nodes["num_threshold"][inner]
+        )
+        np.testing.assert_array_equal(one.raw_left_cat_bitsets, other.raw_left_cat_bitsets)
+        np.testing.assert_array_equal(one.binned_left_cat_bitsets, other.binned_left_cat_bitsets)
+        sets += len(one.raw_left_cat_bitsets)
+    assert sets > 40
+    np.testing.assert_allclose(ours.predict(table), theirs.predict(table), rtol=1e-12)
+
+
+def test_held_out_rows_have_the_scores_that_the_regressor_predicts():
+    """Also if a value is missing, or a category unknown, among the held-out rows alone."""
+    table = frame(kind=pd.Categorical(np.where(G == 0, "rare", np.where(X[:, 0] > 0, "u", "v"))))
+    table.loc[G == 1, ["a", "kind"]] = np.nan
+    rows, held = np.flatnonzero(G > 7), np.flatnonzero(G <= 7)
+    like = HistGradientBoostingRegressor(max_leaf_nodes=15, max_features=0.4, random_state=0)
+    more = table.iloc[:50].assign(kind=pd.Categorical(["other"] * 50))
+    binned = BinnedTable(table, None, more, 0)
+    held = np.append(held, len(table) + np.arange(50))
+    booster = Booster(like.set_params(min_samples_leaf=3), binned, rows, held, Y[rows], None, 0)
+    *_, scores = booster.grow([0.1] * 30)
+    others = pd.concat([table.iloc[held[:-50]], more])
+    np.testing.assert_allclose(booster.as_regressor(30).predict(others), scores, rtol=1e-12)
+    # another seed draws other columns
+    other = Booster(like, binned, rows, held, Y[rows], None, 1)
+    assert (list(other.grow([0.1] * 30))[-1] != scores).any()
 
 
 # -------------------------------------------------------------------- sizes
@@ -111,13 +198,14 @@ def test_the_mean_of_the_folds_is_one_regressor(small):
 
 def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
     monkeypatch.setattr(module, "_MOST_MERGED", 30)
+    monkeypatch.setattr(module, "_SHARE_OF_COLUMNS", 1.0)
     model = fit()
     n_trees, leaves = model.sizes_["targets"]
     assert 3 * n_trees > 30 and model.regressor_.n_iter_ == n_trees
     table, _ = model._table(X, QUERIES)
     again = HistGradientBoostingRegressor(
         learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves, min_samples_leaf=len(Y) // 75,
-        l2_regularization=50.0, max_features=0.4, early_stopping=False, random_state=0,
+        l2_regularization=50.0, early_stopping=False, random_state=0,
     )  # fmt: skip
     wanted = model.weights_["targets"] * again.fit(table, CENTRED).predict(table)
     np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
@@ -148,11 +236,11 @@ def test_plateaus_are_left_if_they_are_no_longer_than_half_of_the_trees_before(
     monkeypatch.setattr(
         module.BoosterGrowth,
         "_errors",
-        lambda self, regressor, fold, n: curve[self.n_grown : n],
+        lambda self, booster, fold, n: curve[self.n_grown : n],
     )
-    targets = np.array([0.0, 1.0])
-    booster = HistGradientBoostingRegressor(max_leaf_nodes=7)
-    growth = module.BoosterGrowth(booster, [None], targets, targets, n_jobs=1)
+    fold = Fold(slice(None), slice(None), Training(X, Y, QUERIES), None)
+    booster, table = HistGradientBoostingRegressor(max_leaf_nodes=7), BinnedTable(X, None, None, 0)
+    growth = module.BoosterGrowth(booster.set_params(random_state=0), table, [fold], Y, Y, n_jobs=1)
     while not growth.stops:
         growth.grow(30)
     assert growth.n_trees == wanted
@@ -229,19 +317,14 @@ def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss)
     n_trees, leaves = model.sizes_[loss]
     n_more = min(n_trees + 5, 60)
     errors, scores = np.zeros(n_more), np.zeros(len(labels))
-    for fold in range(3):
-        inside, _ = queries.select(model.fold_of_query_ != fold)
+    what = {"queries": queries, "loss": "poisson", "l2_regularization": 5.0}
+    for fold, booster in enumerate(boosters(model, leaves, n_more, table, labels, **what)):
         out, others = queries.select(model.fold_of_query_ == fold)
-        booster = HistGradientBoostingRegressor(
-            loss="poisson", max_iter=n_more, max_leaf_nodes=leaves, l2_regularization=5.0,
-            min_samples_leaf=len(inside) // 50, max_features=0.8, early_stopping=False,
-            random_state=0,
-        ).fit(table[inside], labels[inside])  # fmt: skip
         for number, rates in enumerate(booster.staged_predict(table[out])):
             share = rates / others.broadcast(others.sum(rates))
             errors[number] -= labels[out] @ np.log(share)
-        booster.set_params(max_iter=n_trees, warm_start=False)
-        scores += np.log(booster.fit(table[inside], labels[inside]).predict(table)) / 3
+        booster._predictors = booster._predictors[:n_trees]
+        scores += np.log(booster.predict(table)) / 3
     assert 10 < n_trees == 1 + np.argmin(errors)
     # the mean of the logarithms, with a power and a level that suit the held-out labels
     found = np.log(model.predict(table, queries))
@@ -513,9 +596,8 @@ def test_categories_have_boosters_that_are_fitted_to_all_queries(small):
         learned = Y if name == "labels" else QUERIES.center(
             TARGETS if loss is None else get_loss(loss).training_targets(Y, QUERIES)
         )  # fmt: skip
-        width = table.shape[1] if plain else seen.shape[1]
         booster = clone(model.regressor_).set_params(
-            max_iter=n_trees, max_leaf_nodes=leaves, max_features=max(0.4, 4 / width),
+            max_iter=n_trees, max_leaf_nodes=leaves,
             l2_regularization=5.0 if name == "labels" else 50.0,
         )  # fmt: skip
         booster.fit(table if plain else seen, learned)
