@@ -14,6 +14,7 @@ from tests import oracles
 from tests.metric_data import per_query
 
 from .case import Finding
+from .labels import MISSING
 from .values import (
     GROUP_WORDS,
     NON_NEGATIVE,
@@ -301,7 +302,8 @@ def bad_input(case):
         case.refuses(function, y, scores, groups=spoiled_groups(case, codes), words=words,
                      what=what)  # fmt: skip
         return
-    bad, kind = spoiled_numbers(case, n)
+    unjudged = (*MISSING, "na_boolean") if which == "y_true" else ()
+    bad, kind = spoiled_numbers(case, n, without=unjudged)
     if kind in ("short", "long", "empty"):  # two lengths differ: either may be at fault
         words = ()
     if which == "y_true":
