@@ -349,6 +349,7 @@ def test_six_votes_in_categories_decide_nothing(spread):
         ("davidson", 20, {"effects": 0.1, "scores": 0.1}),
         ("six items, spread .3", 50, {"ranks": 0.06}),
         ("audit, 30 judges", 500, dict.fromkeys(worlds.TESTS, 0.12)),
+        ("audit, 30 judges", 20, {"cycles": 0.06}),
         ("judges, tastes 20", 4, {"first": 0.06}),
         ("judges, tastes 3", 5, {"first": 0.06, "pairs": 0.08}),
         ("four items, judges", 5, {"scores": 0.1, "first": 0.06}),
