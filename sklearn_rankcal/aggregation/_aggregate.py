@@ -134,7 +134,7 @@ def aggregate(
     groups : array-like of shape (n_pairs,), default=None
         Query id of each pair, if `judgements` are pairs. None means that there is one query.
     intervals : {"information", "robust"} or None, default=None
-        Intervals without resamples, for `BradleyTerry` and votes between two items.
+        Intervals without resamples, for `BradleyTerry` with votes and `PlackettLuce` with orders.
         ``"information"`` assumes that the model holds. ``"robust"`` does not, and allows for
         differences between judges if judges are known; it is never surer than ``"information"``.
         None means intervals from resamples, if `n_resamples` is positive.
@@ -189,7 +189,8 @@ def aggregate(
     With ``"information"`` or ``"robust"``, a query takes O(n_items^3) time and O(n_items^2) memory.
     Up to 20 items, all statements use the likelihood itself. For more items, only those on the
     first item and its 20 nearest rivals do. Others are those of votes between two items that give
-    the same estimate and variance (Firth, 1993).
+    the same estimate and variance (Firth, 1993). So are those of many orders: for 20 items, of more
+    than 1,250 listed items in all.
 
     References
     ----------
@@ -305,8 +306,8 @@ def _check_options(
     check_choice(intervals, "intervals", ("information", "robust"))
     if not structure._has_errors:
         raise ValueError(
-            f"intervals={intervals!r} needs BradleyTerry. For {structure!r}, pass "
-            "n_resamples=1000 instead."
+            f"intervals={intervals!r} needs 'btl' or, for orders, 'plackett_luce'. For "
+            f"{structure!r}, pass n_resamples=1000 instead."
         )
     if n_resamples:
         raise ValueError(f"Pass intervals={intervals!r} or n_resamples, not both.")

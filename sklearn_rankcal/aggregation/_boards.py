@@ -89,6 +89,7 @@ class Board(NamedTuple):
     map: csr_array  # (n_items, n_parameters); scores = matrix @ parameters
     X: Floats  # the covariates of the contests
     contests: Contests  # of items numbered from 0
+    orders: Any = None  # `OrderJudges`, if the judgements are orders
 
     @property
     def scores(self) -> Floats:
@@ -240,14 +241,18 @@ def evidence_of(
     """Return what the votes of a query say of contrasts of its scores."""
     judges = None
     fit, contests = board.fit, board.contests
+    if board.orders is not None:
+        fit, _, _, profiles = board.orders
+        judges = board.orders if kind == "robust" else None
+        return Evidence(fit, board.map, level, judges=judges, profiles=profiles)
     if kind == "robust" and fit.information is None:
         judge = None
         if judgements.judge is not None:
             judge = np.unique(judgements.judge[contests.judgement], return_inverse=True)[1]
-        fit = fit._replace(votes=count_votes(contests, board.X, merge=False))
-        judges = Judges(fit, judge, contests.outcome, contests.weight, contests.square)
+        own = fit._replace(votes=count_votes(contests, board.X, merge=False))
+        judges = Judges(own, judge, contests.outcome, contests.weight, contests.square)
     penalty = 0.0 if isinstance(structure.penalty, str) else float(structure.penalty)
-    return Evidence(board.fit, board.map, level, penalty, judges, few)
+    return Evidence(fit, board.map, level, penalty, judges, few)
 
 
 def _effects_of(board: Board, known: Evidence, group: Any) -> tuple[list[Coefficient], Floats]:

@@ -149,7 +149,8 @@ class Profiles(NamedTuple):
     ridge: Floats
     start: Floats
     metric: Floats
-    pairs: tuple[Ints, Ints] | None  # the items of the votes, if the loop is compiled
+    pairs: tuple[Ints, Ints] | None = None  # the items of the votes, if the loop is compiled
+    orders: Any = None  # the likelihood of orders in the place of votes
 
     @classmethod
     def of_votes(cls, fit: ContestFit, firth: Firth) -> Profiles:
@@ -271,12 +272,31 @@ class Profiles(NamedTuple):
                     break
                 x, where = x[left], where[left]
                 lines = _Lines._make([one[left] for one in lines])
-                now = _Local._make([one[left] for one in now])
+                if self.orders is None:
+                    now = _Local(*(one[left] for one in now[:-1]))
+                else:
+                    now = self._evaluate(x, lines)
         else:
             result[where], value[where] = x, now.value
         return result, value, slope
 
     def _evaluate(self, x: Floats, lines: _Lines) -> _Local:
+        now = self._evaluate_votes(x) if self.orders is None else self._evaluate_orders(x)
+        # one more vote against each contrast that is not fixed
+        ahead = (lines.contrasts * x).sum(axis=1) - lines.at
+        share = np.where(lines.fixed, 0.0, expit(ahead))
+        return now._replace(
+            value=now.value - np.where(lines.fixed, 0.0, log_expit(-ahead)),
+            gradient=now.gradient + share[:, None] * lines.contrasts,
+            against=share * (1 - share),
+        )
+
+    def _evaluate_orders(self, x: Floats) -> _Local:
+        value, gradient, _, state = self.orders.copies(len(x)).evaluate(x.ravel())
+        none = np.zeros((len(x), 0))
+        return _Local(value, gradient.reshape(x.shape), none, none, none, none, state)
+
+    def _evaluate_votes(self, x: Floats) -> _Local:
         leads, counts = (self.design @ x.T).T, self.counts
         if self.model == "half":
             found = logistic_terms(leads, counts[0] + counts[2] / 2, counts[1] + counts[2] / 2)
@@ -293,12 +313,7 @@ class Profiles(NamedTuple):
         gradient = (self.design.T @ slope.T).T + self.ridge * x
         gradient[:, x.shape[1] - tie.shape[1] :] += tie
         value = value + (self.ridge * x**2).sum(axis=1) / 2
-        # one more vote against each contrast that is not fixed
-        ahead = (lines.contrasts * x).sum(axis=1) - lines.at
-        value -= np.where(lines.fixed, 0.0, log_expit(-ahead))
-        share = np.where(lines.fixed, 0.0, expit(ahead))
-        gradient += share[:, None] * lines.contrasts
-        return _Local(value, gradient, lead2, mixed, tie2, share * (1 - share))
+        return _Local(value, gradient, lead2, mixed, tie2, gradient[:, 0])
 
     def _newton(self, now: _Local, lines: _Lines) -> tuple[Floats, Floats]:
         """Return the Newton steps, which leave fixed contrasts as they are, and decrements."""
@@ -309,13 +324,17 @@ class Profiles(NamedTuple):
             return values - (kept * (values * lines.pull).sum(axis=1))[:, None] * lines.contrasts
 
         def product(v: Floats) -> Floats:
-            leads = (self.design @ v.T).T
-            found = leads * now.lead2
-            if now.tie2.shape[1]:
-                found += now.mixed * v[:, -1:]
-            found = (self.design.T @ found.T).T + self.ridge * v
-            if now.tie2.shape[1]:
-                found[:, -1] += (leads * now.mixed).sum(axis=1) + now.tie2[:, 0] * v[:, -1]
+            if self.orders is not None:
+                copies = self.orders.copies(len(v))
+                found = copies.bend(now.orders, v.ravel()).reshape(v.shape)
+            else:
+                leads = (self.design @ v.T).T
+                found = leads * now.lead2
+                if now.tie2.shape[1]:
+                    found += now.mixed * v[:, -1:]
+                found = (self.design.T @ found.T).T + self.ridge * v
+                if now.tie2.shape[1]:
+                    found[:, -1] += (leads * now.mixed).sum(axis=1) + now.tie2[:, 0] * v[:, -1]
             against = now.against * (lines.contrasts * v).sum(axis=1)
             return project(found + against[:, None] * lines.contrasts)
 
@@ -364,6 +383,7 @@ class _Local(NamedTuple):
     mixed: Floats
     tie2: Floats
     against: Floats
+    orders: Any = None  # the state of the likelihood of orders
 
 
 # ---------------------------------------------------------------- judges
@@ -466,6 +486,25 @@ def share_terms(shares: csr_array) -> tuple[Floats, Floats]:
     return number, np.where(none, 0.0, degrees)
 
 
+def judge_terms(
+    score: Floats, share: Floats, net: Floats, most: Floats, chance: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the number, the degrees and `against`, and the residuals of the judges.
+
+    The arrays have shape (n_judges, n_contrasts): scores and information of each judge, and the net
+    size, the total size and the sum of squared sizes of what the judge says.
+    """
+    total = share.sum(axis=0)
+    share = share / np.where(total > 0, total, 1.0)
+    left = 1 - np.minimum(share, _ALL)
+    scaled = (score - share * score.sum(axis=0)) / np.sqrt(left)
+    # how far a judge agrees: the squared net size, less what chance adds to it
+    room = most**2 - chance
+    agree = np.divide(net**2 - chance, room, np.zeros_like(room), where=room > 1e-9 * most**2)
+    against = np.clip((share * agree).sum(axis=0), 0.0, 1.0) ** 4
+    return *share_terms(csr_array(share)), against, scaled
+
+
 class Judges(NamedTuple):
     """The votes of judges at a fit, not merged.
 
@@ -526,20 +565,12 @@ class Judges(NamedTuple):
         if fit.has_tie:
             score += (self.weight * slopes.tie[self.outcome, at])[:, None] * tie
         members = csr_array((np.ones(len(at)), (self.judge, at)))
-        score, share = members @ score, members @ known
-        total = share.sum(axis=0)
-        share = share / np.where(total > 0, total, 1.0)
-        left = 1 - np.minimum(share, _ALL)
-        scaled = (score - share * score.sum(axis=0)) / np.sqrt(left)
-        # how far the votes of a judge agree: the squared net share, less what chance adds to it
+        # how far the votes of a judge agree, in the net and in the total move
         sign = np.array([1.0, -1.0, 0.0])[self.outcome] * self.weight
         net = members @ (sign[:, None] * moves)
         most = members @ (self.weight[:, None] * np.abs(moves))
         chance = members @ (self.square[:, None] * moves**2)
-        room = most**2 - chance
-        agree = np.divide(net**2 - chance, room, np.zeros_like(room), where=room > 1e-9 * most**2)
-        against = np.clip((share * agree).sum(axis=0), 0.0, 1.0) ** 4
-        return *share_terms(csr_array(share)), against, scaled
+        return judge_terms(members @ score, members @ known, net, most, chance)
 
     def _meat(self, slopes: ResultSlopes) -> Floats:
         """Return the sum of the squared scores of all votes.
@@ -581,17 +612,18 @@ class Evidence:
         scores: csr_array,
         level: float,
         penalty: float = 0.0,
-        judges: Judges | None = None,
+        judges: Any = None,  # `Judges` or `OrderJudges`
         few: tuple[float, float] | None = None,
+        profiles: Profiles | None = None,
     ) -> None:
         self.level, self.quantile = level, float(ndtri((1 + level) / 2))
-        self.few, self.judges, self.profiles = few, None, None
+        self.few, self.judges, self.profiles = few, None, profiles
         self._items: tuple[JudgeTerms, Floats] | None = None
         self.unit = np.ones(len(fit.weights))
         self.fit, self.scores = fit, scores
         self.small = fit.n_items <= _EXACT  # whether all statements have the exact form
-        if fit.information is not None:  # other votes than these inform the scores
-            self.center, self.covariance = fit.weights, fit.inverse()
+        if fit.information is not None:  # of orders, or of other votes than these as well
+            self.center, self.covariance, self.judges = fit.weights, fit.inverse(), judges
             return
         n, votes = fit.n_items, fit.votes
         of_x = slice(n, n + votes.X.shape[1])

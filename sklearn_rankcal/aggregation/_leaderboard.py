@@ -21,7 +21,11 @@ from sklearn_rankcal.aggregation._contests import contests_of, few_votes
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities, vote_information
-from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry, MaximumLikelihood
+from sklearn_rankcal.aggregation._maximum_likelihood import (
+    BradleyTerry,
+    MaximumLikelihood,
+    PlackettLuce,
+)
 from sklearn_rankcal.labels._item_ids import content_ranks, show_id
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._messages import check_choice, counted, did_you_mean
@@ -495,10 +499,17 @@ def next_comparisons(
             f"target={target!r} needs a query, and there are several queries. Pass group=, "
             "or target='first' or 'all'."
         )
-    if not isinstance(structure, BradleyTerry):
+    orders = judgements.orders is not None
+    if isinstance(structure, PlackettLuce):
+        if not orders:
+            structure = structure.for_votes()
+        elif boards is None:
+            boards = structure.fit_boards(judgements, structure.scores(judgements))
+    elif orders or not isinstance(structure, BradleyTerry):
+        kind, name = ("orders", "plackett_luce") if orders else ("votes", "btl")
         raise ValueError(
-            "next_comparisons needs the covariance of BradleyTerry, but the method is "
-            f"{structure!r}. Use aggregate(judgements, 'btl')."
+            f"next_comparisons of {kind} needs a fit of {name!r}, but the method is {structure!r}. "
+            f"Use aggregate(judgements, {name!r})."
         )
     if q is None:
         if boards is None and structure._takes_sums(judgements):

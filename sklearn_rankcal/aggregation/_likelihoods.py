@@ -1,4 +1,4 @@
-"""Likelihoods of votes, and Newton's method for many convex functions in one batch.
+"""Likelihoods of votes and of tied items, and Newton's method for many functions in one batch.
 
 The *lead* d of a vote is the score of the first item minus the score of the second. A tie is half a
 win for each item, or has a probability by the model of Davidson or of Rao and Kupper.
@@ -6,10 +6,11 @@ win for each item, or has a probability by the model of Davidson or of Rao and K
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rankcal.queries import Queries
@@ -155,6 +156,102 @@ def sum_votes(d: Floats, counts: Floats, ties: str, tie: float) -> VoteSums:
         by_tie -= float((n * slopes.tie).sum())
         tie2 += float(slopes.tie2.sum())
     return VoteSums(value, lead, lead2, None if half else mixed, by_tie, tie2)
+
+
+# ---------------------------------------------------------------- tied items of an order
+
+
+_NUMBERS = 1 << 20  # in the largest temporary array
+_LISTED = 5  # items of the largest tiers with a sum over all orders; beyond, quadrature is faster
+_TIERS = 1 << 10  # in a block of the sum: its arrays fit in the cache
+
+
+def tier_nodes(m: int) -> Floats:
+    """Return the logarithms s of the quadrature nodes for tiers of m items.
+
+    As a function of s = log(t), the integrand is log-concave and analytic. The trapezoidal rule
+    therefore converges faster than any power of its step. The step follows the width of a gamma
+    density of m + 1 degrees. The part below t = exp(-25) is at most 1.4e-11 of the integral.
+    """
+    step = 0.33 / np.sqrt(1 + m / 6)
+    return np.arange(-25.0, np.log(m + 14 * np.sqrt(m) + 40), step)
+
+
+def tier_probabilities(z: Floats) -> tuple[Floats, Floats, Floats]:
+    """Compute log P, its gradient and the negative of its Hessian matrix, for several tiers.
+
+    P is the probability that all m items of a tier precede all lower items, in any order. Let w_i
+    be the weights of the items, W the total weight of the lower items, and z_i = log(w_i / W). P is
+    the integral over t > 0 of exp(-t) product over i of (1 - exp(-exp(z_i) t)). Here items arrive
+    at rates w_i, and t is the first arrival of a lower item, in units of 1 / W. `z` has shape
+    (n_tiers, m). For up to five items, P is the sum over all orders of the tier, in O(n_tiers m^3
+    2^m) time. For more, the relative error is below 1e-9. The time is O(n_tiers m^2 n_nodes), with
+    about 100 nodes, growing with the square root of m.
+    """
+    n, m = z.shape
+    log_p, gradient = np.empty(n), np.empty((n, m))
+    curvature = np.empty((n, m, m))
+    if m <= _LISTED:
+        for start in range(0, n, _TIERS):
+            block = slice(start, start + _TIERS)
+            log_p[block], gradient[block], curvature[block] = _sum_over_orders(z[block])
+        return log_p, gradient, curvature
+    s = tier_nodes(m)
+    size = max(1, _NUMBERS // (m * len(s)))
+    for start in range(0, n, size):
+        block = slice(start, start + size)
+        # y_i = exp(z_i) t, of shape (n_block, m, n_nodes). Beyond exp(6.5), 1 - exp(-y) is 1.
+        y = np.exp(np.minimum(z[block, :, None] + s, 6.5))
+        log_f = np.log(-np.expm1(-y)).sum(axis=1) + (s - np.exp(s))
+        total = logsumexp(log_f, axis=1)
+        density = np.exp(log_f - total[:, None])
+        first = y / np.expm1(y)  # of log(1 - exp(-exp(z))) by z
+        second = first * (1 - y - first)
+        log_p[block] = total + np.log(s[1] - s[0])
+        gradient[block] = np.einsum("nik,nk->ni", first, density)
+        weighted = first * density[:, None, :]
+        products = weighted @ first.transpose(0, 2, 1)
+        mean = gradient[block]
+        curvature[block] = mean[:, :, None] * mean[:, None, :] - products
+        diagonal = np.arange(m)
+        curvature[block, diagonal, diagonal] -= np.einsum("nik,nk->ni", second, density)
+    return log_p, gradient, curvature
+
+
+def _sum_over_orders(z: Floats) -> tuple[Floats, Floats, Floats]:
+    """Compute `tier_probabilities` from the sets of items that are left.
+
+    Let a_i = exp(z_i), and P(S) the probability that the items of S precede the lower items. One of
+    them comes first: P(S) = sum over i in S of a_i P(S - i) / (1 + sum over S of a). All terms are
+    positive, and nothing cancels. The derivatives are those of a mixture of the next sets.
+    """
+    m = z.shape[1]
+    z = np.minimum(z.T, 300.0)  # beyond, P is 1
+    rate = np.exp(z)
+    # P(S) is divided by the product of min(a_i, 1), which can underflow
+    scaled, own, at = np.maximum(rate, 1.0), np.eye(m)[:, :, None], np.arange(m)
+    found: dict[Any, Any] = {(): (np.ones_like(z[0]), np.zeros_like(z), np.zeros((m, *z.shape)))}
+    for size in range(1, m + 1):
+        for some in combinations(range(m), size):  # a loop over all sets
+            rest = zip(*(found[some[:k] + some[k + 1 :]] for k in range(size)), strict=True)
+            chance, slope, bend = (np.array(one) for one in rest)
+            inside, chosen = np.zeros_like(z), list(some)
+            inside[chosen] = rate[chosen]
+            total = 1 + inside.sum(axis=0)
+            inside /= total
+            share = scaled[chosen] * chance
+            chance = share.sum(axis=0)
+            share /= chance
+            move = slope + own[chosen]
+            weighted = share[:, None] * move
+            mean = weighted.sum(axis=0)
+            curvature = (share[:, None, None] * bend).sum(axis=0)
+            curvature -= (weighted[:, :, None] * move[:, None]).sum(axis=0)
+            curvature += mean[:, None] * mean - inside[:, None] * inside
+            curvature[at, at] += inside
+            found[some] = chance / total, mean - inside, curvature
+    chance, slope, bend = found[tuple(range(m))]
+    return np.minimum(z, 0.0).sum(axis=0) + np.log(chance), slope.T, bend.transpose(2, 0, 1)
 
 
 # ---------------------------------------------------------------- Newton's method

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.sparse import csr_array, eye_array
+from scipy.special import expit
 
 from sklearn_rankcal.aggregation._base import ComparisonStructure, Solution, Structure
-from sklearn_rankcal.aggregation._boards import coefficients_of, fit_boards, intervals_of, scores_of
+from sklearn_rankcal.aggregation._boards import (
+    Board,
+    coefficients_of,
+    fit_boards,
+    intervals_of,
+    scores_of,
+)
+from sklearn_rankcal.aggregation._contest_model import ContestFit
+from sklearn_rankcal.aggregation._contests import Contests, Votes, center_items
+from sklearn_rankcal.aggregation._evidence import _EXACT, JudgeTerms, Profiles, judge_terms
 from sklearn_rankcal.aggregation._graphs import (
     ComparisonGraph,
     conjugate_gradients,
@@ -23,10 +33,12 @@ from sklearn_rankcal.aggregation._likelihoods import (
     LogisticTerms,
     logistic_terms,
     minimize,
+    tier_probabilities,
     warn_not_converged,
 )
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.queries import Queries
+from sklearn_rankcal.queries._queries import ranges
 from sklearn_rankcal.utils._messages import check_choice, check_count, check_flag, check_number
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, add_up
 
@@ -239,10 +251,7 @@ class _ComparisonLikelihood:
 # ---------------------------------------------------------------- orders
 
 
-_BLOCK = 1 << 20  # numbers in the largest temporary array
 _LINEAR_STEPS = 1000  # of conjugate gradients, for one step of Newton's method
-_LISTED = 5  # items of the largest tiers with a sum over all orders; beyond, quadrature is faster
-_TIERS = 1 << 10  # in a block of the sum: its arrays fit in the cache
 
 
 class PlackettLuce(MaximumLikelihood):
@@ -293,6 +302,7 @@ class PlackettLuce(MaximumLikelihood):
     """
 
     takes = "orders"
+    _has_errors = True
 
     def scores(self, judgements: Any) -> Floats:
         """Compute one score per item from orders, selections or comparisons; larger is better."""
@@ -312,6 +322,54 @@ class PlackettLuce(MaximumLikelihood):
         result[nodes] = self._minimize(objective, nodes, queries)
         return result
 
+    def _solve(
+        self, judgements: Judgements, parts: Ints, intervals: str | None, level: float, n_jobs: Any
+    ) -> Solution:
+        if intervals is None:
+            return Solution(self.scores(judgements))
+        if judgements.orders is None:
+            return self.for_votes()._solve(judgements, parts, intervals, level, n_jobs)
+        boards = self.fit_boards(judgements, self.scores(judgements))
+        found, _ = intervals_of(judgements, boards, self, intervals, level, parts)
+        return Solution(scores_of(boards, judgements), found, None, boards)
+
+    def for_votes(self) -> BradleyTerry:
+        """Return the structure with the same likelihood for votes between two items."""
+        return BradleyTerry(self.penalty, self.tol, self.max_iter)
+
+    def fit_boards(self, judgements: Judgements, scores: Floats) -> list[Board]:
+        """Return the fits of the orders of all queries, given the scores."""
+        queries, tiers, found = (
+            judgements.queries,
+            _read_tiers(judgements),
+            judgements.preferences(),
+        )
+        wins = np.column_stack([found.winner, found.loser])[found.weight > 0]
+        number, boards = np.empty(queries.n_rows, dtype=np.int64), []
+        for q in range(queries.n_queries):  # a loop over queries, each with its own model
+            rows = judgements.rows_of_query(q)
+            n = len(rows)
+            number[rows] = np.arange(n)
+            mine = tiers.take(np.flatnonzero(judgements.query[tiers.judgement] == q))
+            first, second = number[wins[queries.codes[wins[:, 0]] == q]].T
+            part = number_components(first, second, n, "weak")
+            of_votes = np.zeros((3, 0)), np.zeros((3, 0)), np.zeros((0, 0))
+            fit = ContestFit(
+                scores[rows], n, False, Votes(first[:0], first[:0], *of_votes), np.zeros(n), part,
+                "half", True, 0.0,
+            )  # fmt: skip
+            orders = OrderJudges.of_tiers(
+                mine._replace(item=number[mine.item]), fit, self, judgements.judge
+            )
+            none = np.zeros(len(first))
+            contests = Contests(first, second, none.astype(np.int64), none, none, first)
+            fit = fit._replace(information=orders.fit.information)
+            names: tuple[str, ...] = ()
+            boards.append(
+                Board(fit, rows, names, eye_array(n, format="csr"), of_votes[2], contests, orders)
+            )
+        return boards
+
 
 class OrderTiers(NamedTuple):
     """The tiers of orders with at least two tiers."""
@@ -320,15 +378,25 @@ class OrderTiers(NamedTuple):
     sizes: Ints  # items of each tier
     per_judgement: Ints  # tiers of each judgement
     times: Floats  # how often each judgement was made, positive
+    judgement: Ints  # the number of each judgement
 
-    def take(self, judgements: Bools) -> OrderTiers:
-        """Keep some judgements."""
-        kept = np.repeat(judgements, self.per_judgement)
+    def take(self, judgements: Ints) -> OrderTiers:
+        """Take some judgements, possibly several times."""
+        tiers, _ = ranges(np.append(0, np.cumsum(self.per_judgement)), judgements)
+        entries, _ = ranges(np.append(0, np.cumsum(self.sizes)), tiers)
+        rest = (one[judgements] for one in self[2:])
+        return OrderTiers._make((self.item[entries], self.sizes[tiers], *rest))
+
+    def with_half_votes(self, votes: Floats) -> OrderTiers:
+        """Add half of these votes between each two items to each side, of shape (n, n)."""
+        one, other = np.nonzero(votes > 0)
+        n = len(one)
         return OrderTiers(
-            self.item[np.repeat(kept, self.sizes)],
-            self.sizes[kept],
-            self.per_judgement[judgements],
-            self.times[judgements],
+            np.append(self.item, np.column_stack([one, other]).ravel()),
+            np.append(self.sizes, np.ones(2 * n, dtype=np.int64)),
+            np.append(self.per_judgement, np.full(n, 2)),
+            np.append(self.times, votes[one, other] / 2),
+            np.append(self.judgement, np.full(n, -1)),
         )
 
     @property
@@ -349,7 +417,8 @@ def _read_tiers(judgements: Any) -> OrderTiers:
     per_judgement = np.bincount(owner[starts], minlength=len(offsets) - 1)
     given = judgements.count
     count = np.ones(len(per_judgement)) if given is None else np.asarray(given, dtype=np.float64)
-    return OrderTiers(item, sizes, per_judgement, count).take((per_judgement > 1) & (count > 0))
+    found = OrderTiers(item, sizes, per_judgement, count, np.arange(len(count)))
+    return found.take(np.flatnonzero((per_judgement > 1) & (count > 0)))
 
 
 def _components(tiers: OrderTiers, n_rows: int) -> tuple[Ints, Queries, Bools]:
@@ -385,6 +454,7 @@ class _State(NamedTuple):
     slope: Floats  # sum over each tier of the derivatives of log P, times the count
     singles: Floats  # second derivatives of the tiers of one item, times the count
     blocks: list[Floats]  # and of the other tiers
+    terms: Floats  # the derivative of the log-likelihood by the score of each entry
 
 
 class _OrderLikelihood:
@@ -395,6 +465,7 @@ class _OrderLikelihood:
         self.parts = parts
         self.penalty = penalty
         self.ridge = parts.repeat(penalty)
+        self._copies: _OrderLikelihood | None = None
         sizes = tiers.sizes
         self.starts = np.cumsum(sizes) - sizes  # first entry of each tier
         self.judgements = Queries(np.append(0, np.cumsum(tiers.per_judgement)))
@@ -468,25 +539,38 @@ class _OrderLikelihood:
         value += np.bincount(self.part_of_judgement, per_judgement, self.parts.n_queries)
         gradient = self.to_nodes(lower - slopes) + self.ridge * x
         unit = self.to_nodes(lower + slopes) + self.ridge * np.abs(x)
-        return value, gradient, unit, _State(weight, below, slope, singles, blocks)
+        state = _State(weight, below, slope, singles, blocks, slopes - lower)
+        return value, gradient, unit, state
+
+    def hessian(self, x: Floats) -> Floats:
+        """Return the dense matrix of second derivatives, by column."""
+        state = self.evaluate(x)[3]
+        return np.array([self.bend(state, v) for v in np.eye(len(x))])
+
+    def bend(self, state: _State, v: Floats) -> Floats:
+        """Return the product of the second derivatives and v."""
+        return self.to_nodes(self.curvature(state, v)) + self.ridge * v
+
+    def curvature(self, state: _State, v: Floats) -> Floats:
+        """Return minus the derivatives of `_State.terms` in the direction v."""
+        weight, below, slope, singles, blocks, _ = state
+        sizes, entry = self.tiers.sizes, self.starts[self.single]
+        # z_i = x_i - log(W): the change of z is v_i minus the mean of v over the lower items
+        inner = v[self.tiers.item]
+        mean = self.after(self.per_tier(weight * inner)) / below
+        change = inner - np.repeat(mean, sizes)
+        result = np.zeros(len(inner))
+        result[entry] = singles * change[entry]
+        for (_, entries), block in zip(self.tied, blocks, strict=True):
+            result[entries] = (block @ change[entries][:, :, None])[:, :, 0]
+        taken = self.before((slope * mean + self.per_tier(result)) / below)
+        pull = self.before(slope / below)
+        return result + (np.repeat(pull, sizes) * inner - np.repeat(taken, sizes)) * weight
 
     def solve(self, state: _State, rhs: Floats, tolerance: Floats) -> Floats:
-        weight, below, slope, singles, blocks = state
-        tiers, entry = self.tiers, self.starts[self.single]
-        pull = np.repeat(self.before(slope / below), tiers.sizes) * weight
-
-        def product(v: Floats) -> Floats:
-            # z_i = x_i - log(W): the change of z is v_i minus the mean of v over the lower items
-            inner = v[tiers.item]
-            mean = self.after(self.per_tier(weight * inner)) / below
-            change = inner - np.repeat(mean, tiers.sizes)
-            result = np.zeros(len(inner))
-            result[entry] = singles * change[entry]
-            for (_, entries), block in zip(self.tied, blocks, strict=True):
-                result[entries] = (block @ change[entries][:, :, None])[:, :, 0]
-            taken = self.before((slope * mean + self.per_tier(result)) / below)
-            result += pull * inner - np.repeat(taken, tiers.sizes) * weight
-            return self.to_nodes(result) + self.ridge * v
+        weight, below, slope, singles, blocks, _ = state
+        entry = self.starts[self.single]
+        pull = np.repeat(self.before(slope / below), self.tiers.sizes) * weight
 
         # The preconditioner is the diagonal without second-order terms in the weights.
         terms = pull.copy()
@@ -494,101 +578,104 @@ class _OrderLikelihood:
         for (_, entries), block in zip(self.tied, blocks, strict=True):
             terms[entries] += np.einsum("nii->ni", block)
         diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-200)
-        found, _ = conjugate_gradients(product, diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS)
+        found, _ = conjugate_gradients(
+            partial(self.bend, state), diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS
+        )
         return self.parts.center(found)
+
+    def copies(self, n: int) -> _OrderLikelihood:
+        """Return the likelihood of n copies of the items. The last one is kept."""
+        if self._copies is None or self._copies.parts.n_queries != n:
+            tiers, r = self.tiers, self.parts.n_rows
+            shift = np.repeat(np.arange(n) * r, len(tiers.item))
+            item = np.tile(tiers.item, n) + shift
+            repeated = OrderTiers._make((item, *(np.tile(one, n) for one in tiers[1:])))
+            parts = Queries(np.arange(n + 1) * r)
+            self._copies = _OrderLikelihood(repeated, parts, np.repeat(self.penalty, n))
+        return self._copies
 
     def take(self, parts: Bools) -> tuple[_OrderLikelihood, Ints]:
         kept = self.parts.repeat(parts)
         number = np.cumsum(kept) - 1
-        tiers = self.tiers.take(parts[self.part_of_judgement])
+        tiers = self.tiers.take(np.flatnonzero(parts[self.part_of_judgement]))
         tiers = tiers._replace(item=number[tiers.item])
         rest = Queries(np.append(0, np.cumsum(self.parts.sizes[parts])))
         return _OrderLikelihood(tiers, rest, self.penalty[parts]), np.flatnonzero(kept)
 
 
-def tier_nodes(m: int) -> Floats:
-    """Return the logarithms s of the quadrature nodes for tiers of m items.
+#: Precision of the scores of items that never lose, and rounds of the leverages of votes.
+_RIDGE, _ROUNDS = 1e-4, 2
+#: Pairs of items times entries of orders up to which all statements have the exact form.
+_PROFILED = 500_000
 
-    As a function of s = log(t), the integrand is log-concave and analytic. The trapezoidal rule
-    therefore converges faster than any power of its step. The step follows the width of a gamma
-    density of m + 1 degrees. The part below t = exp(-25) is at most 1.4e-11 of the integral.
+
+class OrderJudges(NamedTuple):
+    """What the orders of the judges of a query say of contrasts of its scores.
+
+    `fit` has Firth's scores and information: as `fit_firth` for votes, with half a vote for each of
+    two items, in all as many votes as parameters. The information of the orders about the
+    difference of two items is minus the entry of the information matrix. Each order is a judge of
+    its own if `judge` is None.
     """
-    step = 0.33 / np.sqrt(1 + m / 6)
-    return np.arange(-25.0, np.log(m + 14 * np.sqrt(m) + 40), step)
 
+    fit: ContestFit
+    likelihood: _OrderLikelihood
+    judge: Ints | None  # of each order of the likelihood
+    profiles: Profiles | None  # if they take little time
 
-def tier_probabilities(z: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute log P, its gradient and the negative of its Hessian matrix, for several tiers.
+    @classmethod
+    def of_tiers(
+        cls, tiers: OrderTiers, fit: ContestFit, structure: PlackettLuce, judge: Ints | None
+    ) -> OrderJudges:
+        """Fit orders of items that are numbered from 0."""
+        auto = isinstance(structure.penalty, str)
+        ridge = np.array([_RIDGE if auto else max(float(structure.penalty), _RIDGE)])
+        whole, weights = Queries.single(fit.n_items), np.zeros(fit.n_items)
+        alone = more = _OrderLikelihood(tiers, whole, ridge)
+        for _ in range(_ROUNDS):
+            information = alone.hessian(weights)
+            covariance = fit._replace(information=information).inverse()
+            own = np.diag(covariance)
+            votes = -information * (own[:, None] + own - 2 * covariance)
+            more = _OrderLikelihood(tiers.with_half_votes(votes), whole, ridge)
+            found = minimize(more, structure.tol, structure.max_iter, weights)
+            weights = center_items(found.x, fit.part)
+        fit = fit._replace(weights=weights, information=more.hessian(weights))
+        profiles, n = None, fit.n_items
+        if n <= _EXACT and n * n * len(tiers.item) <= _PROFILED:
+            start = weights, fit.inverse()
+            none = fit.votes.counts, "half", np.zeros(n)
+            profiles = Profiles(None, *none, *start, orders=alone)
+        if judge is None:
+            each = np.repeat(np.arange(len(tiers.times)), tiers.times.astype(np.int64))
+            tiers = tiers.take(each)._replace(times=np.ones(len(each)))
+            return cls(fit, _OrderLikelihood(tiers, whole, ridge), None, profiles)
+        number = np.unique(judge[tiers.judgement], return_inverse=True)[1]
+        return cls(fit, alone, number, profiles)
 
-    P is the probability that all m items of a tier precede all lower items, in any order. Let w_i
-    be the weights of the items, W the total weight of the lower items, and z_i = log(w_i / W). P is
-    the integral over t > 0 of exp(-t) product over i of (1 - exp(-exp(z_i) t)). Here items arrive
-    at rates w_i, and t is the first arrival of a lower item, in units of 1 / W. `z` has shape
-    (n_tiers, m). For up to five items, P is the sum over all orders of the tier, in O(n_tiers m^3
-    2^m) time. For more, the relative error is below 1e-9. The time is O(n_tiers m^2 n_nodes), with
-    about 100 nodes, growing with the square root of m.
-    """
-    n, m = z.shape
-    log_p, gradient = np.empty(n), np.empty((n, m))
-    curvature = np.empty((n, m, m))
-    if m <= _LISTED:
-        for start in range(0, n, _TIERS):
-            block = slice(start, start + _TIERS)
-            log_p[block], gradient[block], curvature[block] = _sum_over_orders(z[block])
-        return log_p, gradient, curvature
-    s = tier_nodes(m)
-    size = max(1, _BLOCK // (m * len(s)))
-    for start in range(0, n, size):
-        block = slice(start, start + size)
-        # y_i = exp(z_i) t, of shape (n_block, m, n_nodes). Beyond exp(6.5), 1 - exp(-y) is 1.
-        y = np.exp(np.minimum(z[block, :, None] + s, 6.5))
-        log_f = np.log(-np.expm1(-y)).sum(axis=1) + (s - np.exp(s))
-        total = logsumexp(log_f, axis=1)
-        density = np.exp(log_f - total[:, None])
-        first = y / np.expm1(y)  # of log(1 - exp(-exp(z))) by z
-        second = first * (1 - y - first)
-        log_p[block] = total + np.log(s[1] - s[0])
-        gradient[block] = np.einsum("nik,nk->ni", first, density)
-        weighted = first * density[:, None, :]
-        products = weighted @ first.transpose(0, 2, 1)
-        mean = gradient[block]
-        curvature[block] = mean[:, :, None] * mean[:, None, :] - products
-        diagonal = np.arange(m)
-        curvature[block, diagonal, diagonal] -= np.einsum("nik,nk->ni", second, density)
-    return log_p, gradient, curvature
+    def terms(self, pulls: Floats, own: bool = False) -> tuple[JudgeTerms, Floats]:
+        """Do the same as `Judges.terms`.
 
-
-def _sum_over_orders(z: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute `tier_probabilities` from the sets of items that are left.
-
-    Let a_i = exp(z_i), and P(S) the probability that the items of S precede the lower items. One of
-    them comes first: P(S) = sum over i in S of a_i P(S - i) / (1 + sum over S of a). All terms are
-    positive, and nothing cancels. The derivatives are those of a mixture of the next sets.
-    """
-    m = z.shape[1]
-    z = np.minimum(z.T, 300.0)  # beyond, P is 1
-    rate = np.exp(z)
-    # P(S) is divided by the product of min(a_i, 1), which can underflow
-    scaled, own, at = np.maximum(rate, 1.0), np.eye(m)[:, :, None], np.arange(m)
-    found = {(): (np.ones_like(z[0]), np.zeros_like(z), np.zeros((m, *z.shape)))}
-    for size in range(1, m + 1):
-        for some in combinations(range(m), size):  # a loop over all sets
-            rest = zip(*(found[some[:k] + some[k + 1 :]] for k in range(size)), strict=True)
-            chance, slope, bend = (np.array(one) for one in rest)
-            inside, chosen = np.zeros_like(z), list(some)
-            inside[chosen] = rate[chosen]
-            total = 1 + inside.sum(axis=0)
-            inside /= total
-            share = scaled[chosen] * chance
-            chance = share.sum(axis=0)
-            share /= chance
-            move = slope + own[chosen]
-            weighted = share[:, None] * move
-            mean = weighted.sum(axis=0)
-            curvature = (share[:, None, None] * bend).sum(axis=0)
-            curvature -= (weighted[:, :, None] * move[:, None]).sum(axis=0)
-            curvature += mean[:, None] * mean - inside[:, None] * inside
-            curvature[at, at] += inside
-            found[some] = chance / total, mean - inside, curvature
-    chance, slope, bend = found[tuple(range(m))]
-    return np.minimum(z, 0.0).sum(axis=0) + np.log(chance), slope.T, bend.transpose(2, 0, 1)
+        What a judge says is measured at equal scores.
+        """
+        orders, tiers = self.likelihood, self.likelihood.tiers
+        size = len(tiers.times), self.fit.n_items
+        owner = np.repeat(np.arange(size[0]), orders.entries)  # of each entry
+        state, even = (orders.evaluate(x)[3] for x in (self.fit.weights, np.zeros(size[1])))
+        scores, said = (
+            csr_array((s.terms, (owner, tiers.item)), shape=size) for s in (state, even)
+        )
+        judge = np.arange(size[0]) if self.judge is None else self.judge
+        members = csr_array((np.ones(size[0]), (judge, np.arange(size[0]))))
+        step, parts = max(1, 2_000_000 // max(size[0], 1)), []
+        for start in range(0, len(pulls), step):
+            some = pulls[start : start + step]
+            known = [orders.curvature(state, v) * v[tiers.item] for v in some]
+            share = members @ np.array([add_up(owner, one, size[0]) for one in known]).T
+            moves = said @ some.T
+            sums = members @ moves, members @ np.abs(moves), members @ moves**2
+            parts.append(judge_terms(members @ (scores @ some.T), share, *sums))
+        number, degrees, against = (np.concatenate([one[k] for one in parts]) for k in range(3))
+        scaled = np.hstack([one[3] for one in parts])
+        covariance = scaled.T @ scaled
+        return JudgeTerms(np.diag(covariance).copy(), number, degrees, against), covariance

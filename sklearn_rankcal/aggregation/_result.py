@@ -204,10 +204,9 @@ class Aggregate:
     def _known(self) -> Intervals:
         """Return the intervals, or raise ValueError."""
         if self._intervals is None:
-            raise ValueError(
-                "There are no intervals. Pass intervals='robust', or n_resamples=1000, to "
-                "aggregate."
-            )
+            fits = self.judgements.orders is None or self.method.takes == "orders"
+            way = "intervals='robust', or " if self.method._has_errors and fits else ""
+            raise ValueError(f"There are no intervals. Pass {way}n_resamples=1000 to aggregate.")
         return self._intervals
 
     def probability_matrix(self, group: Any = None) -> Floats:
@@ -682,7 +681,8 @@ class Aggregate:
         Raises
         ------
         ValueError
-            If the method is not `BradleyTerry <aggregation.BradleyTerry>`, or as in `rows_of`.
+            If the method is not `BradleyTerry <aggregation.BradleyTerry>` or, for orders,
+            `PlackettLuce <aggregation.PlackettLuce>`, or as in `rows_of`.
 
         Notes
         -----

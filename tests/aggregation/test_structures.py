@@ -27,7 +27,7 @@ from sklearn_rankcal.aggregation import (  # graphs and reading by themselves
 )
 from sklearn_rankcal.aggregation._aggregate import get_structure
 from sklearn_rankcal.aggregation._graphs import ComparedPairs, ComparisonGraph
-from sklearn_rankcal.aggregation._maximum_likelihood import tier_probabilities
+from sklearn_rankcal.aggregation._likelihoods import tier_probabilities
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.labels._labels import merge_pairs
 from sklearn_rankcal.labels._rankings import Comparisons, Orders

@@ -140,6 +140,33 @@ def thin_cut(random: Any, n: int, spread: float = 0.4) -> Any:
     return (read, category), truth
 
 
+def judge_set(random: Any, shown: Any, scores: Any, shape: str) -> list[list[int]]:
+    """Return the tiers of an "order", a "choice" or a "best-worst" choice of shown items."""
+    order = shown[np.argsort(-scores[shown] - random.gumbel(size=len(shown)))].tolist()
+    if shape == "order":
+        return [[item] for item in order]
+    tiers = [order[:1], order[1:]] if shape == "choice" else [order[:1], order[1:-1], order[-1:]]
+    return [tier for tier in tiers if tier]
+
+
+def best_worst(
+    random: Any, n: int, spread: float = 1.0, tastes: float = 0.0, respondents: bool = False
+) -> Any:
+    """n respondents with five sets of four of eight items, for the best and the worst of each.
+
+    The scores are those of the board of infinitely many such respondents, if tastes are 0.
+    """
+    scores, tiers = spread * np.linspace(-1, 1, 8), []
+    for _ in range(n):
+        mine = scores + tastes * random.standard_normal(8)
+        shown = np.concatenate([random.permutation(8) for _ in range(3)])[:20].reshape(5, 4)
+        shown = [row if len(set(row)) == 4 else random.permutation(8)[:4] for row in shown]
+        tiers += [judge_set(random, row, mine, "best-worst") for row in shown]
+    judge = np.repeat(np.arange(n), 5) if respondents else None
+    tiers = [[[str(item) for item in tier] for tier in order] for order in tiers]
+    return Judgements.from_orders(tiers, judge=judge), Truth(scores, {})
+
+
 # ---------------------------------------------------------------- statements
 
 
@@ -306,6 +333,7 @@ OF_EFFECT: dict[str, Statement] = {**OF_BOARD, "effects": effects}
 POWER: dict[str, Statement] = {"power": right_first}
 TESTS = ("position", "cycles", "random judges", "opposed judges", "partial judges")
 AUDIT: dict[str, Statement] = {name: alarm(name) for name in TESTS}
+ORDERS = {"method": "plackett_luce", "intervals": "information"}
 DAVIDSON, ROBUST = {"method": BradleyTerry(ties="davidson")}, {"intervals": "robust"}
 WORLDS: dict[str, tuple[Any, dict[str, Statement], dict[str, Any]]] = {
     "new item": (new_item, OF_BOARD, {}),
@@ -329,6 +357,13 @@ WORLDS: dict[str, tuple[Any, dict[str, Statement], dict[str, Any]]] = {
     "judges, tastes 20": (partial(judges, tastes=20.0), OF_BOARD, ROBUST),
     "judges, tastes .7, lead 1": (partial(judges, lead=1.0), POWER, ROBUST),
     "four items, judges": (partial(judges, k=4), OF_BOARD, ROBUST),
+    "best-worst": (best_worst, OF_BOARD, ORDERS),
+    "best-worst, equal": (partial(best_worst, spread=0.0), OF_BOARD, ORDERS),
+    "best-worst, respondents": (
+        partial(best_worst, respondents=True),
+        OF_BOARD,
+        {**ORDERS, **ROBUST},
+    ),
     "audit": (partial(six_items, spread=1.0), AUDIT, {}),
     "audit, 5 judges": (partial(six_items, spread=1.0, n_judges=5), AUDIT, {}),
     "audit, 30 judges": (partial(six_items, spread=1.0, n_judges=30), AUDIT, {}),
