@@ -105,14 +105,6 @@ def test_teams_as_features():
         board(pd.get_dummies(table, drop_first=True), **options)
 
 
-def test_audit_of_orders_names_orders():
-    board = aggregate(Judgements.from_orders([["a", "b", "c"], ["b", "a", "c"]] * 10))
-    for ask in (board.audit, lambda: board.next_comparisons(1)):
-        with pytest.raises(ValueError, match=r"^These judgements are orders") as caught:
-            ask()
-        assert "n_resamples" in str(caught.value)
-
-
 def test_ties_are_not_predicted_as_impossible():
     """26 % of the votes are ties: a model that has none for them says None, and not 0."""
     columns = matches(100, ties=26)
