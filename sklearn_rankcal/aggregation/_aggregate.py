@@ -179,27 +179,12 @@ def aggregate(
     All methods except Kemeny take time linear in the number of compared pairs, times the number of
     iterations. Kemeny's problem is NP-hard. A resample takes as long as the method.
 
-    Intervals and probabilities follow one rule: a statement must survive one more vote against it,
-    and, if it allows for judges, one more judge (:ref:`votes`). ``"information"`` uses the profile
-    likelihood of the votes. ``"robust"`` also uses their variance (Bell and McCaffrey, 2002) with
-    Student's distribution, and the less certain result counts. With resamples, their variance is
-    used. One item is above another in the intervals of ranks if the probability of this is at least
-    (1 + confidence_level) / 2.
-
-    With ``"information"`` or ``"robust"``, a query takes O(n_items^3) time and O(n_items^2) memory.
-    Up to 20 items, all statements use the likelihood itself. For more items, only those on the
-    first item and its 20 nearest rivals do. Others are those of votes between two items that give
-    the same estimate and variance (Firth, 1993). So are those of many orders: for 20 items, of more
-    than 1,250 listed items in all.
+    Intervals and probabilities follow one rule (:ref:`how-sure`). With ``"information"`` or
+    ``"robust"``, a query takes O(n_items^3) time and O(n_items^2) memory.
 
     References
     ----------
-    Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with
-    multi-stage samples, Survey Methodology 28.
-
     Duchi, Mackey and Jordan (2013), The asymptotics of ranking algorithms, section 5.
-
-    Firth (1993), Bias reduction of maximum likelihood estimates, Biometrika 80.
 
     Examples
     --------

@@ -34,7 +34,8 @@ class Judgements:
     turns judgements into one ranking of the items of each query.
 
     Use one of the constructors `from_votes`, `from_pairs`, `from_orders`, `from_ranks`,
-    `from_selections`, `from_preflib` and `from_labels`, which check their arguments.
+    `from_selections`, `from_best_worst`, `from_preflib` and `from_labels`, which check their
+    arguments.
 
     Attributes
     ----------
@@ -287,6 +288,7 @@ class Judgements:
         items: Any = None,
         unlisted: str = "ignore",
         ties: str = "ignore",
+        unranked: Any = None,
     ) -> Judgements:
         """Read orders of items, which may be partial and may contain ties.
 
@@ -310,16 +312,20 @@ class Judgements:
         ties : {"ignore", "half"}, default="ignore"
             How to treat tied items. ``"ignore"`` does not compare them, ``"half"`` counts half a
             preference in each direction.
+        unranked : object or list of objects, default=None
+            Entries that mean that nothing has this place, such as 0, 99 or ``""``.
 
         Returns
         -------
         judgements : Judgements
+            Without blank orders. A warning says how many there were.
 
         Raises
         ------
         ValueError
-            If an order or a tier is empty or lists an item twice, if an id is missing or not in
-            `items`, if lengths differ, or if a count or an option is out of range.
+            If a tier is empty, if an order lists an item twice, if an id is missing or not in
+            `items`, if lengths differ, if a count or an option is out of range, or if a column of a
+            data frame seems to have time stamps or ids of its rows.
 
         Examples
         --------
@@ -328,7 +334,7 @@ class Judgements:
         Judgements(n_judgements=2, n_items=3, n_queries=1)
         """
         options = {"groups": groups, "count": count, "judge": judge, "items": items}
-        return cls(**formats.from_orders(orders, unlisted=unlisted, ties=ties, **options))
+        return cls(**formats.from_orders(orders, unranked, unlisted=unlisted, ties=ties, **options))
 
     @classmethod
     @checks_keywords
@@ -342,6 +348,7 @@ class Judgements:
         items: Any = None,
         unlisted: str = "ignore",
         ties: str = "ignore",
+        unranked: Any = None,
     ) -> Judgements:
         """Read orders from a table of ranks, with one column per item.
 
@@ -349,14 +356,16 @@ class Judgements:
         ----------
         ranks : array-like of shape (n_orders, n_columns)
             Position of each item, 1 = best. Only the order of the positions counts, and equal
-            positions are ties. NaN means that the order does not list the item. Each row must list
-            at least one item. The column names of a data frame are the ids of the items.
+            positions are ties. NaN means that the order does not list the item. Blank rows are left
+            out with a warning. The column names of a data frame are the ids of the items.
         groups, count, judge, unlisted, ties : array-like or str
             As in `from_orders`. The items of a query are those that at least one of its orders
             lists.
         items : sequence of shape (n_columns,), default=None
             Ids of the items. None means the column names of a data frame, otherwise 0, 1, 2, and so
             on.
+        unranked : float or list of floats, default=None
+            Numbers that mean the same as NaN, such as 0 or 99.
 
         Returns
         -------
@@ -371,7 +380,7 @@ class Judgements:
         array([4.])
         """
         options = {"count": count, "judge": judge, "unlisted": unlisted, "ties": ties}
-        return cls(**formats.from_ranks(ranks, items, groups, **options))
+        return cls(**formats.from_ranks(ranks, items, unranked, groups, **options))
 
     @classmethod
     @checks_keywords
@@ -415,8 +424,69 @@ class Judgements:
         >>> judgements.preferences().total()
         array([3.])
         """
-        options = {"groups": groups, "count": count, "judge": judge}
+        options = {"groups": groups, "count": count, "judge": judge, "items": None}
         return cls(**formats.from_selections(shown, selected, **options))
+
+    @classmethod
+    @checks_keywords
+    def from_best_worst(
+        cls,
+        sets: Any,
+        best: Any,
+        worst: Any,
+        *,
+        set_id: Any = None,
+        respondent: Any = None,
+        groups: Any = None,
+        items: Any = None,
+    ) -> Judgements:
+        """Read best-worst choices (MaxDiff): the best and the worst item of each set.
+
+        The best item of a set is preferred to the others, and all others to the worst.
+
+        Parameters
+        ----------
+        sets : array-like of shape (n_sets, n_columns)
+            The ids of the items of each set, for example the columns of a survey's export. Missing
+            entries are left out. With `set_id`, the items of all sets, of shape (n_rows,).
+        best, worst : array-like of shape (n_sets,)
+            The ids of the best and the worst item of each set; missing if there was no answer. If
+            you have numbers of columns from 1, pass ``sets.to_numpy()[range(n_sets), best - 1]``.
+            With `set_id`, whether each row is the best or the worst, of shape (n_rows,).
+        set_id : array-like of shape (n_rows,), default=None
+            The set of each row, for tables with one row for each item that was shown. The same id
+            of two respondents means two sets.
+        respondent : array-like of shape (n_sets,) or (n_rows,), default=None
+            The id of the person, who becomes the judge.
+        groups, items : array-like
+            As in `from_orders`, with one entry of `groups` for each entry of `respondent`.
+
+        Returns
+        -------
+        judgements : Judgements
+            Orders for the method ``"plackett_luce"``, without sets that have no answer.
+
+        Raises
+        ------
+        ValueError
+            If an item was shown twice, chosen but not shown, or best and worst, or as in
+            `from_orders`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sklearn_rankcal import Judgements, aggregate
+        >>> rows = [["tea", "milk", "ale", "tea", "ale"], ["ale", "milk", "tea", "milk", "ale"]]
+        >>> table = pd.DataFrame(rows, columns=["item1", "item2", "item3", "best", "worst"])
+        >>> choices = Judgements.from_best_worst(
+        ...     table[["item1", "item2", "item3"]], table["best"], table["worst"], respondent=[1, 2]
+        ... )
+        >>> board = aggregate(choices, "plackett_luce", intervals="information")
+        >>> board.rank_low.tolist(), board.rank_high.tolist()
+        ([1, 1, 1], [3, 3, 3])
+        """
+        given = set_id, respondent, groups, items
+        return cls(**formats.from_best_worst(sets, best, worst, *given))
 
     @classmethod
     @checks_keywords

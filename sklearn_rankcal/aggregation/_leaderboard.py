@@ -501,10 +501,7 @@ def next_comparisons(
         )
     orders = judgements.orders is not None
     if isinstance(structure, PlackettLuce):
-        if not orders:
-            structure = structure.for_votes()
-        elif boards is None:
-            boards = structure.fit_boards(judgements, structure.scores(judgements))
+        structure = structure if orders else structure.for_votes()
     elif orders or not isinstance(structure, BradleyTerry):
         kind, name = ("orders", "plackett_luce") if orders else ("votes", "btl")
         raise ValueError(
@@ -521,7 +518,7 @@ def next_comparisons(
         ]
     if boards is None:
         read, rows = judgements.of_query(q)
-        one = fit_boards(read, structure)[0]
+        one = (structure.fit_boards(read) if orders else fit_boards(read, structure))[0]
         one = one._replace(rows=rows[one.rows])
     else:
         one = boards[q]

@@ -18,7 +18,7 @@ from sklearn_rankcal.aggregation._boards import (
     scores_of,
 )
 from sklearn_rankcal.aggregation._contest_model import ContestFit
-from sklearn_rankcal.aggregation._contests import Contests, Votes, center_items
+from sklearn_rankcal.aggregation._contests import Contests, center_items, count_votes
 from sklearn_rankcal.aggregation._evidence import _EXACT, JudgeTerms, Profiles, judge_terms
 from sklearn_rankcal.aggregation._graphs import (
     ComparisonGraph,
@@ -269,22 +269,14 @@ class PlackettLuce(MaximumLikelihood):
 
     Notes
     -----
-    In the model, the best item of an order is chosen with probability proportional to w_i =
-    exp(s_i), then the next from the remaining items, and so on. A tie means that any order of the
-    tied items is possible. If D is a tier and W the total weight of the lower tiers, the items of D
-    precede the lower items with probability
-
-        integral over u in (0, 1) of product over i in D of (1 - u^(w_i / W)),
-
-    which is w_i / (w_i + W) for a single item. Up to five items, it is computed exactly. For more,
-    the relative error is below 1e-9.
-    Items that the order does not list do not enter its likelihood. A selection from a shown list is
-    an order of two tiers. Pairwise comparisons have the likelihood of `BradleyTerry`.
-
-    As in `BradleyTerry`, the likelihood of a connected component has a maximum if and only if
-    chains of wins lead from every item to every other item (Hunter, 2004, assumption 1). A win is a
-    place above another item in some order. Scores of each component are centred at 0. Items without
-    comparisons have the score 0.
+    In the model, the best item of an order is chosen with probability proportional to exp(s_i),
+    then the next from the remaining items, and so on. A tie means that any order of the tied items
+    is possible. The probability is exact for up to five tied items, and has a relative error below
+    1e-9 for more. Items that the order does not list do not enter its likelihood. A selection from
+    a shown list is an order of two tiers. Pairwise comparisons have the likelihood of
+    `BradleyTerry`. The likelihood has a maximum where chains of wins lead from every item to every
+    other item, and a win is a place above another item in some order (Hunter, 2004, assumption 1).
+    Items without comparisons have the score 0.
 
     References
     ----------
@@ -329,7 +321,7 @@ class PlackettLuce(MaximumLikelihood):
             return Solution(self.scores(judgements))
         if judgements.orders is None:
             return self.for_votes()._solve(judgements, parts, intervals, level, n_jobs)
-        boards = self.fit_boards(judgements, self.scores(judgements))
+        boards = self.fit_boards(judgements)
         found, _ = intervals_of(judgements, boards, self, intervals, level, parts)
         return Solution(scores_of(boards, judgements), found, None, boards)
 
@@ -337,37 +329,28 @@ class PlackettLuce(MaximumLikelihood):
         """Return the structure with the same likelihood for votes between two items."""
         return BradleyTerry(self.penalty, self.tol, self.max_iter)
 
-    def fit_boards(self, judgements: Judgements, scores: Floats) -> list[Board]:
-        """Return the fits of the orders of all queries, given the scores."""
-        queries, tiers, found = (
-            judgements.queries,
-            _read_tiers(judgements),
-            judgements.preferences(),
-        )
+    def fit_boards(self, judgements: Judgements) -> list[Board]:
+        """Return the fits of the orders of all queries."""
+        queries, tiers = judgements.queries, _read_tiers(judgements)
+        scores = self.scores(judgements)
+        found = judgements.preferences()
         wins = np.column_stack([found.winner, found.loser])[found.weight > 0]
         number, boards = np.empty(queries.n_rows, dtype=np.int64), []
         for q in range(queries.n_queries):  # a loop over queries, each with its own model
             rows = judgements.rows_of_query(q)
-            n = len(rows)
-            number[rows] = np.arange(n)
-            mine = tiers.take(np.flatnonzero(judgements.query[tiers.judgement] == q))
+            number[rows] = np.arange(len(rows))
             first, second = number[wins[queries.codes[wins[:, 0]] == q]].T
-            part = number_components(first, second, n, "weak")
-            of_votes = np.zeros((3, 0)), np.zeros((3, 0)), np.zeros((0, 0))
-            fit = ContestFit(
-                scores[rows], n, False, Votes(first[:0], first[:0], *of_votes), np.zeros(n), part,
-                "half", True, 0.0,
-            )  # fmt: skip
-            orders = OrderJudges.of_tiers(
-                mine._replace(item=number[mine.item]), fit, self, judgements.judge
-            )
-            none = np.zeros(len(first))
+            part, none = number_components(first, second, len(rows), "weak"), np.zeros(len(first))
             contests = Contests(first, second, none.astype(np.int64), none, none, first)
+            votes = count_votes(contests, np.zeros((len(first), 0)))
+            shape = scores[rows], len(rows), False, votes, np.zeros(len(rows)), part
+            fit = ContestFit(*shape, "half", True, 0.0)
+            mine = tiers.take(np.flatnonzero(judgements.query[tiers.judgement] == q))
+            mine = mine._replace(item=number[mine.item])
+            orders = OrderJudges.of_tiers(mine, fit, self, judgements.judge)
             fit = fit._replace(information=orders.fit.information)
-            names: tuple[str, ...] = ()
-            boards.append(
-                Board(fit, rows, names, eye_array(n, format="csr"), of_votes[2], contests, orders)
-            )
+            unit = eye_array(len(rows), format="csr")
+            boards.append(Board(fit, rows, (), unit, votes.X, contests, orders))
         return boards
 
 
@@ -389,15 +372,10 @@ class OrderTiers(NamedTuple):
 
     def with_half_votes(self, votes: Floats) -> OrderTiers:
         """Add half of these votes between each two items to each side, of shape (n, n)."""
-        one, other = np.nonzero(votes > 0)
-        n = len(one)
-        return OrderTiers(
-            np.append(self.item, np.column_stack([one, other]).ravel()),
-            np.append(self.sizes, np.ones(2 * n, dtype=np.int64)),
-            np.append(self.per_judgement, np.full(n, 2)),
-            np.append(self.times, votes[one, other] / 2),
-            np.append(self.judgement, np.full(n, -1)),
-        )
+        pairs = np.argwhere(votes > 0)
+        two = np.full(len(pairs), 2)
+        more = pairs.ravel(), np.ones(2 * len(pairs), dtype=np.int64), two, votes[votes > 0] / 2
+        return OrderTiers._make(map(np.append, self, (*more, two)))
 
     @property
     def is_lowest(self) -> Bools:
@@ -569,19 +547,14 @@ class _OrderLikelihood:
 
     def solve(self, state: _State, rhs: Floats, tolerance: Floats) -> Floats:
         weight, below, slope, singles, blocks, _ = state
-        entry = self.starts[self.single]
-        pull = np.repeat(self.before(slope / below), self.tiers.sizes) * weight
-
         # The preconditioner is the diagonal without second-order terms in the weights.
-        terms = pull.copy()
-        terms[entry] += singles
+        terms = np.repeat(self.before(slope / below), self.tiers.sizes) * weight
+        terms[self.starts[self.single]] += singles
         for (_, entries), block in zip(self.tied, blocks, strict=True):
             terms[entries] += np.einsum("nii->ni", block)
         diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-200)
-        found, _ = conjugate_gradients(
-            partial(self.bend, state), diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS
-        )
-        return self.parts.center(found)
+        how = diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS
+        return self.parts.center(conjugate_gradients(partial(self.bend, state), *how)[0])
 
     def copies(self, n: int) -> _OrderLikelihood:
         """Return the likelihood of n copies of the items. The last one is kept."""
@@ -643,9 +616,8 @@ class OrderJudges(NamedTuple):
         fit = fit._replace(weights=weights, information=more.hessian(weights))
         profiles, n = None, fit.n_items
         if n <= _EXACT and n * n * len(tiers.item) <= _PROFILED:
-            start = weights, fit.inverse()
-            none = fit.votes.counts, "half", np.zeros(n)
-            profiles = Profiles(None, *none, *start, orders=alone)
+            at = fit.ridge, weights, fit.inverse()
+            profiles = Profiles(None, fit.votes.counts, "half", *at, orders=alone)
         if judge is None:
             each = np.repeat(np.arange(len(tiers.times)), tiers.times.astype(np.int64))
             tiers = tiers.take(each)._replace(times=np.ones(len(each)))
@@ -663,19 +635,14 @@ class OrderJudges(NamedTuple):
         owner = np.repeat(np.arange(size[0]), orders.entries)  # of each entry
         state, even = (orders.evaluate(x)[3] for x in (self.fit.weights, np.zeros(size[1])))
         scores, said = (
-            csr_array((s.terms, (owner, tiers.item)), shape=size) for s in (state, even)
+            csr_array((one.terms, (owner, tiers.item)), shape=size) for one in (state, even)
         )
         judge = np.arange(size[0]) if self.judge is None else self.judge
         members = csr_array((np.ones(size[0]), (judge, np.arange(size[0]))))
-        step, parts = max(1, 2_000_000 // max(size[0], 1)), []
-        for start in range(0, len(pulls), step):
-            some = pulls[start : start + step]
-            known = [orders.curvature(state, v) * v[tiers.item] for v in some]
-            share = members @ np.array([add_up(owner, one, size[0]) for one in known]).T
-            moves = said @ some.T
-            sums = members @ moves, members @ np.abs(moves), members @ moves**2
-            parts.append(judge_terms(members @ (scores @ some.T), share, *sums))
-        number, degrees, against = (np.concatenate([one[k] for one in parts]) for k in range(3))
-        scaled = np.hstack([one[3] for one in parts])
+        known = [add_up(owner, orders.curvature(state, v) * v[tiers.item], size[0]) for v in pulls]
+        moves = said @ pulls.T
+        sums = members @ moves, members @ np.abs(moves), members @ moves**2
+        share = members @ np.array(known).T
+        *found, scaled = judge_terms(members @ (scores @ pulls.T), share, *sums)
         covariance = scaled.T @ scaled
-        return JudgeTerms(np.diag(covariance).copy(), number, degrees, against), covariance
+        return JudgeTerms(np.diag(covariance).copy(), *found), covariance

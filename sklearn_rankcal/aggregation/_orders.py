@@ -6,6 +6,8 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -21,6 +23,7 @@ from sklearn_rankcal.labels._item_ids import (
     read_groups,
     read_ids,
     read_judges,
+    read_marks,
     show_id,
 )
 from sklearn_rankcal.labels._label_rankings import check_names, text_tiers, warn_of_ratings
@@ -29,7 +32,7 @@ from sklearn_rankcal.labels._rankings import Comparisons, Orders, check_ranks
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import object_array
 from sklearn_rankcal.utils._messages import counted, warn
-from sklearn_rankcal.utils._numbers import Ints, frame_columns, is_missing
+from sklearn_rankcal.utils._numbers import Ints, frame_columns, is_missing, read_numbers
 from sklearn_rankcal.utils._text_files import LineReader
 
 Arguments = dict[str, Any]
@@ -38,16 +41,14 @@ Arguments = dict[str, Any]
 # ---------------------------------------------------------------- orders
 
 
-def from_orders(orders: Any, **options: Any) -> Arguments:
+def from_orders(orders: Any, unranked: Any, **options: Any) -> Arguments:
     check_same_index(orders=orders, **options)
     columns = frame_columns(orders)
     listed: Any = orders
     if columns is not None:  # a column for each place
         _refuse_wins(np.asarray(orders))
-        listed = [
-            [_whole(item) for item in row if not is_missing(item)]
-            for row in zip(*(column.to_list() for column in columns), strict=True)
-        ]
+        _refuse_keys(orders, columns, "orders")
+        listed = _rows_of(columns)
         if len(columns) == 1:
             listed = [row[0] if row else "" for row in listed]
     elif isinstance(orders, np.ndarray):
@@ -61,7 +62,51 @@ def from_orders(orders: Any, **options: Any) -> Arguments:
             ]
             check_names(listed, read, "Entry {} of orders")
             listed = read
-    return _of_lists(_sequences(listed, "orders"), "orders", **options)
+    listed = _sequences(listed, "orders")
+    if unranked is not None:
+        codes = _codes(unranked)
+        listed = [[item for item in order if item not in codes] for order in listed]
+    return _of_lists(listed, "orders", **options)
+
+
+def _rows_of(columns: list[Any]) -> list[list[Any]]:
+    """Return the rows of a data frame without missing entries."""
+    return [
+        [_whole(item) for item in row if not is_missing(item)]
+        for row in zip(*(column.to_list() for column in columns), strict=True)
+    ]
+
+
+def _codes(unranked: Any) -> list[Any]:
+    return list(unranked) if isinstance(unranked, (list, tuple, set)) else [unranked]
+
+
+#: Different ids of rows from which they are noticed.
+_KEYS = 5
+
+
+def _refuse_keys(frame: Any, columns: list[Any], name: str) -> None:
+    """Raise an error for a column of time stamps, or of ids of the rows, among items or ranks.
+
+    Other columns share their items with each other, and ranks are at most as many as columns.
+    """
+    contents = [
+        {one for one in own.to_list() if not isinstance(one, list | set) and not is_missing(one)}
+        for own in columns
+    ]
+    for k, own in enumerate(contents):
+        rest = set().union(*contents[:k], *contents[k + 1 :])
+        if name == "ranks":
+            apart = len(own) > len(contents) + 1 >= len(rest)
+        else:
+            apart = len(own) > len(rest) > 0 and not own & rest
+        kinds = (datetime, str) if name == "ranks" else datetime
+        other = [any(isinstance(one, kinds) for one in some) for some in (own, rest)]
+        if (apart and len(own) >= _KEYS) or other == [True, False]:
+            raise ValueError(
+                f"The column {frame.columns[k]!r} of {name} seems to have ids or times of its "
+                "rows. Leave it out. Pass ids of people as judge= or respondent=."
+            )
 
 
 def _whole(item: Any) -> Any:
@@ -101,7 +146,6 @@ def _of_lists(listed: list[Any], name: str, **options: Any) -> Arguments:
     tiers: list[int] = []
     ends = []
     for m, order in enumerate(listed):  # a loop over a list of the user's
-        tier = -1
         for tier, entry in enumerate(order):
             if isinstance(entry, (list, tuple, set, frozenset)):
                 if not entry:
@@ -111,17 +155,21 @@ def _of_lists(listed: list[Any], name: str, **options: Any) -> Arguments:
             else:
                 flat.append(entry)
                 tiers.append(tier)
-        if tier < 0:
-            raise ValueError(f"Entry {m} of {name} lists no item.")
         ends.append(len(flat))
     sizes = np.diff(ends, prepend=0)
     return _of_entries(read_ids(flat, name), np.array(tiers), sizes, name, **options)
 
 
-def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any) -> Arguments:
+def from_ranks(
+    ranks: Any, items: Any, unranked: Any, groups: ArrayLike | None, **options: Any
+) -> Arguments:
     check_same_index(ranks=ranks, groups=groups, **options)
-    if items is None and frame_columns(ranks) is not None:
-        items = list(ranks.columns)
+    if (columns := frame_columns(ranks)) is not None:
+        _refuse_keys(ranks, columns, "ranks")
+        items = list(ranks.columns) if items is None else items
+    if unranked is not None:
+        ranks = read_numbers(ranks, "ranks", missing=True)
+        ranks = np.where(np.isin(ranks, _codes(unranked)), np.nan, ranks)
     positions = check_ranks(ranks)
     if positions.ndim != 2:
         raise ValueError(f"ranks must have shape (n_orders, n_items); it has {positions.shape}.")
@@ -140,8 +188,6 @@ def from_ranks(ranks: Any, items: Any, groups: ArrayLike | None, **options: Any)
             f"items has {len(names)} ids, but ranks has {counted(positions.shape[1], 'column')}."
         )
     sizes = (~np.isnan(positions)).sum(axis=1)
-    if (sizes == 0).any():
-        raise ValueError(f"Row {int(np.argmin(sizes))} of ranks lists no item: it is all NaN.")
     # the columns of each row, sorted by position; NaN is last
     order = np.argsort(positions, axis=1, kind="stable")
     sorted_ranks = np.take_along_axis(positions, order, axis=1)
@@ -163,35 +209,91 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
             f"selected must have one entry for each of the {counted(len(lists), 'entry')} of "
             f"shown; got {len(chosen)}."
         )
-    flat: list[Any] = []  # the selected items are tied above the rest
-    tiers: list[int] = []
-    ends = []
-    for m, (items, choice) in enumerate(zip(lists, chosen, strict=True)):
-        items = list(items)
-        if not items:
-            raise ValueError(f"Entry {m} of shown is empty: nothing could be selected.")
-        many = isinstance(choice, (list, tuple, set, frozenset, np.ndarray))
-        if not many and is_missing(choice):
+    many = list, tuple, set, frozenset, np.ndarray
+    for m, choice in enumerate(chosen):
+        if not isinstance(choice, many) and is_missing(choice):
             raise ValueError(
                 f"Entry {m} of selected is {choice!r}. If nothing was selected, pass an empty list."
             )
-        winners = list(choice) if many else [choice]
+    ends = {"selected": [list(one) if isinstance(one, many) else [one] for one in chosen]}
+    return _of_choices(lists, "shown", ends, **options)
+
+
+def _of_choices(
+    sets: list[Any], name: str, ends: Mapping[str, list[Any]], skip: bool = False, **options: Any
+) -> Arguments:
+    """Make the arguments from the first and the last tier of each set; the rest is between them.
+
+    `skip` leaves out sets without an answer.
+    """
+    orders: list[list[Any]] = []
+    for m, (shown, *chosen) in enumerate(zip(sets, *ends.values(), strict=True)):
+        listed = list(shown)
+        if not listed:
+            raise ValueError(f"Entry {m} of {name} is empty: nothing could be selected.")
         try:
-            won = set(winners)
-            unknown = won.difference(items)
+            known, taken = set(listed), set(chain(*chosen))
         except TypeError as error:
-            raise ValueError(f"Entry {m} of shown must contain hashable ids: {error}.") from None
-        if unknown:
-            raise ValueError(f"Entry {m} of selected has {unknown.pop()!r}, which was not shown.")
-        rest = [item for item in items if item not in won]
-        if len(winners) + len(rest) != len(items):
-            raise ValueError(f"Entry {m} of shown and selected has an item twice: {items!r}.")
-        flat += winners + rest
-        tiers += [0] * len(winners) + [1] * len(rest)
-        ends.append(len(flat))
-    options |= {"items": None, "unlisted": "ignore", "ties": "ignore"}
-    sizes = np.diff(ends, prepend=0)
-    return _of_entries(read_ids(flat, "shown"), np.array(tiers), sizes, "shown", **options)
+            raise ValueError(f"Entry {m} of {name} must contain hashable ids: {error}.") from None
+        for word, some in zip(ends, chosen, strict=True):
+            if unknown := set(some).difference(known):
+                raise ValueError(f"Entry {m} of {word} has {unknown.pop()!r}, which was not shown.")
+        rest = [item for item in listed if item not in taken]
+        if sum(map(len, chosen)) + len(rest) != len(listed):
+            words = " and ".join([name, *ends])
+            raise ValueError(f"Entry {m} of {words} has an item twice: {listed!r}.")
+        tiers = [tier for tier in (chosen[0], rest, *chosen[1:]) if tier]
+        orders.append(tiers if taken or not skip else [])
+    return _of_lists(orders, name, unlisted="ignore", ties="ignore", **options)
+
+
+def from_best_worst(
+    sets: Any, best: Any, worst: Any, set_id: Any, respondent: Any, groups: Any, items: Any
+) -> Arguments:
+    check_same_index(
+        sets=sets, best=best, worst=worst, set_id=set_id, respondent=respondent, groups=groups
+    )
+    if set_id is not None:
+        shown = read_ids(sets, "sets").tolist()
+        marks = read_marks(best, "best"), read_marks(worst, "worst")
+        shown, best, worst, respondent, groups = _sets_of_rows(
+            shown, *marks, set_id=set_id, respondent=respondent, groups=groups
+        )
+    else:
+        if (columns := frame_columns(sets)) is not None:
+            _refuse_keys(sets, columns, "sets")
+        shown = _sequences(sets, "sets") if columns is None else _rows_of(columns)
+        best, worst = (
+            [[_whole(one)] * (not is_missing(one)) for one in end] for end in (best, worst)
+        )
+    for name, end in (("best", best), ("worst", worst)):
+        if len(end) != len(shown):
+            raise ValueError(f"{name} has {counted(len(end), 'entry')}, but sets has {len(shown)}.")
+    options = {"groups": groups, "judge": respondent, "count": None, "items": items}
+    return _of_choices(shown, "sets", {"best": best, "worst": worst}, skip=True, **options)
+
+
+def _sets_of_rows(items: list[Any], *marks: Any, **keys: Any) -> list[Any]:
+    """Return the items, the best and the worst of each set, its respondent and its group.
+
+    The table has a row for each item that was shown, with the `marks` best and worst.
+    """
+    columns = {name: None if one is None else list(one) for name, one in keys.items()}
+    for name, one in zip(("best", "worst", *keys), (*marks, *columns.values()), strict=True):
+        if one is not None and len(one) != len(items):
+            raise ValueError(f"{name} has {counted(len(one), 'entry')}, but sets has {len(items)}.")
+    found: dict[Any, tuple[list[Any], ...]] = {}
+    for m, item in enumerate(items):
+        key = tuple(None if one is None else one[m] for one in columns.values())
+        mine = found.setdefault(key, ([], [], []))
+        for chosen, some in zip((True, *(mark[m] for mark in marks)), mine, strict=True):
+            some += [item] * bool(chosen)
+    of_sets = [list(one) for one in zip(*found, strict=True)][1:]
+    known = [
+        own if keys[name] is not None else None
+        for name, own in zip(("respondent", "groups"), of_sets, strict=True)
+    ]
+    return [*map(list, zip(*found.values(), strict=True)), *known]
 
 
 def from_preflib(source: Any, unlisted: str, ties: str) -> Arguments:
@@ -234,8 +336,21 @@ def _of_entries(
     ):
         if value not in known:
             raise ValueError(f"Unknown {option} {value!r}. Known: {', '.join(map(repr, known))}.")
-    n = len(sizes)
+    n, listing = len(sizes), np.flatnonzero(sizes)
     query, group_ids = read_groups(groups, items, n, name)
+    judge_code, judges = read_judges(judge, n, name)
+    if judge is not None and count is not None:
+        raise ValueError("count cannot be combined with judge: an order comes from one judge.")
+    counts = read_count(count, n, name)
+    if len(listing) < n:
+        if not len(listing):
+            raise ValueError(f"No entry of {name} lists an item.")
+        warn(f"{n - len(listing):,} of {counted(n, 'entry')} of {name} are blank and left out.")
+        query, group_ids = _number_again(query[listing], group_ids)
+        if judge_code is not None:
+            judge_code, judges = _number_again(judge_code[listing], judges)
+        counts = None if counts is None else counts[listing]
+        n, sizes = len(listing), sizes[listing]
     owner = np.repeat(np.arange(n), sizes)
     where = lambda place: f"entry {owner[place]}"  # noqa: E731
     queries, names, rows = place_items(
@@ -250,19 +365,22 @@ def _of_entries(
     orders = Orders(rows, tier, np.append(0, np.cumsum(sizes)))
     if unlisted == "last":
         orders = _list_all(orders, owner, query, queries)
-    judge_code, judges = read_judges(judge, n, name)
-    if judge is not None and count is not None:
-        raise ValueError("count cannot be combined with judge: an order comes from one judge.")
     return {
         "queries": queries,
         "items": names,
         "query": query,
         "orders": orders,
         "half_ties": ties == "half",
-        "count": read_count(count, n, name),
+        "count": counts,
         "judge": judge_code,
         "judges": judges,
     }
+
+
+def _number_again(codes: Ints, ids: Any) -> tuple[Ints, Any]:
+    """Number the ids that are left."""
+    used, codes = np.unique(codes, return_inverse=True)
+    return codes, ids[used]
 
 
 def _list_all(orders: Orders, owner: Ints, query: Ints, queries: Queries) -> Orders:

@@ -301,20 +301,13 @@ class Aggregate:
             confidence_level) / 2, or 97.5 % by default, as in `probability_matrix`. If the
             comparisons do not connect all items, the part with more than half of them is used;
             without such a part the answer is False. With `anytime` and many votes, the probability
-            of ever naming an item that is not the best is at most 1 - confidence_level.
+            of ever naming an item that is not the best is at most 1 - confidence_level
+            (:ref:`how-sure`).
 
         Raises
         ------
         ValueError
             If there are no intervals, or if `anytime` is True and the intervals are from resamples.
-
-        Notes
-        -----
-        With `anytime`, the bound is the asymptotic confidence sequence of Waudby-Smith, Arbour,
-        Sinha, Kennedy and Ramdas (2024, Annals of Statistics 52, Time-uniform central limit theory
-        and asymptotic confidence sequences), a normal mixture of Robbins (1970). It is applied to
-        the difference between the best item and each other item, at level (1 - confidence_level) /
-        (n_items - 1), with the standard error that has the probability of `probability_matrix`.
 
         Examples
         --------
@@ -370,11 +363,6 @@ class Aggregate:
         ------
         ValueError
             If there are no intervals, or as in `rows_of`.
-
-        References
-        ----------
-        Klein, Wright and Wieczorek (2020), A joint confidence region for an overall ranking of
-        populations, Journal of the Royal Statistical Society C 69.
 
         Examples
         --------
@@ -506,14 +494,6 @@ class Aggregate:
         method of the leaderboard is. The test of the position allows for differences between
         judges, and the test of cycles does from 15 judges on. An audit takes as long as some tens
         of fits.
-
-        References
-        ----------
-        Jiang, Lim, Yao and Ye (2011), Statistical ranking and combinatorial Hodge theory,
-        Mathematical Programming 127.
-
-        Broderick, Giordano and Meager (2020), An automatic finite-sample robustness metric,
-        arXiv:2011.14999.
 
         Examples
         --------
@@ -686,9 +666,7 @@ class Aggregate:
 
         Notes
         -----
-        For a rank, the expected loss is the cost of ordering two items by their scores: the size of
-        their true difference if its sign is the opposite. The next pair is the one that reduces the
-        sum of these losses most, to first order in the variances. Each pair takes O(n_items^3)
+        :ref:`how-sure` has the criterion. Each pair takes O(n_items^3)
         time. To collect votes until the first place is clear, use ``is_first_clear(anytime=True)``,
         which allows for repeated checks.
 

@@ -1,6 +1,7 @@
 """Judgements: every format gives the comparisons that it contains, and bad input is refused."""
 
 from collections import Counter
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -160,6 +161,53 @@ def test_selections():
     assert totals(Judgements.from_selections([[5, 6]], [(5, 6)])) == {}
 
 
+@pytest.mark.parametrize("container", ["lists", "pandas", "polars"])
+def test_best_worst_choices_wide_and_long(container):
+    random, m = np.random.RandomState(3), 24
+    sets = [random.permutation(list("vwxyz"))[: 3 + k % 2].tolist() for k in range(m)]
+    best, worst = [s[0] for s in sets], [s[-1] for s in sets]
+    worst[3] = best[5] = worst[5] = None  # half an answer, and none
+    shown = [random.permutation(s).tolist() for s in sets]
+    who, number = np.arange(m) // 4, np.arange(m) % 4
+    given = zip(sets, best, worst, strict=True)
+    expected = [[[b], [i for i in s if i not in (b, w)], [w]] for s, b, w in given]
+    expected[3].pop()
+    del expected[5]
+    known = Judgements.from_orders(expected, judge=np.delete(who, 5))
+    rows = [(k, item) for k in random.permutation(m) for item in shown[k]]
+    of, item = np.array([k for k, _ in rows]), [item for _, item in rows]
+    marks = [[item == end[k] for k, item in rows] for end in (best, worst)]
+    if container != "lists":
+        library = pytest.importorskip(container)
+        options = {"orient": "row"} if container == "polars" else {}
+        shown = library.DataFrame([s + [None] * (4 - len(s)) for s in shown], **options)
+        best, worst = library.Series(best), library.Series(worst)
+        item, marks = library.Series(item), list(map(library.Series, marks))
+    with pytest.warns(UserWarning, match="1 of 24 entries of sets are blank"):
+        wide = Judgements.from_best_worst(shown, best, worst, respondent=who)
+        long = Judgements.from_best_worst(item, *marks, set_id=number[of], respondent=who[of])
+    for found in (wide, long):
+        assert totals(found) == totals(known) and found.n_judgements == 23
+        assert len(found.judges) == 6
+        by = [[found.judges[found.judge[k]] for k in range(23)] for found in (found, known)]
+        assert sorted(by[0]) == sorted(by[1])
+
+
+def test_blank_orders_are_counted_and_left_out():
+    orders = [["a", "b", 0], [0, 0, 0], ["b", 0, 0], ["c", "a", "b"]]
+    groups, count = ["x", "y", "x", "z"], [3, 5, 1, 2]
+    with pytest.warns(UserWarning, match="1 of 4 entries of orders are blank and left out"):
+        found = Judgements.from_orders(orders, groups=groups, count=count, unranked=0)
+    kept = [["a", "b"], ["b"], ["c", "a", "b"]]
+    known = Judgements.from_orders(kept, groups=["x", "x", "z"], count=[3, 1, 2])
+    assert totals(found) == totals(known) and found.queries.ids.tolist() == ["x", "z"]
+    with pytest.warns(UserWarning, match="1 of 3 entries"):
+        ranks = Judgements.from_ranks([[1, 2], [99, 0], [2, 1]], unranked=[0, 99], judge=[7, 8, 9])
+    assert ranks.judges.tolist() == [7, 9] and totals(ranks) == {(0, 0, 1): 1, (0, 1, 0): 1}
+    ties = frame(first=[["a", "b"], "c"], second=["c", "a"])  # cells with tied items
+    assert totals(Judgements.from_orders(ties))[0, "b", "c"] == 1
+
+
 @pytest.mark.parametrize("unlisted", ["ignore", "last"])
 def test_preflib_files_and_instances(tmp_path, unlisted):
     text = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: tea\n"
@@ -288,6 +336,13 @@ def test_taking_rows(kind):
 
 
 PAIRS = [(0, 1), (1, 2)]
+
+
+def frame(**columns):
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+day = datetime(2026, 1, 1)
 BAD = [
     (lambda: Judgements.from_pairs([]), "pairs is empty"),
     (lambda: Judgements.from_pairs(np.zeros((0, 2))), "pairs is empty"),
@@ -321,7 +376,27 @@ BAD = [
         "A judgement has the judges 'x' and 'y'",
     ),
     (lambda: Judgements.from_orders([]), "orders is empty"),
-    (lambda: Judgements.from_orders([[]]), "Entry 0 of orders lists no item"),
+    (lambda: Judgements.from_orders([[], []]), "No entry of orders lists an item"),
+    (lambda: Judgements.from_orders([[0], [0, 99]], unranked=[0, 99]), "No entry of orders"),
+    (
+        lambda: Judgements.from_orders(frame(id=range(101, 107), a=[*"abcabc"], b=[*"bcabca"])),
+        "'id'",
+    ),
+    (lambda: Judgements.from_orders(frame(when=[day, day], a=["a", "b"], b=["b", "a"])), "'when'"),
+    (lambda: Judgements.from_ranks(frame(id=range(1, 9), a=[1, 2] * 4, b=[2, 1] * 4)), "'id'"),
+    (lambda: Judgements.from_ranks(frame(name=["x", "y"], a=[1, 2], b=[2, 1])), "'name'"),
+    (lambda: Judgements.from_best_worst([[1, 2, 3]], [4], [1]), "Entry 0 of best has 4, which"),
+    (
+        lambda: Judgements.from_best_worst([[1, 2, 3]], [1], [1]),
+        "and worst has an item twice",
+    ),
+    (lambda: Judgements.from_best_worst([[1, 2, 2]], [1], [2]), "twice"),
+    (lambda: Judgements.from_best_worst([[1, 2, 3]], [1, 2], [3]), "best has 2 entries"),
+    (lambda: Judgements.from_best_worst([[1, 2, 3]], [None], [None]), "No entry of sets"),
+    (
+        lambda: Judgements.from_best_worst([1, 2], [1, 0], [0, 1], set_id=[1]),
+        "set_id has 1 entry, but sets has 2",
+    ),
     (lambda: Judgements.from_orders(["ab"]), "Entry 0 of orders is 'ab'"),
     (lambda: Judgements.from_orders([{1, 2}]), "which is not a list of items"),
     (lambda: Judgements.from_orders([[1, []]]), "Entry 0 of orders has an empty tier"),
@@ -337,7 +412,7 @@ BAD = [
     (lambda: Judgements.from_orders([[1]], unlisted="top"), "Unknown unlisted 'top'"),
     (lambda: Judgements.from_orders([[1]], ties="keep"), "Unknown ties 'keep'"),
     (lambda: Judgements.from_orders([[1]], count=[1], judge=[0]), "cannot be combined"),
-    (lambda: Judgements.from_ranks([[np.nan, np.nan]]), "lists no item"),
+    (lambda: Judgements.from_ranks([[np.nan, np.nan]]), "No entry of ranks lists"),
     (lambda: Judgements.from_ranks([[0, 1]]), "ranks start at 1"),
     (lambda: Judgements.from_ranks([1, 2]), "ranks must have shape"),
     (lambda: Judgements.from_ranks([[1, 2]], items=["a"]), "items has 1 ids, but ranks has 2"),
