@@ -53,9 +53,9 @@ def contests_of(judgements: Any) -> Contests:
     """
     if judgements.orders is not None:
         raise ValueError(
-            "These judgements are orders or selections, but audits, models of ties, and intervals "
-            "of 'btl' without resamples need votes between two items. For intervals of orders, "
-            "pass the method 'plackett_luce', or n_resamples=1000."
+            "These judgements are orders or selections, but audits, categories, models of ties and "
+            "intervals of 'btl' need votes between two items. For intervals of orders, pass the "
+            "method 'plackett_luce', or n_resamples=1000, to aggregate."
         )
     winner, loser, weight, offsets = judgements.comparisons
     n = judgements.n_judgements

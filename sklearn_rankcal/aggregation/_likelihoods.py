@@ -166,17 +166,6 @@ _LISTED = 5  # items of the largest tiers with a sum over all orders; beyond, qu
 _TIERS = 1 << 10  # in a block of the sum: its arrays fit in the cache
 
 
-def tier_nodes(m: int) -> Floats:
-    """Return the logarithms s of the quadrature nodes for tiers of m items.
-
-    As a function of s = log(t), the integrand is log-concave and analytic. The trapezoidal rule
-    therefore converges faster than any power of its step. The step follows the width of a gamma
-    density of m + 1 degrees. The part below t = exp(-25) is at most 1.4e-11 of the integral.
-    """
-    step = 0.33 / np.sqrt(1 + m / 6)
-    return np.arange(-25.0, np.log(m + 14 * np.sqrt(m) + 40), step)
-
-
 def tier_probabilities(z: Floats) -> tuple[Floats, Floats, Floats]:
     """Compute log P, its gradient and the negative of its Hessian matrix, for several tiers.
 
@@ -196,7 +185,10 @@ def tier_probabilities(z: Floats) -> tuple[Floats, Floats, Floats]:
             block = slice(start, start + _TIERS)
             log_p[block], gradient[block], curvature[block] = _sum_over_orders(z[block])
         return log_p, gradient, curvature
-    s = tier_nodes(m)
+    # As a function of s = log(t), the integrand is log-concave and analytic. The trapezoidal rule
+    # therefore converges faster than any power of its step. The step follows the width of a gamma
+    # density of m + 1 degrees. The part below t = exp(-25) is at most 1.4e-11 of the integral.
+    s = np.arange(-25.0, np.log(m + 14 * np.sqrt(m) + 40), 0.33 / np.sqrt(1 + m / 6))
     size = max(1, _NUMBERS // (m * len(s)))
     for start in range(0, n, size):
         block = slice(start, start + size)

@@ -638,7 +638,8 @@ class OrderJudges(NamedTuple):
             csr_array((one.terms, (owner, tiers.item)), shape=size) for one in (state, even)
         )
         judge = np.arange(size[0]) if self.judge is None else self.judge
-        members = csr_array((np.ones(size[0]), (judge, np.arange(size[0]))))
+        shape = judge.max(initial=0) + 1, size[0]
+        members = csr_array((np.ones(size[0]), (judge, np.arange(size[0]))), shape=shape)
         known = [add_up(owner, orders.curvature(state, v) * v[tiers.item], size[0]) for v in pulls]
         moves = said @ pulls.T
         sums = members @ moves, members @ np.abs(moves), members @ moves**2

@@ -203,12 +203,8 @@ def from_ranks(
 def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
     check_same_index(shown=shown, selected=selected, **options)
     lists = _sequences(shown, "shown")
-    chosen = list(selected) if isinstance(selected, Iterable) else []
-    if isinstance(selected, (str, bytes, Mapping)) or len(chosen) != len(lists):
-        raise ValueError(
-            f"selected must have one entry for each of the {counted(len(lists), 'entry')} of "
-            f"shown; got {len(chosen)}."
-        )
+    several = isinstance(selected, Iterable) and not isinstance(selected, (str, bytes, Mapping))
+    chosen = list(selected) if several else []
     many = list, tuple, set, frozenset, np.ndarray
     for m, choice in enumerate(chosen):
         if not isinstance(choice, many) and is_missing(choice):
@@ -227,6 +223,12 @@ def _of_choices(
     `skip` leaves out sets without an answer.
     """
     orders: list[list[Any]] = []
+    for word, end in ends.items():
+        if len(end) != len(sets):
+            raise ValueError(
+                f"{word} must have one entry for each of the {counted(len(sets), 'entry')} of "
+                f"{name}; got {len(end)}."
+            )
     for m, (shown, *chosen) in enumerate(zip(sets, *ends.values(), strict=True)):
         listed = list(shown)
         if not listed:
@@ -266,9 +268,6 @@ def from_best_worst(
         best, worst = (
             [[_whole(one)] * (not is_missing(one)) for one in end] for end in (best, worst)
         )
-    for name, end in (("best", best), ("worst", worst)):
-        if len(end) != len(shown):
-            raise ValueError(f"{name} has {counted(len(end), 'entry')}, but sets has {len(shown)}.")
     options = {"groups": groups, "judge": respondent, "count": None, "items": items}
     return _of_choices(shown, "sets", {"best": best, "worst": worst}, skip=True, **options)
 

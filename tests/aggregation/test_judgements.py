@@ -391,7 +391,7 @@ BAD = [
         "and worst has an item twice",
     ),
     (lambda: Judgements.from_best_worst([[1, 2, 2]], [1], [2]), "twice"),
-    (lambda: Judgements.from_best_worst([[1, 2, 3]], [1, 2], [3]), "best has 2 entries"),
+    (lambda: Judgements.from_best_worst([[1, 2, 3]], [1, 2], [3]), "best must have one entry"),
     (lambda: Judgements.from_best_worst([[1, 2, 3]], [None], [None]), "No entry of sets"),
     (
         lambda: Judgements.from_best_worst([1, 2], [1, 0], [0, 1], set_id=[1]),

@@ -157,12 +157,13 @@ def test_messages_name_what_works():
         assert len(aggregate(orders, method, n_resamples=20).may_be_first()) >= 1
 
 
-def test_items_apart_never_compared_and_queries_without_orders():
+@pytest.mark.parametrize("kind", KINDS)
+def test_items_apart_never_compared_and_queries_without_orders(kind):
     with pytest.warns(UserWarning, match="do not connect all items"):
-        board = board_of([[0, 1]] * 9 + [[2, 3, 4]] * 5, items=range(6))
+        board = board_of([[0, 1]] * 9 + [[2, 3, 4]] * 5, kind, items=range(6))
     assert np.isnan(board.score_low[5]) and np.isnan(board.probability_matrix()[0, -1])
     with pytest.warns(UserWarning, match="No judgement compares"):
-        board = board_of([[0, 1]] * 9 + [[[2, 3]]], groups=["a"] * 9 + ["b"])
+        board = board_of([[0, 1]] * 9 + [[[2, 3]]], kind, groups=["a"] * 9 + ["b"])
     assert board.probability_above(0, 1, "a") > 0.9
 
 
