@@ -103,7 +103,7 @@ def test_a_column_that_is_constant_in_queries_matters_through_others(kind):
 
 
 def test_the_importance_is_the_loss_of_the_metric():
-    ranker = CalibratedRanker(Ridge()).fit(X, Y, groups=G)
+    ranker = CalibratedRanker(Ridge(), context="zscore").fit(X, Y, groups=G)
     weight = np.random.default_rng(0).uniform(0.1, 3, len(Y))
     for metric in ("ndcg@3", "mrr", "pairwise_disagreement", "precision@2"):
         binary = {"threshold": 2} if metric in ("mrr", "precision@2") else {}

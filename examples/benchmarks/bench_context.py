@@ -19,6 +19,10 @@ shares
     context, with the processor seconds of both fits. Queries have 20 documents, three numeric
     columns and a categorical one. Relevance depends on whether a document has the category that its
     query looks for (most of its documents do), or on the category itself, or on neither.
+choices
+    Reciprocal rank of the chosen alternative in new queries of 3 to 6 alternatives, with the
+    differences that ``context="auto"`` adds to short queries, minus the same with z-scores and
+    without context. The utility has Gumbel noise, so that choices follow a logit model.
 
     python examples/benchmarks/bench_context.py --documents 240000 --trees 100
     python examples/benchmarks/bench_context.py --parts shares
@@ -49,7 +53,7 @@ from sklearn_rankcal.models._context import add_context
 from sklearn_rankcal.queries import Queries
 
 QUERY_SIZE = 120
-PARTS = ("columns", "auto", "shares")
+PARTS = ("columns", "auto", "shares", "choices")
 RANKERS = "boosting"
 #: How relevance depends on categories: the gain of the category that the query looks for, the
 #: standard deviation of gains of categories, whether most documents have the category of the query,
@@ -65,6 +69,19 @@ SHOPS = {
     "nothing, random, 50 levels": (0.0, 0.0, False, 50),
     "nothing, random, 120 levels": (0.0, 0.0, False, 120),
 }
+#: Utilities of choices; each word is one change of the linear utility or of its attributes.
+CHOICES = (
+    "linear",
+    "linear, skewed",
+    "linear, levels",
+    "linear, levels, person",
+    "linear, person",
+    "linear, middle",
+    "nonlinear",
+    "interactions",
+    "interactions, levels",
+    "nonlinear, interactions, person",
+)
 
 
 def make_data(n_documents: int, n_features: int, level: float, seed: int) -> Bunch:
@@ -292,6 +309,60 @@ def report_shares(arguments: argparse.Namespace) -> None:
     )
 
 
+# -------------------------------------------------------------------- choices of a few alternatives
+
+
+def make_choices(world: str, n_queries: int, seed: int) -> Bunch:
+    """Choices of 3 to 6 alternatives with six attributes; label 1 for the chosen one."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(3, 7, n_queries)
+    groups = np.repeat(np.arange(n_queries), sizes)
+    X = rng.normal(size=(len(groups), 6))
+    if "levels" in world:  # such as the length of a trip
+        X[:, :3] += rng.normal(size=(n_queries, 3))[groups]
+    if "skewed" in world:
+        X[:, :2] = np.exp(X[:, :2])
+    tastes = 0.8 * rng.normal(size=6)
+    utility = X @ tastes
+    if "nonlinear" in world:
+        steps = np.tanh(1.5 * X[:, 0]) + tastes[2] * (X[:, 2] > 0.5)
+        utility = 2.4 * steps - 1.2 * tastes[1] * np.abs(X[:, 1]) + 1.2 * np.sin(2 * X[:, 3])
+    if "interactions" in world:
+        utility = 0.6 * utility + X[:, 0] * X[:, 1] - 0.8 * X[:, 2] * X[:, 3]
+    if "person" in world:  # attributes of the person, equal for all alternatives of a query
+        person = rng.normal(size=(n_queries, 3))[groups]
+        utility = 0.7 * utility + person[:, 0] * X[:, 0] + 0.8 * (person[:, 1] > 0) * X[:, 1]
+        X = np.column_stack([X, person])
+    if "middle" in world:  # a value far from the mean of the query is disliked
+        utility -= 1.2 * np.abs(X[:, 0] - (np.bincount(groups, X[:, 0]) / sizes)[groups])
+    utility += rng.gumbel(size=len(groups))
+    best = np.maximum.reduceat(utility, np.append(0, np.cumsum(sizes)[:-1]))
+    return Bunch(X=X, y=(utility == best[groups]) * 1.0, groups=groups)
+
+
+def report_choices(arguments: argparse.Namespace) -> None:
+    rows = []
+    for world in CHOICES:
+        values: dict[str, list[np.ndarray]] = {"auto": [], "zscore": [], "None": []}
+        for draw in range(arguments.draws):
+            data = make_choices(world, 900 + 4000, draw)
+            train = data.groups < 900
+            for name, found in values.items():
+                ranker = CalibratedRanker(context=None if name == "None" else name)
+                ranker.fit(data.X[train], data.y[train], groups=data.groups[train])
+                groups = data.groups[~train]
+                scores = ranker.decision_function(data.X[~train], groups=groups)
+                found.append(values_of_queries("mrr", data.y[~train], scores, groups))
+        auto, *others = (np.concatenate(found) for found in values.values())
+        gains = [interval((auto - other).mean(), half_interval(auto - other)) for other in others]
+        rows.append([world, f"{auto.mean():.4f}", *gains])
+    print_table(
+        f"Reciprocal rank of the chosen one of 3 to 6: {arguments.draws} draws of 900 queries",
+        ["utility", "auto", "minus z-scores", "minus no context"],
+        rows,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -301,7 +372,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100, help="(default: 100)")
     parser.add_argument("--repeats", type=int, default=3, help="(default: 3)")
     parser.add_argument("--queries", type=int, default=400, help="of shares (default: 400)")
-    parser.add_argument("--draws", type=int, default=4, help="of shares (default: 4)")
+    parser.add_argument("--draws", type=int, default=4, help="of generated data (default: 4)")
     parser.add_argument("--rankers", nargs="+", choices=RANKERS, default=RANKERS, help="of shares")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
     arguments = parser.parse_args()
@@ -311,6 +382,8 @@ def main() -> None:
         report_auto(arguments)
     if "shares" in arguments.parts:
         report_shares(arguments)
+    if "choices" in arguments.parts:
+        report_choices(arguments)
 
 
 if __name__ == "__main__":

@@ -314,9 +314,11 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
             context=chosen_context(self.context, True, template),
         )
         judged, columns = model.candidates(template)
+        short = False
         if judged:
-            columns = columns + _training.chosen_columns(judged, data, counts)
-        return model.prepare(template, columns, largest)
+            chosen, short = _training.chosen_columns(judged, data, counts)
+            columns = columns + chosen
+        return model.prepare(template, columns, short, largest)
 
     def _on_one_machine(self, regressor: Any, data: Collections) -> CalibratedRanker:
         """Return a fitted `CalibratedRanker`."""

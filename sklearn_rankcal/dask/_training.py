@@ -34,6 +34,7 @@ from sklearn_rankcal.linear import LinearModel
 from sklearn_rankcal.losses import LabelSums, Loss
 from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge, Training
 from sklearn_rankcal.models._context import (
+    FEW_DOCUMENTS,
     SAMPLE_ROWS,
     columns_that_differ,
     sampled_queries,
@@ -193,17 +194,16 @@ class TrainingPlan:
         return np.array([np.abs(targets).max(), np.abs(centred).max()])
 
 
-def chosen_columns(columns: list[Any], data: Collections, counts: Counts) -> list[Any]:
-    """Return the candidate columns that `CalibratedRanker` would choose."""
+def chosen_columns(columns: list[Any], data: Collections, counts: Counts) -> tuple[list[Any], bool]:
+    """Return the columns that `CalibratedRanker` would choose, and whether queries are short."""
     _, sizes, ids = counts.sample
     step = int(sizes.sum()) // SAMPLE_ROWS if counts.n_rows > SAMPLE_ROWS else 1
     read = partial(_sample_of, ids=pd.Index(ids), table=data.table, columns=columns, step=step)
     parts = [part for part in dask.compute(data.map(read))[0] if part is not None]
     sample = pd.concat([part[0] for part in parts], ignore_index=True)
     queries = Queries.from_groups(np.concatenate([part[1] for part in parts]))
-    return columns_that_differ(
-        sample.to_numpy() if data.table.is_array else sample, columns, queries
-    )
+    table = sample.to_numpy() if data.table.is_array else sample
+    return columns_that_differ(table, columns, queries), queries.sizes.mean() < FEW_DOCUMENTS
 
 
 def _sample_of(

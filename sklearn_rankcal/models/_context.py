@@ -264,9 +264,9 @@ _FEWEST_ROWS = 10_000  # threads are not worth their start for fewer rows
 _N_BINS = 256  # number of quantiles that replace the values
 _COMMON = 0.1  # if more of the rows have the same value, also test the other rows alone
 _STANDARD_ERRORS = 2.0
-# In smaller queries, means vary by chance, and a value says little about the place of a document in
-# its query. z-scores gained .025 in sets of six cars.
-_FEW_DOCUMENTS = 10
+# In shorter queries, means vary by chance, and a value says little about the place of a document in
+# its query. The standard deviation of a few values is noise: differences rank better than z-scores.
+FEW_DOCUMENTS = 10
 
 
 def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[Any]:
@@ -286,12 +286,11 @@ def columns_that_differ(X: Any, columns: list[Any], queries: Queries) -> list[An
 
     def differs(column: Any) -> bool:
         if column in categories:
-            of_rows = _features.category_codes(X, [column])[:, 0]
-            return bool((queries.max(of_rows) > queries.min(of_rows)).any())
+            return not queries.have_equal(_features.category_codes(X, [column])[:, 0])
         own = values[:, place.get(column, column)].astype(np.float64)
-        return _varies(own, queries) if few else _differs(own, codes)
+        return not queries.have_equal(np.nan_to_num(own)) if short else _differs(own, codes)
 
-    few = queries.n_rows < _FEW_DOCUMENTS * queries.n_queries
+    short = queries.sizes.mean() < FEW_DOCUMENTS
     if len(values) <= _FEWEST_ROWS:
         return list(compress(columns, map(differs, columns)))
     return list(compress(columns, map_in_order(differs, columns, allowed_threads())))
@@ -331,13 +330,6 @@ def thinned_rows(X: Any, queries: Queries, step: int) -> tuple[Ints, Queries]:
     rows = order[queries.place % step == 0]
     offsets = np.append(0, np.cumsum(-(-queries.sizes // step)))
     return rows, Queries(offsets, None, queries.ids)
-
-
-def _varies(values: Floats, queries: Queries) -> bool:
-    """Whether a column has different numbers in some query."""
-    known = np.isfinite(values)
-    largest = queries.max(np.where(known, values, -np.inf))
-    return bool((largest > queries.min(np.where(known, values, np.inf))).any())
 
 
 def _differs(values: Floats, codes: Ints) -> bool:
@@ -417,12 +409,14 @@ class ContextTableModel(Model):
     def _choose_columns(self, training: Training) -> None:
         """Choose the columns that get context columns, and set `context_`."""
         doubtful, columns = self.candidates(training.X)
+        short = False
         if doubtful:
             shown = training.page or training
             X, queries = shown.X, shown.queries
             some = (X, queries) if queries.n_rows <= SAMPLE_ROWS else sample(X, queries)
             columns = columns + columns_that_differ(some[0], doubtful, some[1])
-        self._set_columns(training.X, columns)
+            short = some[1].sizes.mean() < FEW_DOCUMENTS
+        self._set_columns(training.X, columns, short)
 
     def candidates(self, X: Any) -> tuple[list[Any], list[Any]]:
         """Return the columns that get context columns if they differ, and those that always do."""
@@ -436,7 +430,7 @@ class ContextTableModel(Model):
         encoded = not numbers and hasattr(self.regressor, "steps")
         return (numbers if encoded else numbers + _features.category_columns(X)), []
 
-    def _set_columns(self, X: Any, columns: list[Any]) -> None:
+    def _set_columns(self, X: Any, columns: list[Any], short: bool = False) -> None:
         """Set `context_` for these columns of tables of the form of X."""
         names = list(X.columns) if _features.is_dataframe(X) else range(X.shape[1])
         place = {name: number for number, name in enumerate(names)}
@@ -453,7 +447,7 @@ class ContextTableModel(Model):
                 else set()
             )
             signed = constrained and constrained & {place[name] for name in columns}
-            kinds = ["difference" if signed else "zscore", SHARE]
+            kinds = ["difference" if signed or short else "zscore", SHARE]
         self.context_: dict[str, list[Any]] = {}
         self._columns: list[Any] = []  # numeric columns with context columns
         kinds = check_context(kinds)

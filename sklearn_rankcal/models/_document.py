@@ -103,7 +103,7 @@ class DocumentModel(ContextTableModel):
         (x - mean) / sd, ``"difference"`` is x - mean, ``"rank"`` is the rank of x, and ``"share"``
         is, for category columns of a data frame, the share of the rows of the query with the same
         category. ``"auto"`` adds z-scores for columns whose level or spread differs between the
-        queries of `fit`, and shares; see Notes.
+        queries of `fit`, or differences if these are short, and shares; see Notes.
 
     Attributes
     ----------
@@ -121,8 +121,9 @@ class DocumentModel(ContextTableModel):
     Notes
     -----
     ``context="auto"`` gives no z-scores to a column if queries explain less than 2 % of its
-    variance, by more than two standard errors, and queries have ten documents or more on average.
-    Its z-scores would be nearly the same as the column. A category column gets shares unless it is
+    variance, by more than two standard errors. They would be nearly the same as the column. If
+    queries have fewer than ten documents on average, all columns that vary in queries get
+    differences instead (:ref:`bench-context`). A category column gets shares unless it is
     constant within each query. Missing values are a category of their own. If a column has more
     categories than histogram gradient boosting has bins (255 by default, one of them for missing
     text), the rarest count as missing for the regressor.
@@ -216,7 +217,8 @@ class DocumentModel(ContextTableModel):
         X = training.X
         if training.weight is not None:
             weight_arguments(self.regressor, training.weight)  # checks them
-        self.prepare(X, self._columns, float(np.abs(self._centred(training)).max()))
+        largest = float(np.abs(self._centred(training)).max())
+        self._reader, self._dtype, self._unit = None, None, target_unit(largest)
         width = X.shape[1] + len(self._columns) * len(self._kinds)
         step = _memory.rows_per_block(8 * width, _memory.PREDICTION_BYTES)
         some = replace(training, labels=None)
@@ -263,13 +265,14 @@ class DocumentModel(ContextTableModel):
         self._inverse_scale = slopes
         return self
 
-    def prepare(self, X: Any, columns: list[Any], largest: float) -> Self:
+    def prepare(self, X: Any, columns: list[Any], short: bool, largest: float) -> Self:
         """Prepare to fit the model part by part, with what all data together determine.
 
-        `X` is a table of the form of all parts and may be empty, `columns` get context columns, and
-        `largest` is the largest absolute value of the (centred) targets.
+        `X` is a table of the form of all parts and may be empty, `columns` get context columns,
+        `short` is whether queries are, and `largest` is the largest absolute value of the (centred)
+        targets.
         """
-        self._set_columns(X, columns)
+        self._set_columns(X, columns, short)
         self._reader, self._dtype, self._unit = None, None, target_unit(largest)
         return self
 

@@ -68,8 +68,8 @@ class CalibratedRanker(QueryRanker):
     context : "auto", None, str or list of str, default="auto"
         Extra columns that compare a document with the rest of its query: ``"zscore"``,
         ``"difference"`` (from the mean), ``"rank"``, ``"share"`` (of the rows of the query with the
-        same category), or a list of these. ``"auto"`` adds z-scores for numeric columns and shares
-        for categories where they help (:ref:`defaults`).
+        same category), or a list of these. ``"auto"`` adds z-scores (differences in short
+        queries) for numeric columns and shares for categories, where they help (:ref:`defaults`).
     center : bool, default=True
         Whether to subtract from each target the mean of its query. This changes no ranking.
     group_column : str, default=None

@@ -233,7 +233,7 @@ def test_categories_and_missing_values(library):
     if library == "lightgbm":
         parameters = {"min_data_per_group": 1, "cat_smooth": 1.0}
     one = ranker(library, inner=parameters).fit(frame, y, groups=G)
-    assert list(one.model_.context_["zscore"]) == ["value"]
+    assert list(one.model_.context_["difference"]) == ["value"]
     assert one.score(frame, y, groups=G) > 0.99
     shown = one.feature_importances_
     assert shown.shape == (2,) and shown[0] > 0

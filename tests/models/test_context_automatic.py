@@ -217,3 +217,6 @@ def test_few_documents_need_context_of_all_columns_that_vary():
         X[:, 2] = level
         X[:, 3] = np.nan
         assert columns_that_differ(X, [0, 1, 2, 3], queries) == wanted
+        kind = "difference" if size < 10 else "zscore"  # a standard deviation of six is noise
+        model = DocumentModel(context="auto").fit(Training(X, X[:, 0], queries))
+        assert model.context_ == {kind: wanted}

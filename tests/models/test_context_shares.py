@@ -119,7 +119,7 @@ def test_a_table_without_categories(rows, context):
 @pytest.mark.parametrize(
     ("context", "described"),
     [
-        ("auto", {"zscore": ["price"], "share": ["kind"]}),
+        ("auto", {"difference": ["price"], "share": ["kind"]}),
         ("share", {"share": ["kind"]}),
         (["share", "rank"], {"share": ["kind"], "rank": ["price"]}),
         (["zscore", "difference"], {"zscore": ["price"], "difference": ["price"]}),
@@ -202,7 +202,7 @@ def test_a_boosted_ranker(library):
     options = {"enable_categorical": True} if library == "xgboost" else {}
     regressor = gradient_boosting(library, 5, **options)
     ranker = BoostedRanker(regressor=regressor, context="auto").fit(FRAME, Y, groups=G)
-    assert ranker.model_.context_ == {"zscore": ["price"], "share": ["kind"]}
+    assert ranker.model_.context_ == {"difference": ["price"], "share": ["kind"]}
     assert ranker.feature_importances_.shape == (3,)
     assert np.isfinite(ranker.decision_function(FRAME, groups=G)).all()
 
@@ -229,7 +229,7 @@ def test_a_boosted_ranker(library):
 )
 def test_categories_have_shares_unless_they_are_ignored(library, parameters, has_share):
     ranker = CalibratedRanker(boosted(library, n=5, **parameters)).fit(FRAME, Y, groups=G)
-    wanted = {"zscore": ["price"]} | ({"share": ["kind"]} if has_share else {})
+    wanted = {"difference": ["price"]} | ({"share": ["kind"]} if has_share else {})
     assert ranker.model_.context_ == wanted
     assert np.isfinite(ranker.decision_function(FRAME, groups=G)).all()
 

@@ -106,9 +106,9 @@ def test_categories_and_missing_values_pass_through(regressor):
         "brand",
         "stock",
         "new",
-        "price__zscore",
-        "stock__zscore",
-        "new__zscore",
+        "price__difference",
+        "stock__difference",
+        "new__difference",
         "brand__share",
     ]
     assert ranker.model_.regressor_.is_categorical_.tolist() == [False, True] + 6 * [False]

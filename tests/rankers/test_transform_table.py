@@ -34,7 +34,7 @@ def test_predictions_of_the_table_are_the_scores(regressor, context):
     np.testing.assert_array_equal(ranker.model_.regressor_.predict(table), scores)
     names = ranker.get_feature_names_out()
     assert names.shape == (table.shape[1],) and names.dtype == object
-    kinds = {"auto": ["zscore"], "zscore": ["zscore"], "rank": ["rank"], None: []}
+    kinds = {"auto": ["difference"], "zscore": ["zscore"], "rank": ["rank"], None: []}
     kinds = context if isinstance(context, list) else kinds[context]
     columns = ranker.model_.context_.get("zscore", range(6))
     own = [f"x{k}" for k in range(6)]

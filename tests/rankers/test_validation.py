@@ -301,7 +301,7 @@ def test_containers_and_ways_to_pass_queries(plain, kind):
         labels = relevance_labels(Y, G), relevance_labels(Y_VAL, G_VAL)
         ranker.fit(X, labels[0], X_val=X_VAL, y_val=labels[1])
     elif kind == "sparse":
-        ranker = CalibratedRanker(**parameters, context="zscore")
+        ranker = CalibratedRanker(**parameters, context="difference")
         ranker.fit(
             sparse.csr_matrix(X),
             Y,
