@@ -432,6 +432,7 @@ class _State(NamedTuple):
     slope: Floats  # sum over each tier of the derivatives of log P, times the count
     singles: Floats  # second derivatives of the tiers of one item, times the count
     blocks: list[Floats]  # and of the other tiers
+    lower: Floats  # minus the derivative of log P of the higher tiers by the score of each entry
     terms: Floats  # the derivative of the log-likelihood by the score of each entry
 
 
@@ -517,7 +518,7 @@ class _OrderLikelihood:
         value += np.bincount(self.part_of_judgement, per_judgement, self.parts.n_queries)
         gradient = self.to_nodes(lower - slopes) + self.ridge * x
         unit = self.to_nodes(lower + slopes) + self.ridge * np.abs(x)
-        state = _State(weight, below, slope, singles, blocks, slopes - lower)
+        state = _State(weight, below, slope, singles, blocks, lower, slopes - lower)
         return value, gradient, unit, state
 
     def hessian(self, x: Floats) -> Floats:
@@ -531,7 +532,7 @@ class _OrderLikelihood:
 
     def curvature(self, state: _State, v: Floats) -> Floats:
         """Return minus the derivatives of `_State.terms` in the direction v."""
-        weight, below, slope, singles, blocks, _ = state
+        weight, below, slope, singles, blocks, lower, _ = state
         sizes, entry = self.tiers.sizes, self.starts[self.single]
         # z_i = x_i - log(W): the change of z is v_i minus the mean of v over the lower items
         inner = v[self.tiers.item]
@@ -542,15 +543,13 @@ class _OrderLikelihood:
         for (_, entries), block in zip(self.tied, blocks, strict=True):
             result[entries] = (block @ change[entries][:, :, None])[:, :, 0]
         taken = self.before((slope * mean + self.per_tier(result)) / below)
-        pull = self.before(slope / below)
-        return result + (np.repeat(pull, sizes) * inner - np.repeat(taken, sizes)) * weight
+        return result + lower * inner - np.repeat(taken, sizes) * weight
 
     def solve(self, state: _State, rhs: Floats, tolerance: Floats) -> Floats:
-        weight, below, slope, singles, blocks, _ = state
         # The preconditioner is the diagonal without second-order terms in the weights.
-        terms = np.repeat(self.before(slope / below), self.tiers.sizes) * weight
-        terms[self.starts[self.single]] += singles
-        for (_, entries), block in zip(self.tied, blocks, strict=True):
+        terms = state.lower.copy()
+        terms[self.starts[self.single]] += state.singles
+        for (_, entries), block in zip(self.tied, state.blocks, strict=True):
             terms[entries] += np.einsum("nii->ni", block)
         diagonal = np.maximum(self.to_nodes(terms) + self.ridge, 1e-200)
         how = diagonal, rhs, self.parts, tolerance, _LINEAR_STEPS

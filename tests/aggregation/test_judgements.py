@@ -377,7 +377,6 @@ BAD = [
     ),
     (lambda: Judgements.from_orders([]), "orders is empty"),
     (lambda: Judgements.from_orders([[], []]), "No entry of orders lists an item"),
-    (lambda: Judgements.from_orders([[0], [0, 99]], unranked=[0, 99]), "No entry of orders"),
     (
         lambda: Judgements.from_orders(frame(id=range(101, 107), a=[*"abcabc"], b=[*"bcabca"])),
         "'id'",
@@ -392,7 +391,6 @@ BAD = [
     ),
     (lambda: Judgements.from_best_worst([[1, 2, 2]], [1], [2]), "twice"),
     (lambda: Judgements.from_best_worst([[1, 2, 3]], [1, 2], [3]), "best must have one entry"),
-    (lambda: Judgements.from_best_worst([[1, 2, 3]], [None], [None]), "No entry of sets"),
     (
         lambda: Judgements.from_best_worst([1, 2], [1, 0], [0, 1], set_id=[1]),
         "set_id has 1 entry, but sets has 2",
