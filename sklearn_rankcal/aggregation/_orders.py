@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.aggregation._votes import number_judgements
+from sklearn_rankcal.aggregation._votes import as_list, number_judgements
 from sklearn_rankcal.labels._item_ids import (
     check_same_index,
     number_ids,
@@ -64,7 +64,7 @@ def from_orders(orders: Any, unranked: Any, **options: Any) -> Arguments:
             listed = read
     listed = _sequences(listed, "orders")
     if unranked is not None:
-        codes = _codes(unranked)
+        codes = as_list(unranked)
         listed = [[item for item in order if item not in codes] for order in listed]
     return _of_lists(listed, "orders", **options)
 
@@ -75,10 +75,6 @@ def _rows_of(columns: list[Any]) -> list[list[Any]]:
         [_whole(item) for item in row if not is_missing(item)]
         for row in zip(*(column.to_list() for column in columns), strict=True)
     ]
-
-
-def _codes(unranked: Any) -> list[Any]:
-    return list(unranked) if isinstance(unranked, (list, tuple, set)) else [unranked]
 
 
 #: Different ids of rows from which they are noticed.
@@ -169,7 +165,7 @@ def from_ranks(
         items = list(ranks.columns) if items is None else items
     if unranked is not None:
         ranks = read_numbers(ranks, "ranks", missing=True)
-        ranks = np.where(np.isin(ranks, _codes(unranked)), np.nan, ranks)
+        ranks = np.where(np.isin(ranks, as_list(unranked)), np.nan, ranks)
     positions = check_ranks(ranks)
     if positions.ndim != 2:
         raise ValueError(f"ranks must have shape (n_orders, n_items); it has {positions.shape}.")

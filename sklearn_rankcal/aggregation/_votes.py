@@ -61,7 +61,7 @@ def from_votes(
     **options: Any,
 ) -> tuple[Arguments, Bools | None]:  # fmt: skip
     """Return the arguments, and which votes have an answer (None without words for no answer)."""
-    no_answer = _as_list(words["refused"])
+    no_answer = as_list(words["refused"])
     if any(is_missing(word) for word in no_answer):
         no_answer = [_NO_ANSWER, *(word for word in no_answer if not is_missing(word))]
         read_ids(winner, "winner")  # or an error about it
@@ -239,7 +239,8 @@ def _side_by_side(
 # ---------------------------------------------------------------- votes
 
 
-def _as_list(words: Any) -> list[Any]:
+def as_list(words: Any) -> list[Any]:
+    """Return several words, or a single one, as a list."""
     return list(words) if isinstance(words, (list, tuple, set, frozenset)) else [words]
 
 
@@ -250,7 +251,7 @@ def _words(first: Any, second: Any, tie: Any, no_answer: list[Any]) -> dict[Any,
     words: dict[Any, int] = own if len(own) == 2 else {}
     if not {_FIRST, _SECOND} & set(words):
         words |= {_FIRST: 0, _SECOND: 1}
-    for name, meaning, given in (("tie", 2, _as_list(tie)), ("refused", 3, no_answer)):
+    for name, meaning, given in (("tie", 2, as_list(tie)), ("refused", 3, no_answer)):
         for word in given:
             if words.setdefault(word, meaning) != meaning:
                 raise ValueError(
