@@ -572,11 +572,8 @@ class ContextTableModel(Model):
                 f"{type(regressor).__name__} has no feature_importances_, so a ranker or stack "
                 "with it has none. inspection.permutation_importance supports all rankers."
             )
-        return self.column_importances(regressor.feature_importances_)
-
-    def column_importances(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add the importance of each context column to its column of X."""
-        return self._sum_by_column(values, dict.fromkeys(self._kinds, 1.0))
+        factors = dict.fromkeys(self._kinds, 1.0)
+        return self._sum_by_column(regressor.feature_importances_, factors)
 
     def _sum_by_column(self, values: NDArray[Any], factors: dict[str, Any]) -> NDArray[Any]:
         """Add each context column, times the factor of its kind, to its column of X."""

@@ -32,7 +32,7 @@ from sklearn_rankcal.rankers._input import TableNeeds
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
-from sklearn_rankcal.utils._messages import checks_keywords, warn
+from sklearn_rankcal.utils._messages import checks_keywords, counted, warn
 from sklearn_rankcal.utils._numbers import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 
@@ -338,6 +338,13 @@ def _named_model(
         )
     else:
         regressor = models.default_regressor(n_rows, stops_early=held_out is not None)
+        equal = isinstance(data.labels, np.ndarray) and not _n_relevant(data)
+        if grouped and held_out is None and not equal:  # another warning is about equal labels
+            warn(
+                f"{counted(several, 'query')} of several documents cannot choose the size of the "
+                f"default regressor ({_MIN_QUERIES} can), so it has {regressor.max_iter} trees of "
+                f"{regressor.max_leaf_nodes} leaves. X_val, y_val and groups_val choose how many."
+            )
         documents = models.DocumentModel(regressor, center=ranker.center, context=context)
     if not loss.space.is_pairwise:
         return documents

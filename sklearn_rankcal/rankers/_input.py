@@ -144,7 +144,7 @@ class Schema:
         )
         if self.container is None and frame:  # scikit-learn warns
             return _features.column_values(table, list(table.columns))
-        return _features.dense_table(table) if needs.dense else table
+        return _features.dense_table(table, needs.takes_categories) if needs.dense else table
 
 
 def read_queries(

@@ -467,22 +467,24 @@ def _check_present(X: Any, columns: list[Any]) -> None:
 
 
 DENSE_BYTES = 2**32  # 4 GiB: up to this size, sparse X is converted for regressors that need it
+MOST_TO_BOOST = 1000  # most columns of sparse X: LightGBM bundles them, boosting here does not
 
 
-def dense_table(X: Any) -> Any:
-    """Convert sparse `X` to a dense array, for a regressor that requires it, up to `DENSE_BYTES`.
+def dense_table(X: Any, boosted: bool) -> Any:
+    """Convert sparse `X` to a dense array for a regressor, up to `DENSE_BYTES` and `MOST_TO_BOOST`.
 
     Other containers are returned unchanged.
     """
     if not sparse.issparse(X):
         return X
     size = X.shape[0] * X.shape[1] * X.dtype.itemsize
-    if size > DENSE_BYTES:
+    if size > DENSE_BYTES or (boosted and X.shape[1] > MOST_TO_BOOST):
         raise ValueError(
             f"X is sparse. The regressor needs a dense table, and {X.shape[0]:,} rows of "
-            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker only converts "
-            f"X up to {DENSE_BYTES / 2**30:g} GiB. Pass a regressor that takes sparse tables, such "
-            "as sklearn.linear_model.Ridge() or lightgbm.LGBMRegressor(), or fewer columns."
+            f"{X.shape[1]:,} columns would take {size / 2**30:.1f} GiB. The ranker only converts X "
+            f"up to {DENSE_BYTES / 2**30:g} GiB and, for boosting, {MOST_TO_BOOST:,} columns. Pass "
+            "fewer, for example by SelectKBest(f_regression, k=300) in a pipeline, X.toarray() for "
+            "a long fit, or a regressor that takes sparse tables, such as Ridge() or LightGBM's."
         )
     return X.toarray()
 

@@ -28,7 +28,7 @@ from sklearn_rankcal import (
 )
 from sklearn_rankcal.losses import LOSSES, MAP, Positional
 from sklearn_rankcal.metrics import evaluate_run, ndcg_score, to_run
-from sklearn_rankcal.models import BilinearPairs, DocumentModel, Model, PairwiseRidge
+from sklearn_rankcal.models import BilinearPairs, BoostingCV, DocumentModel, Model, PairwiseRidge
 from sklearn_rankcal.utils import _features  # limits, and keys that no ranker shows
 from sklearn_rankcal.utils._features import hash_rows
 
@@ -250,6 +250,15 @@ def test_models_that_need_a_dense_table_take_a_sparse_one(monkeypatch, ranker):
     for call in (lambda: clone(ranker).fit(table, Y, groups=G), lambda: found.predict(table, G)):
         with pytest.raises(ValueError, match=r"takes? sparse tables, such as .*Ridge"):
             call()
+
+
+def test_boosting_refuses_sparse_tables_of_many_columns():
+    table = sparse.hstack([sparse.csr_array(X), sparse.csr_array((len(Y), 995))], format="csr")
+    for ranker in (CalibratedRanker(), CalibratedRanker("stacked"), CalibratedRanker(BoostingCV())):
+        with pytest.raises(ValueError, match=r"for boosting, 1,000 columns. .* SelectKBest"):
+            ranker.fit(table, Y, groups=G)
+    CalibratedRanker(PairwiseRidge(), loss="pd").fit(table, Y, groups=G)
+    CalibratedRanker(Ridge(), context=None).fit(table, Y, groups=G)
 
 
 def test_errors_about_text_name_the_column():
