@@ -71,5 +71,4 @@ def limit_trees(monkeypatch):
         name = f"sklearn_rankcal.{module}.HistGradientBoostingRegressor"
         monkeypatch.setattr(name, make)
     monkeypatch.setattr("sklearn_rankcal.models._boosting_cv._AT_FIRST", N_TREES)
-    for name in ("_MOST_TREES", "_MOST_OF_MANY_ROWS"):
-        monkeypatch.setattr(f"sklearn_rankcal.models._boosting_cv.{name}", N_TREES)
+    monkeypatch.setattr("sklearn_rankcal.models._boosting_cv._MOST_TREES", N_TREES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,17 +32,15 @@ from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds, target_unit
 from sklearn_rankcal.utils._sklearn_compat import BinnedTable, Booster, merge_boosters
 
 #: Numbers of leaves to try. Noisy data need few small trees, and interactions of columns need many
-#: larger trees. With many rows, 15 leaves were never too many.
-_LEAVES, _LEAVES_OF_MANY_ROWS = (7, 15), (15,)
-_AT_FIRST = 640  # leaves of the first trees, in total
+#: larger trees.
+_LEAVES = (7, 15)
+_AT_FIRST = 420  # leaves of the first trees, in total
 _MOST_MERGED = 8_000  # most leaves of a merged booster, about 1 MB in a pickle
-_TREES_WITHOUT_NOISE = 200  # with more trees, other targets of the same columns do not help
+# For more rows, a seventh of them, held out to choose the sizes, is not missed by the boosters.
+_ROWS_TO_REFIT = 40_000
 # Fraction of the columns that each split sees. As in a forest, this is faster and ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
 _L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
-# With many rows, stop the boosters of another loss if the share of their first trees is smaller.
-# With few rows, more trees are cheap, and this share is too noisy.
-_SMALLEST_SHARE = 0.05
 _SMALLEST_COSINE = 0.99  # from here on, targets are the same to a booster
 _ALPHA = 30.0  # penalty that shrinks the weights towards equal weights of standardised scores
 # For more rows, limit the leaves of the forest, whose trees would otherwise be most of the memory
@@ -57,17 +54,17 @@ class BoostingCV(DocumentModel):
     It is the default model of `CalibratedRanker`. The queries are divided into `cv` folds. Boosters
     with trees of 7 and of 15 leaves grow on all folds but one, as long as the squared error of the
     targets decreases on the held-out folds, summed over the folds. The prediction is the mean of
-    the boosters of the better size. If they have more than 8,000 leaves, it is one booster of this
-    size, fitted to all queries.
+    the boosters of the better size. If they have more than 8,000 leaves, or there are categories,
+    it is one booster of this size, fitted to all queries.
 
     Several losses are learned in the same way, and their scores are added. The weights of the sum
     minimise the squared error of the held-out targets of the ranker's own loss [1]_. With losses
     that learn logarithms, the weights minimise the cross-entropy between the targets and
-    exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is skipped if the
-    boosters of the first loss have more than 200 trees, which means little noise. It is also
-    skipped if its targets are almost a multiple of the first targets plus a constant per query.
-    `regressor_` is always a single booster. With a forest among the losses, no loss is skipped, and
-    the forest and each booster of logarithms, exp(score), are added to `regressor_`.
+    exp(weighted sum) instead, and so do the sizes of their boosters. Another loss is dropped if its
+    trees, added to as many of the losses before it, do not decrease the held-out error, and skipped
+    if its targets are almost a multiple of the first ones plus a constant per query. `regressor_`
+    is always a single booster. With a forest among the losses, all others are learned, and the
+    forest and each booster of logarithms, exp(score), are added to `regressor_`.
 
     Parameters
     ----------
@@ -110,6 +107,9 @@ class BoostingCV(DocumentModel):
     shares_ : dict of str to float
         Share of each loss in the sum: the weights for scores scaled to the same spread within
         queries, divided by their sum.
+    dropped_ : dict of str to float
+        For each loss that was tried and dropped: by which part the held-out error fell with its
+        trees, at most 0.
     forests_ : list of ExtraTreesRegressor
         One forest per fold, whose mean is predicted. Empty without ``"forest"``, or if its weight
         is 0.
@@ -118,10 +118,6 @@ class BoostingCV(DocumentModel):
         validation queries.
     context_ : dict of str to list
         As in `DocumentModel`.
-
-    Notes
-    -----
-    `fit` takes about 5 to 8 times as long as a fit of the final booster.
 
     References
     ----------
@@ -167,8 +163,7 @@ class BoostingCV(DocumentModel):
         ----------
         training : Training
             Documents, targets and queries, and labels if `losses` need them. If there are
-            validation queries, they choose the sizes instead of folds, without another fit to all
-            queries.
+            validation queries, they choose the sizes instead of folds.
 
         Returns
         -------
@@ -199,11 +194,12 @@ class BoostingCV(DocumentModel):
                 search.learn(loss)
         if not search.grown:
             search.learn(None)
+        scores = {name: one.held_out() for name, one in search.grown.items()}
         if FOREST in self.losses:
-            search.plant()
+            scores[FOREST] = search.plant()
         # Step 3: combine their held-out predictions. Beside a forest, boosters of logarithms are
         # summands of their own, with exp(weight * score + level) as score.
-        scores, self._counts = search.scores, {}
+        self._counts = {}
         logs = [name for name in scores if has_log_scores(name)]
         if FOREST in scores:
             for name in logs:
@@ -213,6 +209,7 @@ class BoostingCV(DocumentModel):
         by_logs = bool(logs) and not self._counts
         self.weights_, self.shares_, level = _combine(search.held, scores, logs=by_logs)
         self._inverse_scale = search.slopes
+        self.dropped_ = search.dropped
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
         own = {name: weight for name, weight in self.weights_.items() if name not in self._counts}
         self.regressor_ = search.merged(own, level)
@@ -220,8 +217,8 @@ class BoostingCV(DocumentModel):
         self._counts = {name: one for name, one in self._counts.items() if self.weights_[name]}
         _messages.print_progress(self, f"chose {self.summary()}", started)
         if validation is not None:
-            held_out = validation.held_out
-            validation.record(held_out.scores_of(self))
+            total: Any = sum(weight * scores[name] for name, weight in self.weights_.items())
+            validation.record(np.exp(total + (level or 0.0)) if by_logs else total)
             validation.n_iter = sum(n_trees for n_trees, _ in self.sizes_.values())
         return self
 
@@ -239,14 +236,14 @@ class BoostingCV(DocumentModel):
         return scores
 
     def summary(self) -> str:
-        """Return the sizes and shares as text."""
+        """Return the sizes and shares as text, and which losses were dropped."""
         shown = dict.fromkeys(self.shares_, "") | {
             name: f", {n_trees} trees of {n_leaves} leaves"
             for name, (n_trees, n_leaves) in self.sizes_.items()
         }
-        return "; ".join(
-            f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()
-        )
+        parts = [f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()]
+        parts += [f"{name} dropped, error {-gain:+.1%}" for name, gain in self.dropped_.items()]
+        return "; ".join(parts)
 
     @property
     def has_table(self) -> bool:  # type: ignore[override]
@@ -276,68 +273,82 @@ class _SizeSearch:
 
     def __init__(self, model: BoostingCV, training: Training) -> None:
         self.grown: dict[str, BoosterGrowth] = {}
-        self.scores: dict[str, Floats] = {}  # of the held-out rows
+        self.dropped: dict[str, float] = {}
         self.forests: list[ExtraTreesRegressor] = []
         validation = training.validation
         self.held = training if validation is None else validation.held_out
         self._model, self._training = model, training
         self._by_folds = validation is None
-        self._many = training.queries.n_rows >= MANY_ROWS
         table, self.slopes = model._table(training.X, training.queries, training.page)
-        self._tables = {
-            False: table,
-            True: _features.keep_categories(training.X, model._frequent),
-        }  # by whether a booster reads X alone
-        self._folds: dict[bool, list[Fold]] = {}
-        self._binned: dict[bool, BinnedTable] = {}
+        more, self._weight = None, training.weight
+        if validation is None:
+            of_query, what = model.fold_of_query_, (training.queries, training.weight)
+            outs = (of_query == number for number in np.unique(of_query))
+            self._folds = [_held_out.split_queries(*what, out) for out in outs]
+        else:
+            more, _ = model._table(self.held.X, self.held.queries, self.held.page)
+            weights: Any = training.weight, self.held.weight
+            rows, held = map(np.arange, (len(training.targets), len(self.held.targets)))
+            self._folds = [Fold(rows, held, self.held.queries, *weights)]
+            if training.weight is not None:
+                self._weight = np.concatenate(weights)
+        with _memory.threads_for(training.queries.n_rows):
+            self._binned = BinnedTable(
+                _held_out.fill_empty_columns(table), training.weight, more, model.random_state
+            )
 
     def learn(self, loss: Any) -> None:
         """Grow the boosters of a loss if they can help."""
         wanted = _wanted(self._training, loss, self._model.center)
         alike = self._of_the_same_kind(loss)
-        by_targets = bool(alike) and _learns_targets(loss)
-        if by_targets and self._by_folds and alike[0].n_trees > _TREES_WITHOUT_NOISE:
-            return
         if any(_are_proportional(self._training.queries, wanted, one.wanted) for one in alike):
             return
-        folds = self._folds_of(self._reads_X(loss))
         # a fold may have only targets 0, which have no logarithm
-        if has_log_scores(loss) and not all(_has_positive(fold, wanted) for fold in folds):
+        if has_log_scores(loss) and not all(_has_positive(fold, wanted) for fold in self._folds):
             return
-        leaves = _LEAVES_OF_MANY_ROWS if self._many else _LEAVES
-        if by_targets:
-            leaves = (alike[0].n_leaves,)
-        one, name = self._first_trees(loss, leaves, folds, wanted), _name(loss)
-        if self._many and self.grown and not has_log_scores(loss):
-            logs = any(map(has_log_scores, self.scores))
-            _, shares, _ = _combine(self.held, {**self.scores, name: one.held_out()}, logs=logs)
-            if shares[name] < _SMALLEST_SHARE:
-                return
-        self.grown[name] = one.grow_to_the_end()
-        self.scores[name] = one.held_out()
+        leaves = (alike[0].n_leaves,) if alike and _learns_targets(loss) else _LEAVES
+        one, name = self._first_trees(loss, leaves, wanted), _name(loss)
+        while (gain := self._gain(name, one)) > 0 and not one.stops:
+            one.grow_to(2 * one.n_grown)
+        if gain > 0:
+            self.grown[name] = one
+        else:
+            self.dropped[name] = gain
 
-    def plant(self) -> None:
-        """Fit a forest to the labels without each fold, from the columns of X."""
-        labels, folds = own_targets(LABELS, self._training), self._folds_of(self._reads_X(LABELS))
-        n_rows, table = len(labels), _numbers(self._tables[self._reads_X(LABELS)])
+    def _gain(self, name: str, one: BoosterGrowth) -> float:
+        """Return by which part the held-out error falls if a loss joins the others.
+
+        All have as many trees as the loss has now. The first loss of a kind lowers it to 0.
+        """
+        logs = any(map(has_log_scores, self.grown))
+        if not self.grown or FOREST in self._model.losses or one.logs > logs:
+            return 1.0
+        stage = len(one.stages) - 1
+        scores = {known: other.held_out(stage) for known, other in self.grown.items()}
+        without = _error(self.held, scores, logs=logs)
+        joined = _error(self.held, scores | {name: one.held_out()}, logs=logs)
+        return float(1 - joined / (without or 1.0))
+
+    def plant(self) -> Floats:
+        """Fit a forest to the labels without each fold, and return its held-out scores."""
+        labels, table = own_targets(LABELS, self._training), _numbers(self._training.X)
+        other = table if self._by_folds else self.held.X
+        most = _LEAVES_OF_FORESTS if len(labels) > _ROWS_OF_FULL_TREES else None
 
         def fit(number: int, fold: Fold) -> ExtraTreesRegressor:
             forest = ExtraTreesRegressor(
-                20,
-                min_samples_leaf=5,
-                max_features=0.2,
-                max_leaf_nodes=_LEAVES_OF_FORESTS if n_rows > _ROWS_OF_FULL_TREES else None,
+                20, min_samples_leaf=5, max_features=0.2, max_leaf_nodes=most,
                 random_state=(self._model.random_state + number) % 2**32,
-            )
+            )  # fmt: skip
             return forest.fit(table[fold.rows], labels[fold.rows], fold.weight)
 
         self.forests = Parallel(
-            n_jobs=_held_out.fits_at_once(self._model.n_jobs, n_rows), prefer="threads"
-        )(delayed(fit)(*each) for each in enumerate(folds))
+            n_jobs=_held_out.fits_at_once(self._model.n_jobs, len(labels)), prefer="threads"
+        )(delayed(fit)(*each) for each in enumerate(self._folds))
         scores = np.empty(self.held.queries.n_rows)
-        for forest, fold in zip(self.forests, folds, strict=True):
-            scores[fold.held] = _predict_forests([forest], fold.outside.X)
-        self.scores[FOREST] = scores
+        for forest, fold in zip(self.forests, self._folds, strict=True):
+            scores[fold.held] = _predict_forests([forest], other[fold.held])
+        return scores
 
     def _of_the_same_kind(self, loss: Any) -> list[BoosterGrowth]:
         """Return known boosters with the table and the error that a loss needs.
@@ -348,86 +359,45 @@ class _SizeSearch:
             return []
         if _learns_targets(loss):
             return [one for name, one in self.grown.items() if _learns_targets(name)]
-        same = loss == POISSON_LABELS and not self._reads_X(loss) and POISSON in self.grown
+        same = loss == POISSON_LABELS and not self._model._kinds and POISSON in self.grown
         return [self.grown[POISSON]] if same else []
 
-    def _reads_X(self, loss: Any) -> bool:
-        """Whether the boosters of a loss read X without existing context columns."""
-        return _learns_labels(loss) and bool(self._model._kinds)
-
-    def _folds_of(self, reads_X: bool) -> list[Fold]:
-        """Return the folds of a table, or one fold that holds out the validation queries."""
-        if reads_X not in self._folds:
-            # targets are not split, because each loss has its own
-            training = replace(
-                self._training, X=self._tables[reads_X], targets=None, labels=None, page=None
-            )
-            if self._by_folds:
-                numbers = self._model.fold_of_query_
-                folds = [
-                    _held_out.split_queries(training, numbers == each)
-                    for each in np.unique(numbers)
-                ]
-            else:
-                other, every = self.held.X, slice(None)
-                if not reads_X:
-                    other, _ = self._model._table(other, self.held.queries, self.held.page)
-                folds = [Fold(every, every, replace(self.held, X=other), training.weight)]
-            self._folds[reads_X] = folds
-            X, more = training.X, None if self._by_folds else folds[0].outside.X
-            with _memory.threads_for(self._training.queries.n_rows):
-                self._binned[reads_X] = BinnedTable(
-                    _held_out.fill_empty_columns(X), training.weight, more, self._model.random_state
-                )
-        return self._folds[reads_X]
-
-    def _first_trees(
-        self, loss: Any, leaves: tuple[int, ...], folds: list[Fold], wanted: Floats
-    ) -> BoosterGrowth:
+    def _first_trees(self, loss: Any, leaves: tuple[int, ...], wanted: Floats) -> BoosterGrowth:
         """Grow the first trees for each number of leaves; return the best on held-out queries."""
         center, n_jobs = self._model.center, self._model.n_jobs
         unseen = wanted if self._by_folds else _wanted(self.held, loss, center)
-        table = self._binned[self._reads_X(loss)]
-        n_rows, n_columns = len(wanted[folds[0].rows]), table.bins.shape[1]
+        # the columns of X come first
+        width = self._training.X.shape[1] if _learns_labels(loss) else self._binned.bins.shape[1]
+        n_rows = len(wanted[self._folds[0].rows])
         regressor = HistGradientBoostingRegressor(
             loss="poisson" if has_log_scores(loss) else "squared_error",
             min_samples_leaf=min(20, max(1, n_rows // 50)),
             l2_regularization=_L2_OF_TARGETS if _learns_targets(loss) else _L2,
-            max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / n_columns)),
-            early_stopping=False,
-            random_state=self._model.random_state,
-        )
-        sizes = []
+            max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / width)),
+            early_stopping=False, random_state=self._model.random_state,
+        )  # fmt: skip
+        what, sizes = (self._binned, width, self._folds, wanted, unseen, n_jobs), []
         for n_leaves in leaves:
-            regressor.set_params(max_leaf_nodes=n_leaves)
-            sizes.append(BoosterGrowth(regressor, table, folds, wanted, unseen, n_jobs))
-            sizes[-1].grow(_AT_FIRST // n_leaves)
+            sizes.append(BoosterGrowth(regressor.set_params(max_leaf_nodes=n_leaves), *what))
+            sizes[-1].grow_to(_AT_FIRST // n_leaves)
         return min(sizes, key=lambda one: one.error)
 
     def merged(self, weights: dict[str, float], level: float | None) -> Any:
         """Return a single booster: the weighted sum over the losses with a weight."""
-        # the first booster reads the table with context columns, and so does the sum
-        first, *others = sorted(self.grown, key=_learns_labels)
-        names = [first, *(name for name in others if weights.get(name))]
-        leaves = {
-            name: len(one.regressors) * one.n_trees * one.n_leaves
-            for name, one in self.grown.items()
-            if weights.get(name)
-        }
-        boosters: list[Any] = []
-        scales: list[float] = []
-        for name in names:
-            one = self.grown[name]
-            fitted = one.regressors
-            # beside a forest, the size of the other boosters matters little
-            n_leaves = leaves.get(name, 0) if self.forests else sum(leaves.values())
-            # rare categories need all rows
-            encoded = self._binned[self._reads_X(name)].categorical.any()
-            if self._by_folds and (n_leaves > _MOST_MERGED or encoded):
-                fitted = [one.refit(self._training.weight)]
+        used = [one for name, one in self.grown.items() if weights.get(name)]
+        n_leaves = sum(len(one.boosters) * one.n_trees * one.n_leaves for one in used)
+        boosters, counts, scales = [], [], []
+        again = n_leaves > _MOST_MERGED or self._binned.categorical.any()  # rare ones need all rows
+        if not self._by_folds:
+            again = self.held.by_targets and len(self._binned.bins) < _ROWS_TO_REFIT
+        for name, one in self.grown.items():
+            if used and one not in used:
+                continue
+            fitted = [one.refit(self._weight)] if again else one.boosters
             boosters += fitted
+            counts += [one.n_trees] * len(fitted)
             scales += [weights.get(name, 0.0) * one.scale / len(fitted)] * len(fitted)
-        return merge_boosters(boosters, scales, level)
+        return merge_boosters(boosters, counts, scales, level)
 
 
 def _wanted(known: Training, loss: Any, center: bool) -> Floats:
@@ -450,6 +420,17 @@ def _combine(
     if logs:
         return listwise_weights(*data)
     return *nonnegative_weights(*data), None
+
+
+def _error(known: Training, scores: dict[str, Floats], *, logs: bool) -> float:
+    """Return the error of the best sum of the scores."""
+    weights, _, _ = _combine(known, scores, logs=logs)
+    total = np.column_stack(list(scores.values())) @ list(weights.values())
+    queries, weight = known.queries, known.weight
+    if logs:
+        return listwise_error(total, as_counts(known.targets, queries), queries, weight)
+    squares = np.square(queries.center(total - known.targets, weight))
+    return float(squares.sum() if weight is None else squares @ weight)
 
 
 def _are_proportional(queries: Queries, some: Floats, others: Floats) -> bool:
@@ -496,31 +477,27 @@ def _name(loss: Any) -> str:
     return "targets" if loss is None else loss if isinstance(loss, str) else repr(loss)
 
 
-#: From this number of rows on, more trees may grow, and the learning rate doubles earlier.
+#: From this number of rows on, the learning rate doubles earlier.
 MANY_ROWS = 20_000
-_STEP = 30  # fewest trees per step
-_MOST_TREES, _MOST_OF_MANY_ROWS = 600, 1000
+_STEP = 10  # fewest trees per step
+_MOST_TREES = 600
 # Stop after this number of trees without improvement, or this fraction of the trees so far: the
 # held-out error seldom decreases again.
-_PATIENCE, _PATIENCE_SHARE = 40, 0.5
-# After this number of trees, the learning rate doubles: if more trees still help, there is little
-# noise.
+_PATIENCE, _PATIENCE_SHARE = 30, 0.35
+# After this number of trees, the learning rate doubles, and again after twice as many: if more
+# trees still help, there is little noise.
 _SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter also for logarithms
-_SLOW, _FAST = 0.1, 0.2
+_RATE, _LARGEST_RATE = 0.1, 0.4
+_MOST_SCORES = 2_000_000  # held-out scores of a step, which are 16 MB
 
 
 class BoosterGrowth:
     """Boosters of one loss and one size of trees, one per fold, that grow together."""
 
     def __init__(
-        self,
-        regressor: HistGradientBoostingRegressor,
-        table: BinnedTable,
-        folds: list[Fold],
-        wanted: Floats,
-        unseen: Floats,
-        n_jobs: int | None,
-    ) -> None:
+        self, regressor: HistGradientBoostingRegressor, table: BinnedTable, n_columns: int,
+        folds: list[Fold], wanted: Floats, unseen: Floats, n_jobs: int | None,
+    ) -> None:  # fmt: skip
         self.n_leaves = regressor.max_leaf_nodes
         self.logs = regressor.loss == "poisson"
         # with the mean of the positive targets as unit, the penalty of a leaf counts documents
@@ -528,84 +505,90 @@ class BoosterGrowth:
         unit = float(size) if self.logs else target_unit(float(size))
         self.scale = 1.0 if self.logs else unit  # of the scores
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
+        self.stages: list[list[Floats]] = []  # held-out scores of each fold
         self._folds, self._n_jobs = folds, _held_out.fits_at_once(n_jobs, len(wanted))
-        many = len(wanted) >= MANY_ROWS
-        self._most = _MOST_OF_MANY_ROWS if many else _MOST_TREES
-        self._n_slow = _SLOW_OF_MANY_ROWS if many or self.logs else _SLOW_TREES
+        early = self.logs or len(table.bins) >= MANY_ROWS
+        self._n_slow = _SLOW_OF_MANY_ROWS if early else _SLOW_TREES
         self.wanted, self._unseen = wanted / unit, unseen / unit
-        self._regressor, self._table = clone(regressor), table
+        self._regressor, self._table, self._n_columns = clone(regressor), table, n_columns
         rows = np.arange(len(table.bins))
         known, others = rows[: len(wanted)], rows[-len(unseen) :]
-        self._boosters = [
-            self._booster(known[fold.rows], others[fold.held], fold.weight, number)
+        self.boosters = [
+            self._booster(known[fold.rows], others[fold.held], fold.rows, fold.weight, number)
             for number, fold in enumerate(folds)
         ]
 
     @property
     def stops(self) -> bool:
         """Whether more trees are not expected to help."""
-        return self.n_grown >= min(self._most, self.n_trees + self._patience)
+        return self.n_grown >= self._limit
 
     @property
-    def _patience(self) -> int:
-        """Number of trees without improvement to allow. After many trees, plateaus are longer."""
-        return max(_PATIENCE, int(_PATIENCE_SHARE * self.n_trees))
+    def _limit(self) -> int:
+        """Most trees without further improvement. After many trees, plateaus are longer."""
+        return min(_MOST_TREES, self.n_trees + max(_PATIENCE, int(_PATIENCE_SHARE * self.n_trees)))
 
-    def grow(self, n_more: int) -> None:
-        """Add trees to all boosters, and update the best number of trees."""
-        n_next = min(self._most, self.n_grown + n_more)
-        errors = Parallel(n_jobs=self._n_jobs, prefer="threads")(
-            delayed(self._errors)(booster, fold, n_next)
-            for booster, fold in zip(self._boosters, self._folds, strict=True)
-        )
-        for number, error in enumerate(np.sum(errors, axis=0), self.n_grown + 1):
-            if self.error == np.inf or exceeds(self.error, error, self.error):
-                self.n_trees, self.error = number, float(error)
-            elif number >= self.n_trees + self._patience:
-                break
-        self.n_grown = n_next
-
-    def grow_to_the_end(self) -> BoosterGrowth:
-        """Grow as long as trees help, and return self."""
-        while not self.stops:
-            self.grow(max(_STEP, self.n_grown // 4))
-        return self
+    def grow_to(self, n_trees: int) -> None:
+        """Grow as long as trees help, up to a number of trees, and keep the held-out scores."""
+        while self.n_grown < min(n_trees, self._limit):
+            # the scores of a step are kept until its best number of trees is known
+            step = min(max(_STEP, self.n_grown // 4), max(1, _MOST_SCORES // len(self.wanted)))
+            n_next = min(self.n_grown + step, n_trees, _MOST_TREES)
+            grown = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+                delayed(self._errors)(booster, fold, n_next)
+                for booster, fold in zip(self.boosters, self._folds, strict=True)
+            )
+            errors = np.sum([errors for errors, _ in grown], axis=0)
+            for number, error in enumerate(errors, self.n_grown + 1):
+                if self.error == np.inf or exceeds(self.error, error, self.error):
+                    self.n_trees, self.error = number, float(error)
+                elif number >= self._limit:
+                    break
+            if (best := self.n_trees - self.n_grown - 1) >= 0:
+                self._held = [scores[best] for _, scores in grown]
+            self.n_grown = n_next
+        self.stages.append(self._held)
 
     def _rates(self, start: int, stop: int) -> list[float]:
         """Return the learning rates of some trees. The first ones have a smaller rate."""
-        return [_SLOW if number < self._n_slow else _FAST for number in range(start, stop)]
+        parts = [number // self._n_slow for number in range(start, stop)]
+        return [min(_LARGEST_RATE, _RATE * 2 ** part.bit_length()) for part in parts]
 
-    def _errors(self, booster: Booster, fold: Fold, n_trees: int) -> Floats:
-        """Grow a booster up to a number of trees; return the held-out error after each new tree."""
-        outside = fold.outside
+    def _errors(self, booster: Booster, fold: Fold, n_trees: int) -> tuple[Floats, list[Floats]]:
+        """Grow a booster up to a number of trees.
+
+        Return the held-out error and the held-out scores after each new tree.
+        """
+        queries, weight = fold.queries, fold.held_weight
         unseen = self._unseen[fold.held]
-        wanted = outside.queries.center(unseen)
-        errors = []
-        for scores in booster.grow(self._rates(self.n_grown, n_trees)):
+        wanted = queries.center(unseen)
+        errors, kept = [], list(booster.grow(self._rates(self.n_grown, n_trees)))
+        for scores in kept:
             if self.logs:
-                errors.append(listwise_error(scores, unseen, outside.queries, outside.weight))
+                errors.append(listwise_error(scores, unseen, queries, weight))
                 continue
-            squares = np.square(outside.queries.center(scores) - wanted)
-            weight = outside.weight
+            squares = np.square(queries.center(scores) - wanted)
             errors.append(float(squares.sum() if weight is None else squares @ weight))
-        return np.array(errors)
+        return np.array(errors), kept
 
-    def held_out(self) -> Floats:
-        """Return the scores of all held-out rows."""
-        scores = np.empty(sum(fold.outside.queries.n_rows for fold in self._folds))
-        self.regressors = [booster.as_regressor(self.n_trees) for booster in self._boosters]
-        for regressor, fold in zip(self.regressors, self._folds, strict=True):
-            with _memory.threads_for(fold.outside.queries.n_rows):
-                scores[fold.held] = merge_boosters([regressor], [1.0]).predict(fold.outside.X)
+    def held_out(self, stage: int = -1) -> Floats:
+        """Return the scores of all held-out rows, by the trees of a stage or of the last before."""
+        parts = self.stages[-1 if stage >= len(self.stages) else stage]
+        scores = np.empty(sum(map(len, parts)))
+        for fold, own in zip(self._folds, parts, strict=True):
+            scores[fold.held] = own
         return scores * self.scale
 
-    def refit(self, weight: Floats | None) -> HistGradientBoostingRegressor:
+    def refit(self, weight: Floats | None) -> Booster:
         """Fit a booster of this size to all rows."""
-        rows = np.arange(len(self.wanted))
-        booster = self._booster(rows, rows[:0], weight, len(self._folds))
+        rows = np.arange(len(self._table.bins))
+        booster = self._booster(rows, rows[:0], rows, weight, len(self._folds))
         list(booster.grow(self._rates(0, self.n_trees)))
-        return booster.as_regressor(self.n_trees)
+        return booster
 
-    def _booster(self, rows: Ints, held: Ints, weight: Floats | None, number: int) -> Booster:
-        what = rows, held, self.wanted[rows], weight, number
+    def _booster(
+        self, rows: Ints, held: Ints, places: Any, weight: Floats | None, number: int
+    ) -> Booster:
+        targets = np.concatenate([self.wanted, self._unseen])[places]
+        what = rows, held, targets, weight, number, self._n_columns
         return Booster(self._regressor, self._table, *what)

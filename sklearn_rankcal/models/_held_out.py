@@ -74,23 +74,24 @@ def query_folds(X: Any, queries: Queries, n_folds: int, labels: Floats | None = 
 
 @dataclass(eq=False)
 class Fold:
-    """Held-out queries, with the rows of the table that are learned and held out."""
+    """Rows that are learned and held out, and the held-out queries."""
 
     rows: Any
     held: Any
-    outside: Training
+    queries: Queries
     weight: Floats | None  # of the learned rows
+    held_weight: Floats | None
 
 
-def split_queries(training: Training, out: Bools) -> Fold:
-    """Split `training` into a fold, with the queries of the mask `out` held out."""
-    (rows, _), (held, others) = training.queries.select(~out), training.queries.select(out)
-    weight = training.weight
-    if weight is not None:
-        # A regressor with a penalty learns less from smaller weights. Scale them to the mean of all
-        # weights. Otherwise, the scores of different folds could have different scales.
-        weight = weight[rows] * (weight.mean() / weight[rows].mean())
-    return Fold(rows, held, training.take(held, others), weight)
+def split_queries(queries: Queries, weight: Floats | None, out: Bools) -> Fold:
+    """Return a fold with the queries of the mask `out` held out."""
+    (rows, _), (held, others) = queries.select(~out), queries.select(out)
+    if weight is None:
+        return Fold(rows, held, others, None, None)
+    # A regressor with a penalty learns less from smaller weights. Scale them to the mean of all
+    # weights. Otherwise, the scores of different folds could have different scales.
+    learned = weight[rows] * (weight.mean() / weight[rows].mean())
+    return Fold(rows, held, others, learned, weight[held])
 
 
 def divide_queries(model: Any, training: Training) -> Ints:

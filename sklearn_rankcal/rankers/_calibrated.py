@@ -325,7 +325,7 @@ def _named_model(
     """Return the model of None, "boosting" or "stacked"."""
     n_rows, stacked = data.queries.n_rows, ranker.regressor == "stacked"
     context = chosen_context(ranker.context, grouped, data.X)
-    several = np.count_nonzero(data.queries.sizes > 1)
+    several = int(np.count_nonzero(data.queries.sizes > 1))
     enough = grouped and several >= _MIN_QUERIES if held_out is None else held_out.by_targets
     documents: Any
     if stacked or enough:

@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +23,12 @@ from sklearn.utils.metaestimators import available_if as _untyped_available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names
 
 from sklearn_rankcal._kernels import kernels
-from sklearn_rankcal.utils._features import category_codes, column_values, is_dataframe
+from sklearn_rankcal.utils._features import (
+    category_codes,
+    category_columns,
+    column_values,
+    is_dataframe,
+)
 from sklearn_rankcal.utils._numbers import Floats
 
 __all__ = [
@@ -70,17 +76,17 @@ def cut_iterations(regressor: Any, n_iter: int) -> bool:
 
 
 @contextmanager
-def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
+def bins_once(regressor: Any) -> Iterator[list[Any]]:
     """Make histogram boosting keep the bins of its training data for further fits to the same data.
 
     Otherwise each step of a warm start computes the same bins again, which takes as long as dozens
-    of trees. Regressors with the same `max_bins` can share the bins of a table in a list `kept`.
+    of trees. The mapper and the bins are in the list that the context returns.
     """
+    kept: list[Any] = []
     if not isinstance(regressor, HISTOGRAMS):
-        yield
+        yield kept
         return
     bin_data = regressor._bin_data
-    kept = [] if kept is None else kept
 
     def bin_data_once(*arguments: Any, **options: Any) -> Any:
         if not kept:
@@ -91,9 +97,13 @@ def bins_once(regressor: Any, kept: list[Any] | None = None) -> Iterator[None]:
 
     regressor._bin_data = bin_data_once
     try:
-        yield
+        yield kept
     finally:
         del regressor._bin_data
+
+
+#: With fewer rows per bin, thresholds follow noise, and histograms cost more than their rows.
+_ROWS_PER_BIN, _FEWEST_BINS, _MOST_BINS = 40, 32, 255
 
 
 class BinnedTable:
@@ -103,11 +113,14 @@ class BinnedTable:
     """
 
     def __init__(self, table: Any, weight: Floats | None, more: Any, random_state: int) -> None:
-        kept: list[Any] = []
+        names = category_columns(table)
+        n_codes = int(category_codes(table, names).max(initial=0)) + 1 if names else 0
+        wanted = min(_MOST_BINS, max(_FEWEST_BINS, n_codes, table.shape[0] // _ROWS_PER_BIN))
         self.regressor = HistGradientBoostingRegressor(
-            max_iter=1, max_leaf_nodes=2, early_stopping=False, random_state=random_state
-        )
-        with bins_once(self.regressor, kept):
+            max_iter=1, max_leaf_nodes=2, max_bins=wanted, early_stopping=False,
+            random_state=random_state,
+        )  # fmt: skip
+        with bins_once(self.regressor) as kept:
             self.regressor.fit(table, np.zeros(table.shape[0]), weight)
         mapper, bins = kept
         if more is not None:
@@ -126,103 +139,106 @@ class BinnedTable:
 class Booster:
     """A histogram booster that grows tree by tree, and keeps the scores of all rows of a table.
 
-    It learns the targets of some `rows`. Its parameters are those of the unfitted `regressor`, and
-    so are its trees, but for the columns that each split draws.
+    It learns the targets of some `rows`, from the first `n_columns`. Its parameters are those of
+    the unfitted `regressor`, and so are its trees, but for the columns that each split draws.
     """
 
     def __init__(
         self, regressor: Any, table: BinnedTable, rows: Any, held: Any, targets: Floats,
-        weight: Floats | None, seed: int,
+        weight: Floats | None, seed: int, n_columns: int | None = None,
     ) -> None:  # fmt: skip
-        self._like, self._table = regressor, table
-        self._logs = regressor.loss == "poisson"
+        self.like, self.table, self.logs = regressor, table, regressor.loss == "poisson"
+        self._bins = table.bins[:, :n_columns]
+        self._starts = table.starts[: self._bins.shape[1] + 1]
         self._rows, self._held = rows.astype(np.uint32), held.astype(np.uint32)
-        columns = zip(table.bins.T, np.diff(table.starts) - 1, strict=True)
-        self._lacks = np.array([(bins[rows] == last).any() for bins, last in columns], np.uint8)
+        columns = zip(self._bins.T, np.diff(self._starts) - 1, strict=True)
+        self.lacks = np.array([(bins[rows] == last).any() for bins, last in columns], np.uint8)
         self._weighs = weight is not None
         self._targets, self._weight = np.zeros((2, len(table.bins)))
         self._targets[rows], self._weight[rows] = targets, weight if self._weighs else 1.0
         mean = np.average(targets, weights=weight)
-        self._baseline = float(np.log(mean) if self._logs else mean)
-        self._scores = np.full(len(table.bins), self._baseline)
+        self.baseline = float(np.log(mean) if self.logs else mean)
+        self._scores = np.full(len(table.bins), self.baseline)
         seeds = np.random.SeedSequence([regressor.random_state % 2**32, seed])
         self._state = seeds.generate_state(1, np.uint64) | np.uint64(1)
-        self._trees: list[Any] = []
+        self.trees: list[Any] = []
 
     def grow(self, rates: Iterable[float]) -> Iterator[Floats]:
         """Add a tree for each learning rate; yield the scores of the rows `held` after each."""
-        like, table = self._like, self._table
-        n_leaves, n_drawn = like.max_leaf_nodes, math.ceil(like.max_features * len(self._lacks))
-        sums = np.empty(5 * n_leaves * int(table.starts[-1]) // 2 + 1)
+        like, table = self.like, self.table
+        n_leaves, n_drawn = like.max_leaf_nodes, math.ceil(like.max_features * len(self.lacks))
+        sums = np.empty(5 * n_leaves * int(self._starts[-1]) // 2 + 1)
         for rate in rates:
             # gradients and hessians; no hessians are all 1
-            means = np.exp(self._scores) if self._logs else self._scores
+            means = np.exp(self._scores) if self.logs else self._scores
             firsts = (means - self._targets) * self._weight
-            seconds = self._weight * (means if self._logs else 1.0)
-            seconds = seconds if self._logs or self._weighs else seconds[:0]
+            seconds = self._weight * (means if self.logs else 1.0)
+            seconds = seconds if self.logs or self._weighs else seconds[:0]
             shape = 2 * n_leaves - 1
             tree = [np.empty((shape, 2)), np.empty((shape, 7), "i4"), np.empty((shape, 8), "u4")]
             n_nodes = kernels.grow_tree(
-                table.bins, table.starts, self._lacks, table.categorical, self._rows, self._held,
+                self._bins, self._starts, self.lacks, table.categorical, self._rows, self._held,
                 firsts.astype("f4"), seconds.astype("f4"), self._scores, n_leaves,
                 like.min_samples_leaf, like.l2_regularization, rate, n_drawn, self._state, sums,
                 *tree,
             )  # fmt: skip
-            self._trees.append([part[:n_nodes] for part in tree])
+            self.trees.append([part[:n_nodes] for part in tree])
             yield self._scores[self._held]
-
-    def as_regressor(self, n_trees: int) -> HistGradientBoostingRegressor:
-        """Return the first trees as a fitted regressor."""
-        table = self._table
-        parameters = {**self._like.get_params(), "max_iter": n_trees}
-        regressor = copy.copy(table.regressor).set_params(**parameters)
-        regressor._loss = (HalfPoissonLoss if self._logs else HalfSquaredError)(sample_weight=None)
-        regressor._baseline_prediction = np.array([[self._baseline]])
-        ((like,),) = table.regressor._predictors
-        regressor._predictors = []
-        names = "left right depth feature_idx bin_threshold missing_go_to_left count".split()
-        for numbers, integers, codes in self._trees[:n_trees]:
-            nodes = np.zeros(len(numbers), dtype=like.nodes.dtype)
-            nodes["value"], nodes["gain"] = numbers.T
-            for name, values in zip(names, integers.T, strict=True):
-                nodes[name] = values
-            nodes["is_leaf"] = integers[:, 0] == 0
-            limits = table.thresholds[table.starts[integers[:, 3]] + integers[:, 4]]
-            nodes["num_threshold"] = np.where(nodes["is_leaf"], 0.0, limits)
-            of_codes = (nodes["is_leaf"] == 0) & (table.categorical[integers[:, 3]] > 0)
-            nodes["is_categorical"] = of_codes
-            nodes["bitset_idx"][of_codes] = np.arange(of_codes.sum())
-            sets, binned = codes[of_codes], codes[of_codes]
-            missing_left = nodes["missing_go_to_left"] & self._lacks[integers[:, 3]]
-            binned[:, 7] |= missing_left[of_codes].astype(np.uint32) << 31
-            regressor._predictors.append([type(like)(nodes, binned, sets)])
-        return regressor
 
 
 def merge_boosters(
-    regressors: Sequence[Any], weights: Sequence[float], level: float | None = None
-) -> Any:
-    """Return one histogram booster that predicts the weighted sum of the raw scores of several.
+    boosters: Sequence[Booster], counts: Sequence[int], scales: Sequence[float],
+    level: float | None = None,
+) -> HistGradientBoostingRegressor:  # fmt: skip
+    """Return a fitted regressor that predicts the weighted sum of the raw scores of boosters.
 
-    All must be fitted to the same table. If `level` is given, the booster predicts
-    exp(sum + level), like boosters of the Poisson deviance, which have logarithmic raw scores.
+    All must grow on the same table. Of each, the first trees count, as many as `counts` says. If
+    `level` is given, the regressor predicts exp(sum + level), like boosters of the Poisson
+    deviance, which have logarithmic raw scores.
     """
-    logs = level is not None
-    merged = copy.copy(regressors[0]).set_params(loss="poisson" if logs else "squared_error")
-    merged._loss = (HalfPoissonLoss if logs else HalfSquaredError)(sample_weight=None)
-    merged._predictors = []
-    merged._baseline_prediction = np.full_like(regressors[0]._baseline_prediction, level or 0.0)
-    for regressor, weight in zip(regressors, weights, strict=True):
-        if weight == 0:
-            continue
-        merged._baseline_prediction += weight * regressor._baseline_prediction
-        for (tree,) in regressor._predictors:
-            scaled = copy.copy(tree)
-            scaled.nodes = tree.nodes.copy()
-            scaled.nodes["value"] *= weight
-            merged._predictors.append([scaled])
-    most = max((one.max_leaf_nodes for one in regressors), key=lambda n: n or np.inf)
-    return merged.set_params(max_iter=max(1, len(merged._predictors)), max_leaf_nodes=most)
+    table, loss = boosters[0].table, "squared_error" if level is None else "poisson"
+    parameters = boosters[0].like.get_params() | {"loss": loss}
+    parameters["max_bins"] = table.regressor.max_bins
+    parameters["max_leaf_nodes"] = max(one.like.max_leaf_nodes for one in boosters)
+    regressor = copy.copy(table.regressor).set_params(**parameters)
+    objective = HalfSquaredError if level is None else HalfPoissonLoss
+    regressor._loss, ((like,),) = objective(sample_weight=None), table.regressor._predictors
+    regressor._predictors = []
+    total = level or 0.0
+    for booster, n_trees, scale in zip(boosters, counts, scales, strict=True):
+        if scale:
+            total += scale * booster.baseline
+            regressor._predictors += _as_predictors(booster, n_trees, scale, like)
+    regressor._baseline_prediction = np.array([[total]])
+    return regressor.set_params(max_iter=max(1, len(regressor._predictors)))
+
+
+def _as_predictors(booster: Booster, n_trees: int, scale: float, like: Any) -> list[list[Any]]:
+    """Return the first trees as scikit-learn keeps them, with scaled values."""
+    numbers, integers, codes = map(np.concatenate, zip(*booster.trees[:n_trees], strict=True))
+    starts = np.cumsum([0, *(len(tree[0]) for tree in booster.trees[:n_trees])])
+    nodes = np.zeros(len(numbers), dtype=like.nodes.dtype)
+    nodes["value"], nodes["gain"] = numbers[:, 0] * scale, numbers[:, 1]
+    names = "left right depth feature_idx bin_threshold missing_go_to_left count".split()
+    for name, values in zip(names, integers.T, strict=True):
+        nodes[name] = values
+    leaf, table, columns = integers[:, 0] == 0, booster.table, integers[:, 3]
+    nodes["is_leaf"] = leaf
+    limits = table.thresholds[table.starts[columns] + integers[:, 4]]
+    nodes["num_threshold"] = np.where(leaf, 0.0, limits)
+    of_codes = ~leaf & (table.categorical[columns] > 0)
+    nodes["is_categorical"] = of_codes
+    sets = np.append(0, np.cumsum(of_codes))  # before each node
+    numbered = np.repeat(sets[starts[:-1]], np.diff(starts))
+    nodes["bitset_idx"] = np.where(of_codes, sets[:-1] - numbered, 0)
+    raw, binned = codes[of_codes], codes[of_codes]
+    missing_left = integers[:, 5].astype(bool) & (booster.lacks[columns] > 0)
+    word, bit = divmod(int(table.regressor.max_bins), 32)  # the bin of missing values
+    binned[:, word] |= missing_left[of_codes].astype(np.uint32) << np.uint32(bit)
+    return [
+        [type(like)(nodes[a:b], binned[sets[a] : sets[b]], raw[sets[a] : sets[b]])]
+        for a, b in pairwise(starts)
+    ]
 
 
 class FlatTrees:
@@ -234,7 +250,7 @@ class FlatTrees:
 
     def __init__(self, regressor: Any) -> None:
         trees = [tree.nodes for (tree,) in regressor._predictors]
-        nodes = np.concatenate(trees)
+        nodes = np.frombuffer(b"".join(tree.tobytes() for tree in trees), trees[0].dtype)
         roots = np.cumsum([0, *map(len, trees)])[:-1]
         leaf = nodes["is_leaf"].astype(bool)
         splits = nodes[~leaf]

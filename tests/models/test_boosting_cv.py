@@ -47,6 +47,12 @@ def small(monkeypatch):
         monkeypatch.setattr(module, name, value)
 
 
+@pytest.fixture
+def all_losses(monkeypatch):
+    """No loss is dropped."""
+    monkeypatch.setattr(module._SizeSearch, "_gain", lambda *_: 1.0)
+
+
 @pytest.fixture(scope="module")
 def usual():
     """The default with small boosters, which no test changes."""
@@ -86,7 +92,7 @@ def boosters(model, leaves, n_trees, table, y, queries=QUERIES, **parameters):
         inside, _ = queries.select(model.fold_of_query_ != fold)
         regressor = HistGradientBoostingRegressor(
             learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves, early_stopping=False,
-            min_samples_leaf=max(1, len(inside) // 50), random_state=0,
+            min_samples_leaf=max(1, len(inside) // 50), random_state=0, max_bins=32,
             **{"l2_regularization": 50.0, **parameters},
         )  # fmt: skip
         found.append(fit_to_part(regressor, table, inside, y))
@@ -131,11 +137,11 @@ def test_trees_are_those_of_scikit_learn(loss, weighs, n_leaves, lacks):
         loss=loss, max_iter=40, max_leaf_nodes=n_leaves, l2_regularization=0.5, random_state=0,
         early_stopping=False,
     )  # fmt: skip
-    theirs = clone(like).fit(table, y, weight)
-    rows = np.arange(n)
-    ours = Booster(like, BinnedTable(table, weight, None, 0), rows, rows[:0], y, weight, 0)
+    binned, rows = BinnedTable(table, weight, None, 0), np.arange(n)
+    theirs = clone(like).set_params(max_bins=binned.regressor.max_bins).fit(table, y, weight)
+    ours = Booster(like, binned, rows, rows[:0], y, weight, 0)
     list(ours.grow([0.1] * 40))
-    ours = ours.as_regressor(40)
+    ours = merge_boosters([ours], [40], [1.0], 0.0 if loss == "poisson" else None)
     sets = 0
     for (one,), (other,) in zip(ours._predictors, theirs._predictors, strict=True):
         inner = other.nodes["is_leaf"] == 0
@@ -165,7 +171,9 @@ def test_held_out_rows_have_the_scores_that_the_regressor_predicts():
     booster = Booster(like.set_params(min_samples_leaf=3), binned, rows, held, Y[rows], None, 0)
     *_, scores = booster.grow([0.1] * 30)
     others = pd.concat([table.iloc[held[:-50]], more])
-    np.testing.assert_allclose(booster.as_regressor(30).predict(others), scores, rtol=1e-12)
+    np.testing.assert_allclose(
+        merge_boosters([booster], [30], [1.0]).predict(others), scores, rtol=1e-12
+    )
     # another seed draws other columns
     other = Booster(like, binned, rows, held, Y[rows], None, 1)
     assert (list(other.grow([0.1] * 30))[-1] != scores).any()
@@ -206,51 +214,51 @@ def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
     table, _ = model._table(X, QUERIES)
     again = HistGradientBoostingRegressor(
         learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves, min_samples_leaf=len(Y) // 75,
-        l2_regularization=50.0, early_stopping=False, random_state=0,
+        l2_regularization=50.0, early_stopping=False, random_state=0, max_bins=32,
     )  # fmt: skip
     wanted = model.weights_["targets"] * again.fit(table, CENTRED).predict(table)
     np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
 
 
-def test_the_rate_doubles_after_the_first_trees(small, monkeypatch):
+def test_the_rate_doubles_as_the_trees_do(small, monkeypatch):
     monkeypatch.setattr(module, "_MOST_MERGED", 0)
     monkeypatch.setattr(module, "_SLOW_TREES", 10)
     model = fit()
     table, _ = model._table(X, QUERIES)
     n_trees, _ = model.sizes_["targets"]
     assert 10 < n_trees == model.regressor_.n_iter_
-    by_hand = clone(model.regressor_).set_params(warm_start=True, max_iter=10, learning_rate=0.1)
-    by_hand.fit(table, CENTRED)
-    by_hand.set_params(max_iter=n_trees, learning_rate=0.2).fit(table, CENTRED)
+    assert n_trees > 20
+    by_hand = clone(model.regressor_).set_params(warm_start=True)
+    for size, rate in ((10, 0.1), (20, 0.2), (n_trees, 0.4)):
+        by_hand.set_params(max_iter=size, learning_rate=rate).fit(table, CENTRED)
     wanted = model.weights_["targets"] * by_hand.predict(table)
     np.testing.assert_allclose(model.predict(X, QUERIES), wanted, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("start, length, wanted", [(100, 45, 150), (100, 55, 100), (30, 35, 70),
-                                                   (30, 45, 30)])  # fmt: skip
-def test_plateaus_are_left_if_they_are_no_longer_than_half_of_the_trees_before(
+@pytest.mark.parametrize("start, length, wanted", [(100, 30, 135), (100, 40, 100), (30, 25, 60),
+                                                   (30, 35, 30)])  # fmt: skip
+def test_plateaus_are_left_if_they_are_no_longer_than_a_third_of_the_trees_before(
     monkeypatch, start, length, wanted
 ):
-    """Or than 40 trees: the error falls, stays, and falls five times more."""
+    """Or than 30 trees: the error falls, stays, and falls five times more."""
     falls = np.linspace(2, 1, start)
     curve = np.concatenate([falls, np.full(length, 1.5), np.linspace(0.9, 0.5, 5), np.ones(900)])
     monkeypatch.setattr(
         module.BoosterGrowth,
         "_errors",
-        lambda self, booster, fold, n: curve[self.n_grown : n],
+        lambda self, booster, fold, n: (curve[self.n_grown : n], curve[self.n_grown : n, None]),
     )
-    fold = Fold(slice(None), slice(None), Training(X, Y, QUERIES), None)
+    fold = Fold(np.arange(len(Y)), np.arange(len(Y)), QUERIES, None, None)
     booster, table = HistGradientBoostingRegressor(max_leaf_nodes=7), BinnedTable(X, None, None, 0)
-    growth = module.BoosterGrowth(booster.set_params(random_state=0), table, [fold], Y, Y, n_jobs=1)
-    while not growth.stops:
-        growth.grow(30)
+    growth = module.BoosterGrowth(booster.set_params(random_state=0), table, 5, [fold], Y, Y, 1)
+    growth.grow_to(module._MOST_TREES)
     assert growth.n_trees == wanted
 
 
 # -------------------------------------------------------------------- several losses
 
 
-def test_the_weighted_sum_of_losses_is_one_regressor(small):
+def test_the_weighted_sum_of_losses_is_one_regressor(small, all_losses):
     model = fit(LOSSES)
     assert list(model.sizes_) == ["targets", "pd_by_scores", "labels"]
     assert model.sizes_["pd_by_scores"][1] == model.sizes_["targets"][1]
@@ -295,6 +303,32 @@ def test_weights_of_rows(small, usual):
     equal = CalibratedRanker().fit(X, Y, groups=G, sample_weight=np.full(len(Y), 3.0))
     np.testing.assert_array_equal(equal.predict(X, groups=G), usual.predict(X, groups=G))
     assert (one.predict(X, groups=G) != usual.predict(X, groups=G)).any()
+
+
+def test_a_loss_is_dropped_that_does_not_decrease_the_held_out_error(small):
+    """Labels that are noise do not; the targets themselves do, with a smaller penalty."""
+    rng = np.random.default_rng(0)
+    noise = rng.permutation(Y).astype(float)
+    for labels, helps in ((noise, False), (TARGETS, True)):
+        model = BoostingCV((None, "labels"), context="zscore")
+        model.fit(Training(X, TARGETS, QUERIES, labels=labels))
+        assert ("labels" in model.sizes_) == ("labels" in model.shares_) == helps
+        assert ("labels" in model.dropped_) == ("labels dropped" in model.summary()) == (not helps)
+
+
+def test_a_loss_is_compared_with_as_many_trees_of_the_losses_before_it(small):
+    search = module._SizeSearch(fit(), Training(X, TARGETS, QUERIES, labels=Y.astype(float)))
+    search.learn(None)
+    first = search.grown["targets"]
+    n_grown = [70 // first.n_leaves * 2**k for k in range(len(first.stages))]
+    assert len(first.stages) > 1 and n_grown[-2] < first.n_grown
+    for stage in range(len(first.stages)):
+        other = module._SizeSearch(search._model, search._training)
+        other_first = other._first_trees(None, (first.n_leaves,), first.wanted * first.scale)
+        other_first.grow_to(n_grown[stage])
+        np.testing.assert_array_equal(
+            np.concatenate(first.stages[stage]), np.concatenate(other_first._held)
+        )
 
 
 # -------------------------------------------------------------------- logarithms
@@ -405,7 +439,7 @@ def test_the_members_of_many_rows_rank_for_the_loss_and_not_for_net_borda_scores
     assert values["ndcg"] > values["pd_by_scores"] + 0.05
 
 
-def test_which_labels_have_poisson_boosters(few_trees, usual):
+def test_which_labels_have_poisson_boosters(few_trees, usual, all_losses):
     table, labels, queries = purchases()
     groups = queries.codes
     names = ["targets", "poisson", "poisson_labels"]
@@ -480,7 +514,7 @@ def test_a_fold_without_a_relevant_document_has_no_logarithm(small):
     assert list(model.sizes_) == ["targets"]
 
 
-def test_targets_that_are_the_same_in_each_query_are_learned_once(small):
+def test_targets_that_are_the_same_in_each_query_are_learned_once(small, all_losses):
     table, labels, queries = purchases()
     for losses in ((None, "pd_by_scores"), ("poisson", "poisson_labels")):
         for context, wanted in ((None, 1), ("zscore", 1 if losses[0] is None else 2)):
@@ -492,8 +526,9 @@ def test_targets_that_are_the_same_in_each_query_are_learned_once(small):
 # -------------------------------------------------------------------- inside the ranker
 
 
-def test_when_it_is_the_default(small, usual):
-    assert list(usual.model_.sizes_) == ["targets", "pd_by_scores", "labels"]
+def test_when_it_is_the_default(small, all_losses):
+    found = CalibratedRanker().fit(X, Y, groups=G).model_
+    assert list(found.sizes_) == ["targets", "pd_by_scores", "labels"]
     by_borda = CalibratedRanker(loss="pd_by_scores").fit(X, Y, groups=G)
     assert list(by_borda.model_.sizes_) == ["targets", "labels"]
     boosting = CalibratedRanker("boosting").fit(X, Y, groups=G)
@@ -557,14 +592,19 @@ def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(s
         again = clone(model.regressor_).set_params(
             max_iter=n_trees + 5, max_leaf_nodes=leaves, l2_regularization=50.0
         )
-        assert (leaves, again.learning_rate) == (15, 0.1)
+        assert again.learning_rate == 0.1
         loss = ranker.loss_
         again.fit(table, trained.center(loss.training_targets(Y[~held], trained)))
         wanted = others.center(loss.training_targets(Y[held], others))
         unseen, _ = model._table(X[held], others)
         errors = [np.square(others.center(s) - wanted).sum() for s in again.staged_predict(unseen)]
         assert n_trees == 1 + np.argmin(errors)
-        scores = ranker.decision_function(X[held], groups=G[held])
+        # all queries are learned at last, but those that were held out are not evaluated by that
+        assert model.regressor_._predictors[0][0].nodes["count"][0] == len(Y)
+        with monkeypatch.context() as once:
+            once.setattr(module, "_ROWS_TO_REFIT", 0)
+            before = CalibratedRanker(name).fit(X, Y, groups=G)
+        scores = before.decision_function(X[held], groups=G[held])
         error = np.mean(np.square(others.center(scores) - wanted))
         np.testing.assert_allclose(ranker.validation_scores_, [-error], rtol=1e-9)
     monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant + 1)
@@ -586,7 +626,7 @@ def frame(**columns):
     return pd.DataFrame(X, columns=list("abcde")).assign(**columns)
 
 
-def test_categories_have_boosters_that_are_fitted_to_all_queries(small):
+def test_categories_have_boosters_that_are_fitted_to_all_queries(small, all_losses):
     kind = pd.Categorical(np.where(G == G[0], "rare", np.where(X[:, 0] > 0, "u", "v")))
     table = frame(kind=kind)
     ranker = CalibratedRanker().fit(table, Y, groups=G)
@@ -812,14 +852,24 @@ def test_boosters_of_labels_read_frequent_categories_too(small, few_trees):
 
 
 def test_merged_boosters_predict_the_weighted_sum():
-    parts = [
-        HistGradientBoostingRegressor(max_iter=n, early_stopping=False).fit(X, Y) for n in (3, 8)
+    rows, binned = np.arange(100), BinnedTable(X, None, None, 0)
+    held, parts = np.arange(100, len(Y)), []
+    for n, n_columns in ((3, None), (8, 2)):  # the second reads the first two columns alone
+        like = HistGradientBoostingRegressor(max_leaf_nodes=7, random_state=0)
+        y = Y[rows].astype(float)
+        parts.append(Booster(like, binned, rows, held, y, None, 0, n_columns))
+        *_, scores = parts[-1].grow([0.1] * n)
+        alone = merge_boosters(parts[-1:], [n], [1.0])
+        np.testing.assert_allclose(alone.predict(X[held]), scores, rtol=1e-12)
+    splits = [node for (tree,) in alone._predictors for node in tree.nodes if not node["is_leaf"]]
+    assert {node["feature_idx"] for node in splits} == {0, 1}
+    both = [
+        merge_boosters([one], [n], [1.0]).predict(X) for one, n in zip(parts, (3, 8), strict=True)
     ]
-    merged = merge_boosters(parts, [2.0, -0.5])
-    wanted = 2 * parts[0].predict(X) - 0.5 * parts[1].predict(X)
-    np.testing.assert_allclose(merged.predict(X), wanted, rtol=1e-12)
-    assert merged.n_iter_ == merged.max_iter == 11 and parts[0].n_iter_ == 3
-    alone = merge_boosters(parts, [0.0, 1.0])
-    np.testing.assert_allclose(alone.predict(X), parts[1].predict(X), rtol=1e-12)
-    nothing = merge_boosters(parts, [0.0, 0.0])
+    merged = merge_boosters(parts, [3, 8], [2.0, -0.5])
+    np.testing.assert_allclose(merged.predict(X), 2 * both[0] - 0.5 * both[1], rtol=1e-12)
+    assert merged.n_iter_ == merged.max_iter == 11
+    level = merge_boosters(parts, [3, 8], [2.0, -0.5], 1.5)
+    np.testing.assert_allclose(level.predict(X), np.exp(merged.predict(X) + 1.5), rtol=1e-12)
+    nothing = merge_boosters(parts, [3, 8], [0.0, 0.0])
     assert (nothing.predict(X) == 0).all()
