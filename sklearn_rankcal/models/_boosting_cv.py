@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
@@ -92,7 +92,7 @@ class BoostingCV(DocumentModel):
         Seed for the choice of columns, which each split of a tree sees a part of.
     n_jobs : int, default=None
         Number of folds to fit in parallel, in threads. None means one per processor (or
-        ``OMP_NUM_THREADS``) for fewer than 20,000 rows, and 1 for more.
+        ``OMP_NUM_THREADS``).
     verbose : int, default=0
         If positive, `fit` prints the chosen sizes.
 
@@ -335,16 +335,16 @@ class _SizeSearch:
         other = table if self._by_folds else self.held.X
         most = _LEAVES_OF_FORESTS if len(labels) > _ROWS_OF_FULL_TREES else None
 
-        def fit(number: int, fold: Fold) -> ExtraTreesRegressor:
+        def fit(numbered: tuple[int, Fold]) -> ExtraTreesRegressor:
+            number, fold = numbered
             forest = ExtraTreesRegressor(
                 20, min_samples_leaf=5, max_features=0.2, max_leaf_nodes=most,
                 random_state=(self._model.random_state + number) % 2**32,
             )  # fmt: skip
             return forest.fit(table[fold.rows], labels[fold.rows], fold.weight)
 
-        self.forests = Parallel(
-            n_jobs=_held_out.fits_at_once(self._model.n_jobs, len(labels)), prefer="threads"
-        )(delayed(fit)(*each) for each in enumerate(self._folds))
+        n_threads = _held_out.fits_at_once(self._model.n_jobs)
+        self.forests = list(_memory.map_in_order(fit, enumerate(self._folds), n_threads))
         scores = np.empty(self.held.queries.n_rows)
         for forest, fold in zip(self.forests, self._folds, strict=True):
             scores[fold.held] = _predict_forests([forest], other[fold.held])
@@ -506,7 +506,7 @@ class BoosterGrowth:
         self.scale = 1.0 if self.logs else unit  # of the scores
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
         self.stages: list[list[Floats]] = []  # held-out scores of each fold
-        self._folds, self._n_jobs = folds, _held_out.fits_at_once(n_jobs, len(wanted))
+        self._folds, self._n_threads = folds, _held_out.fits_at_once(n_jobs)
         early = self.logs or len(table.bins) >= MANY_ROWS
         self._n_slow = _SLOW_OF_MANY_ROWS if early else _SLOW_TREES
         self.wanted, self._unseen = wanted / unit, unseen / unit
@@ -534,10 +534,9 @@ class BoosterGrowth:
             # the scores of a step are kept until its best number of trees is known
             step = min(max(_STEP, self.n_grown // 4), max(1, _MOST_SCORES // len(self.wanted)))
             n_next = min(self.n_grown + step, n_trees, _MOST_TREES)
-            grown = Parallel(n_jobs=self._n_jobs, prefer="threads")(
-                delayed(self._errors)(booster, fold, n_next)
-                for booster, fold in zip(self.boosters, self._folds, strict=True)
-            )
+            further = partial(self._errors, n_trees=n_next)
+            each = zip(self.boosters, self._folds, strict=True)
+            grown = list(_memory.map_in_order(further, each, self._n_threads))
             errors = np.sum([errors for errors, _ in grown], axis=0)
             for number, error in enumerate(errors, self.n_grown + 1):
                 if self.error == np.inf or exceeds(self.error, error, self.error):
@@ -554,12 +553,12 @@ class BoosterGrowth:
         parts = [number // self._n_slow for number in range(start, stop)]
         return [min(_LARGEST_RATE, _RATE * 2 ** part.bit_length()) for part in parts]
 
-    def _errors(self, booster: Booster, fold: Fold, n_trees: int) -> tuple[Floats, list[Floats]]:
+    def _errors(self, one: tuple[Booster, Fold], n_trees: int) -> tuple[Floats, list[Floats]]:
         """Grow a booster up to a number of trees.
 
         Return the held-out error and the held-out scores after each new tree.
         """
-        queries, weight = fold.queries, fold.held_weight
+        (booster, fold), queries, weight = one, one[1].queries, one[1].held_weight
         unseen = self._unseen[fold.held]
         wanted = queries.center(unseen)
         errors, kept = [], list(booster.grow(self._rates(self.n_grown, n_trees)))

@@ -33,7 +33,7 @@ from sklearn_rankcal.utils._features import (
     replace_columns,
     take_rows,
 )
-from sklearn_rankcal.utils._memory import ROWS_FOR_THREADS, allowed_threads
+from sklearn_rankcal.utils._memory import allowed_threads
 from sklearn_rankcal.utils._messages import counted
 from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
@@ -106,10 +106,11 @@ def divide_queries(model: Any, training: Training) -> Ints:
     return query_folds(training.X, queries, model.cv, known)
 
 
-def fits_at_once(n_jobs: int | None, n_rows: int) -> int | None:
-    """Return the number of jobs for fits in threads (see `n_jobs` of `BoostingCV`)."""
-    given = n_jobs is not None or effective_n_jobs(None) > 1
-    return n_jobs if given or n_rows >= ROWS_FOR_THREADS else allowed_threads()
+def fits_at_once(n_jobs: int | None) -> int:
+    """Return the number of threads for fits (see `n_jobs` of `BoostingCV`)."""
+    if n_jobs is None and effective_n_jobs(None) == 1:
+        return allowed_threads()
+    return effective_n_jobs(n_jobs)
 
 
 def folds_of_keys(

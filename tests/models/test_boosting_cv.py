@@ -246,7 +246,10 @@ def test_plateaus_are_left_if_they_are_no_longer_than_a_third_of_the_trees_befor
     monkeypatch.setattr(
         module.BoosterGrowth,
         "_errors",
-        lambda self, booster, fold, n: (curve[self.n_grown : n], curve[self.n_grown : n, None]),
+        lambda self, one, n_trees: (
+            curve[self.n_grown : n_trees],
+            curve[self.n_grown : n_trees, None],
+        ),
     )
     fold = Fold(np.arange(len(Y)), np.arange(len(Y)), QUERIES, None, None)
     booster, table = HistGradientBoostingRegressor(max_leaf_nodes=7), BinnedTable(X, None, None, 0)

@@ -130,13 +130,11 @@ def test_the_folds_of_few_rows_are_fitted_in_several_threads(two_threads, monkey
     monkeypatch.setattr(ExtraTreesRegressor, "fit", wait_at_first)
     assert n_threads() == 3
     assert n_threads(n_jobs=1) == 1
-    monkeypatch.setattr(_held_out, "ROWS_FOR_THREADS", 200)
-    assert n_threads() == 1
 
 
 def test_folds_keep_to_the_configuration_of_joblib(monkeypatch):
     monkeypatch.setattr(_held_out, "allowed_threads", lambda: 3)
     with joblib.parallel_config("threading", n_jobs=2):
-        assert _held_out.fits_at_once(None, 100) is None  # joblib fills in its own number
-    assert _held_out.fits_at_once(None, 100) == 3
-    assert _held_out.fits_at_once(1, 100) == 1
+        assert _held_out.fits_at_once(None) == 2
+    assert _held_out.fits_at_once(None) == 3
+    assert _held_out.fits_at_once(1) == 1
