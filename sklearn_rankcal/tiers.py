@@ -48,13 +48,8 @@ def decode_tiers(
         shares of votes, 0.2 decides a pair by itself if one document has more than 60 % of them.
         With 0, the result is as in `decode_preferences`. With the largest difference, all
         documents share position 1.
-    sizes : array-like of shape (n_queries,), default=None
-        Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
-        the size of a query are ignored.
-    random_state : int, RandomState instance or None, default=0
-        Seed for the perturbations of the local search.
-    n_jobs : int, default=None
-        Number of batches of queries to decode in parallel.
+    sizes, random_state, n_jobs
+        As in `decode_preferences`.
 
     Returns
     -------

@@ -3,6 +3,9 @@
 import functools
 
 import numpy as np
+import pytest
+
+from sklearn_rankcal.decoders import KERNELS
 
 from . import oracles
 
@@ -136,6 +139,30 @@ SYMMETRIC_FAMILIES = {
 # Outside P_reinforce (Ramaswamy et al., 2013, section 4): every sort by the diagonal puts the third
 # document first.
 OPPOSED = outcomes([(0, 0, 1, 0), (1, 1, 0, 1)], (0.3, 0.7))
+
+
+def many(family, sizes, n, seed=0):
+    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's kernels are ten times slower
+    rng = np.random.default_rng(seed)
+    make = (FAMILIES | SYMMETRIC_FAMILIES)[family]
+    return [make(r, rng) for r in sizes for _ in range(n)]
+
+
+def order_of(ranks):
+    return np.argsort(ranks).tolist()
+
+
+def check_results(result, us, loss_of, rounding):
+    """Check that results are permutations, with their true objectives and bounds not above them."""
+    assert len(result.ranks) == len(us)
+    for k, u in enumerate(us):
+        ranks = result.ranks[k]
+        assert ranks.dtype == np.int64 and sorted(ranks) == list(range(1, len(u) + 1))
+        loss = loss_of(u.tolist(), order_of(ranks))
+        assert result.objective[k] == pytest.approx(loss, rel=0, abs=rounding(u))
+        assert result.lower_bound[k] <= result.objective[k]
+    np.testing.assert_array_equal(result.gap, result.objective - result.lower_bound)
+    return result
 
 
 # ------------------------------------------------------------------ losses of all orders

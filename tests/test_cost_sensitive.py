@@ -364,6 +364,14 @@ def test_bad_data():
         make_cost_scorer(distance(range(3)), classes=[0, 1])
     with pytest.raises(ValueError, match="y_pred contains '\\?', not among the targets"):
         mean_cost_loss(["a"], ["?"], [[0, 1], [1, 0]], classes=["a", "b"])
+    with pytest.raises(ValueError, match="loss_matrix has a missing entry"):
+        LowRankClassifier(loss_matrix=lambda classes: None).fit(X, y)
+    with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
+        LowRankClassifier(LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="does not support sample_weight"):
+        LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.arange(1.0, 151))
+    with pytest.raises(ValueError, match="0 sample"):
+        mean_cost_loss([], [], 1 - np.eye(2), classes=[0, 1])
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**100])
@@ -376,18 +384,6 @@ def test_expected_costs_are_in_the_unit_of_the_costs(unit):
     )
     wanted = unit * one.predict_cost(X)
     np.testing.assert_allclose(other.predict_cost(X), wanted, rtol=1e-9, atol=1e-9 * unit)
-
-
-def test_more_bad_input():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="loss_matrix has a missing entry"):
-        LowRankClassifier(loss_matrix=lambda classes: None).fit(X, y)
-    with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
-        LowRankClassifier(LogisticRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="does not support sample_weight"):
-        LowRankClassifier(KNeighborsRegressor()).fit(X, y, sample_weight=np.arange(1.0, 151))
-    with pytest.raises(ValueError, match="0 sample"):
-        mean_cost_loss([], [], 1 - np.eye(2), classes=[0, 1])
 
 
 def steps_apart(parent, a, b):

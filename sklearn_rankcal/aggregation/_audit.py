@@ -105,6 +105,8 @@ class Audit:
         return plot_alternatives(self, ax=ax)
 
     def __repr__(self) -> str:
+        import textwrap
+
         head = (
             f"{self.title} of {counted(len(self.items), 'item')}, {counted(self.n_votes, 'vote')}: "
             f"{len(self.fired)} of {counted(len(self.probes), 'probe')} fire; false alarm "
@@ -115,16 +117,10 @@ class Audit:
         for probe in self.probes:
             mark = {True: "FIRES", False: "ok   ", None: "?    "}[probe.fires]
             start = f"{probe.name:<{width}}  {mark}  "
-            lines += _wrap(start, probe.finding)
+            lines += textwrap.wrap(
+                probe.finding, _WIDTH, initial_indent=start, subsequent_indent=" " * len(start)
+            ) or [start]
         return "\n".join(lines)
-
-
-def _wrap(start: str, text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=start, subsequent_indent=" " * len(start)
-    ) or [start]
 
 
 def audit_board(

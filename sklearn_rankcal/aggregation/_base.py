@@ -142,11 +142,6 @@ class ComparisonStructure(Structure):
         raise NotImplementedError
 
 
-def compute_scores(structure: Structure, judgements: Judgements) -> Floats:
-    """Compute the scores of all items."""
-    return tie_scores(structure.scores(judgements), structure, judgements.queries)
-
-
 def tie_scores(scores: Floats, structure: Structure, queries: Queries) -> Floats:
     """Make scores of a query equal if they differ only by the error of the computation.
 

@@ -370,16 +370,6 @@ def is_first_certain(z: Floats, ahead: Floats, level: float) -> bool:
     return bool((ahead > anytime_bound(error, (1 - level) / max(len(z), 1))).all())
 
 
-def simultaneous_ranks(z: Floats, level: float) -> tuple[Ints, Ints]:
-    """Return the best and the worst rank of each item, jointly valid at this confidence level.
-
-    `z` has the z-statistics of row item minus column item. An item is above another item if this is
-    significant with Bonferroni's correction for all pairs.
-    """
-    n = len(z)
-    return clear_ranks(z, (1 - level) / max(n * (n - 1), 1))
-
-
 def may_be_first(z: Floats, level: float, clear: Bools | None) -> Bools:
     """Return which items are in a set that contains the best item.
 

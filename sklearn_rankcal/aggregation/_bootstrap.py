@@ -20,12 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rankcal.aggregation._base import (
-    ComparisonStructure,
-    Structure,
-    compute_scores,
-    tie_scores,
-)
+from sklearn_rankcal.aggregation._base import ComparisonStructure, Structure, tie_scores
 from sklearn_rankcal.aggregation._boards import Intervals, rank_intervals
 from sklearn_rankcal.aggregation._contests import count_votes_of_items
 from sklearn_rankcal.aggregation._evidence import JudgeTerms, share_terms
@@ -321,7 +316,8 @@ class ResampleRun:
             scores = self.structure._scores(preferences, totals)
             scores = tie_scores(scores, self.structure, copies)
         else:
-            scores = compute_scores(self.structure, self._sample(draws))
+            sample = self._sample(draws)
+            scores = tie_scores(self.structure.scores(sample), self.structure, sample.queries)
         positive = weight > 0
         winner, loser = winner[positive], loser[positive]
         graph = csr_array((np.ones(len(winner)), (winner, loser)), shape=(n * n_rows, n * n_rows))

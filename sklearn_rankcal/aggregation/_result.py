@@ -15,11 +15,11 @@ from sklearn_rankcal.aggregation._boards import (
     Board,
     Coefficient,
     Intervals,
+    clear_ranks,
     is_clear,
     is_first_certain,
     main_part,
     may_be_first,
-    simultaneous_ranks,
 )
 from sklearn_rankcal.aggregation._contests import FEW_VOTES, vote_columns
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
@@ -373,7 +373,8 @@ class Aggregate:
         >>> low.tolist(), high.tolist()
         ([1, 1, 3], [2, 2, 3])
         """
-        return simultaneous_ranks(self._quantiles(group)[0], self._known().level)
+        z, level = self._quantiles(group)[0], self._known().level
+        return clear_ranks(z, (1 - level) / max(len(z) * (len(z) - 1), 1))
 
     def may_be_first(self, group: Any = None) -> NDArray[Any]:
         """Return the items that may be the best at the confidence level, best first.

@@ -414,10 +414,8 @@ def xgboost_objective(
 
     Parameters
     ----------
-    surrogate : str or Surrogate, default="softmax"
-        A name in `surrogates.SURROGATES`, or an object.
-    loss : str or Loss, default="ndcg"
-        The loss that defines the utilities.
+    surrogate, loss
+        As in `lightgbm_objective`.
     groups : array-like of shape (n_documents,), default=None
         Query id of each training row, in any order. If None, read the queries from
         ``DMatrix(..., qid=...)``, which works only with `xgboost.train`.

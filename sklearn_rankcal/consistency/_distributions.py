@@ -298,10 +298,8 @@ def bayes_ranking(
 
     Parameters
     ----------
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
+    distribution, loss
+        As in `expected_targets`.
     time_limit : float, default=None
         Limit in seconds for ``"pd"`` with more than 8 documents and cyclic expected preferences.
         A `ConvergenceWarning` is issued if optimality cannot be proved in this time. None means no
@@ -356,10 +354,8 @@ def ranking_risk(ranks: ArrayLike, distribution: Distribution, loss: str | Loss)
     ----------
     ranks : array-like of shape (r,) or (n_rankings, r)
         The position of each document, 1 = top. Each row of a two-dimensional array is one ranking.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
+    distribution, loss
+        As in `expected_targets`.
 
     Returns
     -------
@@ -416,12 +412,8 @@ def ranking_regret(
 
     Parameters
     ----------
-    ranks : array-like of shape (r,) or (n_rankings, r)
-        The position of each document, 1 = top. Each row of a two-dimensional array is one ranking.
-    distribution : LabelDistribution or tuple (labels, probabilities)
-        The distribution of the labels of one query of r documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object.
+    ranks, distribution, loss
+        As in `ranking_risk`.
     time_limit : float, default=None
         Limit in seconds for `bayes_ranking`. If it is too short, a regret can be negative.
 

@@ -111,10 +111,8 @@ def suboptimality(
         Non-negative regrets of the ranking.
     distribution : LabelDistribution or tuple (labels, probabilities)
         The distribution of the labels of one query of at most 5 documents.
-    loss : str or Loss
-        A name such as ``"ndcg@10"``, or a loss object. Its targets are the utilities.
-    surrogate : str or Surrogate
-        A name in `surrogates.SURROGATES`, or an object, as in `surrogate_regret`.
+    loss, surrogate
+        As in `surrogate_regret`.
 
     Returns
     -------

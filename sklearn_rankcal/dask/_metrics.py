@@ -62,18 +62,11 @@ def evaluate_rankings(
 
     Parameters
     ----------
-    y_true : dask series or array of shape (n_documents,)
-        Relevance grade of each document, larger is better.
-    y_score : dask series or array of shape (n_documents,), default=None
-        Score of each document, larger is better.
-    ranks : dask series or array of shape (n_documents,), default=None
-        Position of each document in its query, where 1 is the top, for example from
-        `DaskCalibratedRanker.predict`. Pass either `y_score` or `ranks`.
+    y_true, y_score, ranks, sample_weight : dask series or array of shape (n_documents,)
+        As in `metrics.evaluate_rankings`. `DaskCalibratedRanker.predict` returns `ranks`.
     groups : dask series or array of shape (n_documents,)
         Query id of each row: numbers, times or text. All rows of a query must be in one partition
         (see `group_queries`).
-    sample_weight : dask series or array of shape (n_documents,), default=None
-        Non-negative weight of each row. The weight of a query is the mean weight of its rows.
     metrics, ties, zero_division, confidence_level, **parameters
         As in `metrics.evaluate_rankings`.
 
@@ -162,16 +155,11 @@ def compare_rankings(
 
     Parameters
     ----------
-    y_true : dask series or array of shape (n_documents,)
-        Relevance grade of each document, larger is better.
-    first, second : dask series or array of shape (n_documents,)
-        Scores, where larger is better, or positions if ``as_ranks=True``. To compare two or more by
-        name, pass a dict from names to rankings as `first` alone.
-    as_ranks : bool, default=False
-        Whether the rankings are positions, where 1 is the top.
+    y_true, first, second : dask series or array of shape (n_documents,)
+        As in `metrics.compare_rankings`. `first` alone can be a dict from names to rankings.
     groups, sample_weight : dask series or array of shape (n_documents,)
         As in `evaluate_rankings`.
-    metric, baseline, ties, n_resamples, confidence_level, random_state, **parameters
+    metric, baseline, as_ranks, ties, n_resamples, confidence_level, random_state, **parameters
         As in `metrics.compare_rankings`.
 
     Returns

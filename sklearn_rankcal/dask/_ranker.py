@@ -355,10 +355,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row, as in `fit`.
+        X, groups
+            As in `fit`.
 
         Returns
         -------
@@ -376,10 +374,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row, as in `fit`.
+        X, groups
+            As in `fit`.
 
         Returns
         -------
@@ -410,10 +406,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-            One row per query-document pair.
-        groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row, as in `fit`.
+        X, groups
+            As in `fit`.
         k : int, default=None
             List at most the first k rows of each query. None lists all rows.
 
@@ -449,14 +443,8 @@ class DaskCalibratedRanker(SiteLink, BaseEstimator):
 
         Parameters
         ----------
-        X : dask data frame or array of shape (n_documents, n_features)
-            One row per query-document pair.
-        y : dask series or array of shape (n_documents,)
-            Relevance grade of each document, larger is better.
-        groups : dask series or array of shape (n_documents,), default=None
-            Query id of each row, as in `fit`.
-        sample_weight : dask series or array of shape (n_documents,), default=None
-            Non-negative weight of each row. The weight of a query is the mean weight of its rows.
+        X, y, groups, sample_weight
+            As in `fit`. The weight of a query is the mean weight of its rows.
 
         Returns
         -------

@@ -302,7 +302,8 @@ def fit_model(
     if isinstance(model, BilinearPairs):
         return _fit_bilinear_pairs(plan, data, model, n_queries)
     if isinstance(model, LinearModel):
-        return _fit_linear_model(plan, data, model, n_passes)
+        parts = plan.map(lambda training: (training,), data)
+        return _learn_in_turn(parts, clone(model), LinearModel.partial_fit, n_passes)
     if isinstance(model, PairwiseRidge):
         return _fit_closed_form(plan, data, model)
     if takes_collections(regressor):
@@ -375,14 +376,6 @@ def _fit_partially(
 def _read(model: DocumentModel, training: Training) -> Any:
     """Return the result of `DocumentModel.read` and the weights of the rows."""
     return *model.read(training), training.weight
-
-
-def _fit_linear_model(
-    plan: TrainingPlan, data: Collections, model: LinearModel, n_passes: int
-) -> LinearModel:
-    """Fit `LinearModel` by the stochastic gradient method, one partition after another."""
-    parts = plan.map(lambda training: (training,), data)
-    return _learn_in_turn(parts, clone(model), LinearModel.partial_fit, n_passes)
 
 
 def _learn_in_turn(parts: list[Any], first: Any, learn: Callable[..., Any], n_passes: int) -> Any:

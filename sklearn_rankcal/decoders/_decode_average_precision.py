@@ -67,22 +67,14 @@ def decode_average_precision(
           not exact; see ``lower_bound``.
         - ``"diagonal"``: sort by ``u_ii`` (theorem 4). It is exact only under the condition
           P_reinforce; see the examples.
-    sizes : array-like of shape (n_queries,), default=None
-        Number of documents of each query, for an array of shape (n_queries, r, r). Entries beyond
-        the size of a query are ignored.
     n_perturbations : int, default=60
         Number of random perturbations of the local search, at most 100,000. A descent follows
         each.
     time_limit : float, default=None
         Seconds per query, for ``"local_search"``. None means no limit. Decoding takes at most half
         a second longer, plus the lower bound and some passes over the matrix. Ctrl-C is as quick.
-    random_state : int, RandomState instance or None, default=0
-        Seed for the perturbations. They are the same for every query of a batch.
-    n_jobs : int, default=None
-        Number of batches of queries to decode in parallel.
-    rules : Rules, default=None
-        Rules that the rankings keep (:ref:`rules`). Their rows are the documents of all
-        matrices, one matrix after another.
+    sizes, random_state, n_jobs, rules
+        As in `decode_preferences`.
 
     Returns
     -------

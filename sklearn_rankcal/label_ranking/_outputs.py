@@ -71,7 +71,9 @@ def make_label_targets(loss: Loss, kind: str, Y: Floats, by_scores: bool) -> Lab
         defined |= judged.any(axis=1) & ~judged.all(axis=1)
     if not defined.any():
         return LabelTargets(loss, np.zeros((len(Y), 1)), None, defined)
-    of_pairs = judged is not None and _by_pairs(loss)
+    # differences of pairs, or sums of them, allow missing pairs
+    sums_pairs = isinstance(loss, PDByScores) and loss.score_function == "borda"
+    of_pairs = judged is not None and (isinstance(loss, PD) or sums_pairs)
     made = (loss.differences if of_pairs else loss.training_targets)(labels, queries)
     values = flat_targets(made).reshape(len(Y), -1)
     return LabelTargets(loss, values, judged if of_pairs else None, defined)
@@ -128,11 +130,6 @@ def _with_threshold(loss: Loss, r: int) -> Loss:
             "or a threshold."
         )
     return clone(loss).set_params(threshold=r - cutoff)
-
-
-def _by_pairs(loss: Loss) -> bool:
-    """Whether targets are differences of pairs or sums of them, which allows missing pairs."""
-    return isinstance(loss, PD) or (isinstance(loss, PDByScores) and loss.score_function == "borda")
 
 
 # ---------------------------------------------------------------- the cyclic part

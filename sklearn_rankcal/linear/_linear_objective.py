@@ -86,6 +86,7 @@ class QueryBatches:
         else:
             self.weight = queries.mean(sample_weight)
         self._draw = None
+        self.redraws = isinstance(targets, RedrawnTargets)  # whether new targets can be drawn
         if isinstance(targets, RedrawnTargets):
             targets, self._draw = targets
         if isinstance(targets, Preferences):
@@ -100,6 +101,7 @@ class QueryBatches:
             if self._draw is not None:
                 targets = targets.copy()  # `redraw` writes into it
         self.targets = targets
+        self.center: Floats | None = None
         self._of_size: dict[int, Queries] = {}
 
     @property
@@ -146,11 +148,6 @@ class QueryBatches:
             targets = targets[places]
         return Batch(rows, part, targets, self.weight[numbers])
 
-    @property
-    def redraws(self) -> bool:
-        """Whether new targets can be drawn."""
-        return self._draw is not None
-
     def redraw(self, numbers: Ints) -> None:
         """Replace the targets of some queries by newly drawn ones."""
         assert self._draw is not None
@@ -164,9 +161,12 @@ class QueryBatches:
         return self._of_size[size]
 
     def read(self, rows: slice | Ints) -> Any:
-        """Return rows of the table as float64, or as a CSR matrix."""
+        """Return rows of the table minus `center` as float64, or as a CSR matrix."""
         part = self.X[rows]
-        return part if sparse.issparse(part) else np.asarray(part, dtype=np.float64)
+        if sparse.issparse(part):
+            return part
+        part = np.asarray(part, dtype=np.float64)
+        return part if self.center is None else part - self.center
 
     def blocks(self, batch: Batch) -> Iterator[tuple[slice, slice | Ints]]:
         """Yield, for each block of the batch, its positions in the batch and rows of the table."""
@@ -361,7 +361,6 @@ def descend(
     origin: Point,
     coordinates: Coordinates,
     start: Point,
-    *,
     tol: float,
     max_iter: int,
     progress: Progress | None = None,

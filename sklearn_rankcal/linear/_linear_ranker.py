@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels import Preferences
-from sklearn_rankcal.linear._linear_model import SOLVERS, LinearModel
-from sklearn_rankcal.linear._stochastic import STEP_SIZES
+from sklearn_rankcal.linear._conditional_logit import ChoiceSummary, NotIdentified
+from sklearn_rankcal.linear._linear_model import SOLVERS, STEP_SIZES, LinearModel
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.queries import check_weight
@@ -23,8 +23,8 @@ from sklearn_rankcal.rankers._fit import fit, read_rows
 from sklearn_rankcal.rankers._input import TableNeeds, read_labelled
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, QueryRanker
 from sklearn_rankcal.surrogates import Surrogate, get_surrogate
-from sklearn_rankcal.utils._messages import checks_keywords
-from sklearn_rankcal.utils._numbers import check_unit
+from sklearn_rankcal.utils._messages import check_number, checks_keywords
+from sklearn_rankcal.utils._numbers import Floats, check_unit
 from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context, available_if
 
 
@@ -59,16 +59,18 @@ class LinearRanker(QueryRanker):
         ``"pd_by_scores"`` converts them to utilities, whereas surrogates such as ``"ranknet"`` and
         ``"difference_graph"`` use them directly.
     alpha : float, default=1.0
-        Weight of the penalty on the coefficients, which are in the units of X. Must be positive.
-        The penalty matters less with more queries, because the other term is a sum over queries.
+        Weight of the penalty on the coefficients, which are in the units of X. The penalty matters
+        less with more queries, because the other term is a sum over queries. 0 is conditional logit
+        (see Notes), only for ``"softmax"`` with up to 1,000 columns.
     solver : {"lbfgs", "sgd"}, default="lbfgs"
-        L-BFGS on all queries, or the composite stochastic gradient method of [1]_.
+        L-BFGS on all queries, or the composite stochastic gradient method of [1]_. For
+        ``"softmax"`` with alpha=0 or up to 100 columns, ``"lbfgs"`` uses Newton's method.
     max_iter : int, default=None
         Maximum number of iterations of ``"lbfgs"`` (None means 1,000), or number of passes of
         ``"sgd"`` over the queries (None means 10).
     tol : float, default=1e-4
-        Tolerance of ``"lbfgs"``. It stops when no entry of the gradient is larger than `tol` times
-        the length of the gradient at w = 0, measured in the scaled coordinates (see Notes).
+        Tolerance of L-BFGS. It stops when no entry of the gradient is larger than `tol` times the
+        length of the gradient at w = 0, measured in the scaled coordinates (see Notes).
     step_size : {"sqrt", "inverse"}, default="sqrt"
         Size of step t of ``"sgd"``, where c is `largest_step`:
 
@@ -101,6 +103,8 @@ class LinearRanker(QueryRanker):
     intercept_ : float
         The intercept b, which is not penalised. It is 0 if adding a constant to all scores leaves
         the surrogate unchanged.
+    covariance_ : ndarray of shape (`n_features_in_`, `n_features_in_`)
+        The covariance of the coefficients, for ``alpha=0`` (see Notes).
     n_iter_ : int
         Number of iterations or passes. Each call of `partial_fit` adds 1.
     surrogate_, loss_
@@ -124,6 +128,17 @@ class LinearRanker(QueryRanker):
     Neither the units of the columns nor (for up to 512 columns) their correlations slow them down.
     A step of ``"sgd"`` is equation (25) of [1]_ in these coordinates.
 
+    **Conditional logit.** With ``"softmax"`` and ``alpha=0``, the fit is the conditional or
+    multinomial logit of McFadden [2]_, like clogit and mlogit. Each query is a choice, y is 1 for
+    its chosen row, and the probabilities are proportional to exp(X w). Attributes of a person need
+    a column for each alternative but one. Columns whose coefficients are infinite (separation) or
+    not unique raise a ValueError with their names.
+
+    `summary` has standard errors from the information or, with `clusters`, from the sandwich
+    formula with the correction CR2 of [3]_ and Student's distribution. The log-likelihood sums the
+    logarithms of the probabilities of chosen rows: several in a query are independent choices, and
+    need ``loss="dcg"``. Only ratios of weights count.
+
     ``"cosine"`` starts from the least squares solution, and descends without a penalty to a local
     minimum. Other non-convex surrogates start from w = 0 and keep the penalty. The hinges of
     ``"ranksvm"`` are not smooth, and L-BFGS can stop a little above the minimum.
@@ -133,6 +148,10 @@ class LinearRanker(QueryRanker):
     ----------
     .. [1] J. C. Duchi, L. Mackey and M. I. Jordan (2013). The asymptotics of ranking algorithms.
        Annals of Statistics 41, 2292-2323. Section 6.1.
+    .. [2] D. McFadden (1974). Conditional logit analysis of qualitative choice behavior. Frontiers
+       in Econometrics, 105-142.
+    .. [3] R. M. Bell and D. F. McCaffrey (2002). Bias reduction in standard errors for linear
+       regression with multi-stage samples. Survey Methodology 28, 169-181.
 
     Examples
     --------
@@ -144,6 +163,21 @@ class LinearRanker(QueryRanker):
     True
     >>> LinearRanker("ranknet").fit(data.X, data.y, groups=data.groups).calibrated_over_[:20]
     'not order preserving'
+
+    Conditional logit of twelve choices between a train and a bus, by the price of each:
+
+    >>> train, bus = [3, 2, 5, 4, 3, 6] * 2, [2, 4, 3, 4, 6, 2] * 2  # prices
+    >>> by_train = [1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1]
+    >>> X = [[price, 1] for price in train] + [[price, 0] for price in bus]
+    >>> y, groups = by_train + [1 - chosen for chosen in by_train], [*range(12), *range(12)]
+    >>> print(LinearRanker("softmax", alpha=0).fit(X, y, groups=groups).summary())
+    Conditional logit of 12 choices
+    log-likelihood -6.311, of equal shares -8.318
+    McFadden's R2 0.2413, AIC 16.62, BIC 17.59
+    standard errors from the information, intervals of 95 %
+             coef  std_error          z    p_value        low       high
+    x0    -0.5666     0.3528     -1.606     0.1082     -1.258     0.1248
+    x1     0.6557     0.7394     0.8868     0.3752    -0.7934      2.105
     """
 
     _weighs_queries = True
@@ -157,7 +191,7 @@ class LinearRanker(QueryRanker):
     _parameter_constraints: dict[str, list[Any]] = {
         "surrogate": [str, Surrogate],
         "loss": [str, Loss],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -214,6 +248,8 @@ class LinearRanker(QueryRanker):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
     ) -> Self:
         """Fit the coefficients to the labels.
 
@@ -226,6 +262,9 @@ class LinearRanker(QueryRanker):
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weight of each row. The weight of a query is the mean of the nonzero
             weights of its rows. The largest weight must be between 1e-12 and 1e12.
+        clusters : array-like of shape (n_documents,), default=None
+            For standard errors with ``alpha=0``: who chose, as an id for each row. Several choices
+            of a person are not independent. All rows of a query must have the same id.
 
         Returns
         -------
@@ -239,7 +278,11 @@ class LinearRanker(QueryRanker):
         UserWarning
             If the labels are preferences, and the surrogate ignores ties or unequal weights.
         """
-        fit(self, X, y, groups, sample_weight)
+        try:
+            fit(self, X, y, groups, sample_weight, clusters=clusters)
+        except NotIdentified as error:
+            names = [name for name in getattr(X, "columns", ()) if name != self.group_column]
+            raise NotIdentified(error.columns, error.why, names) from None
         return self._keep_fit()
 
     @available_if(_is_stochastic)
@@ -367,6 +410,42 @@ class LinearRanker(QueryRanker):
         """The constant added to all scores."""
         check_is_fitted(self)
         return self.model_.intercept_
+
+    @property
+    def covariance_(self) -> Floats:
+        """The covariance of the coefficients."""
+        return self._with_group_column(self._with_group_column(self._evidence().covariance).T)
+
+    def summary(self, confidence_level: float = 0.95) -> ChoiceSummary:
+        """Return the coefficients with standard errors, and measures of the fit.
+
+        Raise AttributeError if the fit has no standard errors.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        summary : ChoiceSummary
+            ``print`` shows it, and ``to_frame()`` converts it to a data frame.
+        """
+        check_number(confidence_level, "confidence_level", "(0, 1)")
+        found, names = self._evidence(), self.get_feature_names_out()
+        n_silent = found.n_silent + self.n_queries_dropped_
+        return replace(found, columns=names, n_silent=n_silent, confidence_level=confidence_level)
+
+    def _evidence(self) -> ChoiceSummary:
+        check_is_fitted(self)
+        if self.model_._evidence is None:
+            raise AttributeError(
+                f"There are no standard errors. They need alpha=0 (this one has {self.alpha!r}), "
+                "because a penalty moves the coefficients by an unknown amount. They also need "
+                "convergence, and labels that count choices: 1 for the chosen row of a query, or "
+                "the number of choices of each row with loss=DCG(gain='linear')."
+            )
+        return self.model_._evidence
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -118,10 +118,8 @@ class MAP(AveragePrecision, NormalizedLoss):
 
     Parameters
     ----------
-    threshold : float, default=None
-        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
-    shrinkage : "auto" or float in [0, 1], default="auto"
-        As in `NDCG`.
+    threshold, shrinkage
+        As in `Recall`.
 
     Notes
     -----
@@ -186,10 +184,8 @@ class MAPByScores(AveragePrecision, NormalizedLoss):
     k : int, default=None
         Cutoff of the measure: only the first k places count. If None, every place counts. The
         targets do not depend on k.
-    threshold : float, default=None
-        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
-    shrinkage : "auto" or float in [0, 1], default="auto"
-        As in `NDCG`.
+    threshold, shrinkage
+        As in `Recall`.
 
     Notes
     -----

@@ -259,10 +259,8 @@ class AUC(BinaryMeasure, NormalizedPositionalLoss):
 
     Parameters
     ----------
-    threshold : float, default=None
-        A label of at least `threshold` is relevant. If None, labels must be 0 or 1.
-    shrinkage : "auto" or float in [0, 1], default="auto"
-        As in `NDCG`.
+    threshold, shrinkage
+        As in `Recall`.
 
     Notes
     -----

@@ -50,11 +50,12 @@ class Training:
     validation : Validation, default=None
         Held-out queries, for models that stop early.
     by_targets : bool, default=False
-        For held-out queries: whether they choose by the error of the targets instead of the
-        measure.
+        Whether held-out queries choose by the error of the targets instead of the measure.
     page : Page, default=None
         The documents of the queries with those that nobody judged, for context columns. None means
         that all were judged.
+    clusters : ndarray of shape (n_documents,), default=None
+        The number of the cluster of each row, for standard errors.
 
     Examples
     --------
@@ -78,6 +79,7 @@ class Training:
     validation: Validation | None = None
     by_targets: bool = False
     page: Page | None = None
+    clusters: Ints | None = None
 
     def learning(self, loss: Loss) -> Training:
         """Return the same data with the targets of a loss."""
@@ -142,6 +144,7 @@ class Training:
             queries=queries,
             weight=None if self.weight is None else self.weight[rows],
             labels=None if self.labels is None else take_labels(self.labels, rows, queries),
+            clusters=None if self.clusters is None else self.clusters[rows],
         )
 
 
@@ -149,9 +152,8 @@ def undefined_everywhere(loss: Loss, n_queries: int, n_rows: int) -> ValueError:
     """Return the error for a loss that is undefined on all queries."""
     return ValueError(
         f"{type(loss).__name__} is undefined on {_messages.all_of(n_queries, 'query')} "
-        f"(n_samples={n_rows}), so "
-        "there is nothing to learn from. For most losses, a query needs a document of positive "
-        "relevance. For 'auc', 'spearman' and 'pd', it needs two different labels."
+        f"(n_samples={n_rows}), so there is nothing to learn from. For most losses, a query needs "
+        "a document of positive relevance. For 'auc', 'spearman' and 'pd', two different labels."
     )
 
 

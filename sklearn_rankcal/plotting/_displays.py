@@ -406,12 +406,10 @@ class QueryDifferencesDisplay:
             difference, but not the numbers of queries won and lost.
         first, second : array-like of shape (n_documents,)
             Scores, larger is better, or positions if ``as_ranks=True``.
-        as_ranks : bool, default=False
-            Whether `first` and `second` are positions, 1 = top, instead of scores.
+        as_ranks, confidence_level
+            As in `metrics.compare_rankings`.
         metric : str or Measure, default="ndcg@10"
             Name of a metric, optionally with a cutoff, or an object such as ``NDCG(k=10)``.
-        confidence_level : float, default=0.95
-            Confidence level of the interval, as in `metrics.compare_rankings`.
         names : tuple of two str, default=("first", "second")
             Names of the two rankings.
         ax : matplotlib axes, default=None

@@ -26,8 +26,7 @@ _LADDER = 1.25  # the sizes of the queries in a padded bucket differ by at most 
 class Queries:
     """The assignment of rows to queries, with sums, means and sorts over queries.
 
-    Use `from_groups`, `uniform` or `single` to make one. The constructor does not check its
-    arguments.
+    Use `from_groups`, `uniform` or `single` to make one. The constructor checks nothing.
 
     An array in *row layout* has one entry per row, in the order of the rows of X. In *grouped
     layout*, the rows of query 0 come first, then the rows of query 1, and so on.
@@ -226,9 +225,7 @@ class Queries:
 
     def cumsum(self, grouped: NDArray[Any]) -> NDArray[Any]:
         """Cumulative sum within each query, in grouped layout."""
-        if (
-            grouped.dtype.kind == "f"
-        ):  # a difference of sums over all queries would lose small values
+        if grouped.dtype.kind == "f":  # differences of sums over all queries lose small values
             sums = np.empty_like(grouped)
             for inside, valid in self.buckets():
                 sums[inside[valid]] = np.cumsum(grouped[inside], axis=1)[valid]

@@ -49,6 +49,7 @@ def fit(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
     validation: ValidationArguments | None = None,
+    clusters: ArrayLike | None = None,
 ) -> None:
     """Fit a ranker: check, read, advise, hold out, choose a model, fit it, store.
 
@@ -61,6 +62,8 @@ def fit(
     # read
     schema, rows, named, grouped = read_rows(ranker, loss, X, y, groups, sample_weight)
     queries, held_out = rows.queries, None
+    if clusters is not None:
+        rows = replace(rows, clusters=Queries.from_groups(clusters, queries.n_rows).codes)
     if validation is not None:
         if isinstance(ranker.n_iter_no_change, bool):  # a number for scikit-learn's constraints
             check_count(ranker.n_iter_no_change, "n_iter_no_change")
@@ -286,8 +289,7 @@ def _useful_queries(loss: Loss, data: Training) -> Training:
             raise ValueError(
                 f"In {all_of(data.queries.n_queries, 'query')}, all documents have the same label, "
                 "so every ranking is equally good. They cannot choose the number of iterations. "
-                "Pass other queries as X_val, or use validation_queries=0.2 to hold out a share of "
-                "X."
+                "Pass other queries as X_val, or use validation_queries=0.2 to hold out a share."
             )
     return data
 

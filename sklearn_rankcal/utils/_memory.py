@@ -102,8 +102,7 @@ def threads_for(n_rows: int) -> AbstractContextManager[object]:
     """Return a context where OpenMP uses one thread if a table has fewer than 20,000 rows.
 
     Otherwise regressors of scikit-learn, such as histogram boosting, start a thread on each
-    processor after each pass over the rows. The limit applies to the thread that enters the
-    context.
+    processor after each pass over the rows. The limit is for the thread that enters the context.
     """
     if n_rows >= ROWS_FOR_THREADS:
         return nullcontext()

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("dask.dataframe")
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -26,17 +25,11 @@ from sklearn_rankcal.datasets import make_ranking
 from sklearn_rankcal.exceptions import PositionsAsScoresWarning
 from sklearn_rankcal.losses import NDCG
 
+from .test_dask_reading import _one_thread  # noqa: F401, a fixture of every test
+
 GRADED = ["ndcg@3", NDCG(2), "err@4", "eru", "pairwise_disagreement", "kendall_tau", "spearman"]
 BINARY = ["map", "mrr", "precision@2", "recall@2", "auc"]
 METRICS = [*GRADED, *BINARY]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread(request):
-    """Compute in this thread, which is the fastest for small data."""
-    on_a_cluster = "cluster" in request.node.name
-    with dask.config.set({} if on_a_cluster else {"scheduler": "sync"}):
-        yield
 
 
 def documents(n_rows=200, n_queries=25, seed=0):

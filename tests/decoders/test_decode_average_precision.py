@@ -1,16 +1,24 @@
 """Decoders of average precision, compared with all orders; the theorem of the diagonal."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_rankcal.decoders import KERNELS, decode_average_precision
+from sklearn_rankcal.decoders import decode_average_precision
 
 from .. import matrices, oracles
-from ..matrices import OPPOSED, SYMMETRIC_FAMILIES, average_precision_losses
+from ..matrices import (
+    OPPOSED,
+    SYMMETRIC_FAMILIES,
+    average_precision_losses,
+    check_results,
+    many,
+    order_of,
+)
 
 METHODS = ["auto", "exact", "local_search", "diagonal"]
 drawn = settings(max_examples=100, deadline=None, derandomize=True)
@@ -26,30 +34,11 @@ def small_matrices(draw):
     return half + np.tril(half, -1).T
 
 
-def many(family, sizes, n, seed=0):
-    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's kernels are ten times slower
-    rng = np.random.default_rng(seed)
-    return [SYMMETRIC_FAMILIES[family](r, rng) for r in sizes for _ in range(n)]
-
-
-def order_of(ranks):
-    return np.argsort(ranks).tolist()
-
-
 def rounding(u):
     return 1e-12 * np.abs(u).sum() + 4e-16  # the loss starts from 1
 
 
-def check(result, us):
-    assert len(result.ranks) == len(us)
-    for k, u in enumerate(us):
-        ranks = result.ranks[k]
-        assert ranks.dtype == np.int64 and sorted(ranks) == list(range(1, len(u) + 1))
-        loss = oracles.average_precision_loss(u.tolist(), order_of(ranks))
-        assert result.objective[k] == pytest.approx(loss, rel=0, abs=rounding(u))
-        assert result.lower_bound[k] <= result.objective[k]
-    np.testing.assert_array_equal(result.gap, result.objective - result.lower_bound)
-    return result
+check = partial(check_results, loss_of=oracles.average_precision_loss, rounding=rounding)
 
 
 def check_small(us):

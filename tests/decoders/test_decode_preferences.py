@@ -4,6 +4,7 @@ import csv
 import itertools
 import warnings
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,15 @@ from sklearn_rankcal.decoders import (  # a limit that tests lower
 )
 
 from .. import matrices, oracles
-from ..matrices import FAMILIES, SIX_EDGES, preference_losses, rounding
+from ..matrices import (
+    FAMILIES,
+    SIX_EDGES,
+    check_results,
+    many,
+    order_of,
+    preference_losses,
+    rounding,
+)
 
 METHODS = ["auto", "greedy_dag", "exact", "local_search", "borda", "copeland", "sort"]
 EVERY_WAY = [*((method, {}) for method in METHODS), ("greedy_dag", {"order": "topological"})]
@@ -41,16 +50,6 @@ def small_matrices(draw):
     return np.array(draw(st.lists(row, min_size=r, max_size=r)), dtype=float)
 
 
-def many(family, sizes, n, seed=0):
-    n = n if KERNELS == "compiled" else 1 + n // 10  # NumPy's kernels are ten times slower
-    rng = np.random.default_rng(seed)
-    return [FAMILIES[family](r, rng) for r in sizes for _ in range(n)]
-
-
-def order_of(ranks):
-    return np.argsort(ranks).tolist()
-
-
 def differences(u):
     return u - u.T
 
@@ -59,17 +58,7 @@ def best_known(u):
     return preference_losses(u).min()
 
 
-def check(result, us):
-    """Check that results are permutations, with their true objectives and bounds not above them."""
-    assert len(result.ranks) == len(us)
-    for k, u in enumerate(us):
-        ranks = result.ranks[k]
-        assert ranks.dtype == np.int64 and sorted(ranks) == list(range(1, len(u) + 1))
-        loss = oracles.preference_loss(u.tolist(), order_of(ranks))
-        assert result.objective[k] == pytest.approx(loss, rel=0, abs=rounding(u))
-        assert result.lower_bound[k] <= result.objective[k]
-    np.testing.assert_array_equal(result.gap, result.objective - result.lower_bound)
-    return result
+check = partial(check_results, loss_of=oracles.preference_loss, rounding=rounding)
 
 
 def check_small(us):

@@ -9,6 +9,8 @@ from scipy.optimize import OptimizeResult, linprog
 from sklearn_rankcal.decoders import _linear_ordering as module  # each step by itself
 from sklearn_rankcal.decoders._linear_ordering import solve_linear_ordering
 
+from .test_decode_interrupts import Clock
+
 
 def lost_weight(d, order):
     return sum(max(d[late, early], 0.0) for k, late in enumerate(order) for early in order[:k])
@@ -329,14 +331,6 @@ def test_bound_holds_whenever_time_is_up(monkeypatch, no_local_search, kind, pro
     start = rng.permutation(12)
     best = solve_linear_ordering(d, start)
     assert best.optimal
-
-    class Clock:
-        now = 0.0
-
-        @classmethod
-        def monotonic(cls):
-            cls.now += 1.0
-            return cls.now
 
     monkeypatch.setattr(module, "time", Clock)
     monkeypatch.setattr(module, "_MAX_SETS", 4)

@@ -753,6 +753,8 @@ def test_names_with_commas():
     read_names([["tea", "milk"], ["tea, milk", "tea"]] * 2)
     # not even then, if the parts are in no other row
     read_names(["salt, pepper > salt > pepper", "sugar > salt, pepper"])
+    favourites = [["salt, pepper"], ["sugar"]] * 3
+    assert read_names(favourites)[1].tolist() == ["salt, pepper", "sugar"]
 
 
 @pytest.mark.parametrize("name", ["Tea", "TEA", "ｔｅａ"])  # noqa: RUF001
@@ -763,12 +765,6 @@ def test_two_spellings_that_differ_in_case_give_a_warning(name, share):
     with pytest.warns(UserWarning, match=match):
         read_names(y)
     read_names([*y, f"{name} > tea"])  # together in a row, they are two labels
-
-
-def test_favourites_whose_names_have_commas_can_be_lists():
-    y = [["salt, pepper"], ["sugar"]] * 3
-    ranker = CalibratedLabelRanker(Ridge(), unlisted="last").fit(X4, y)
-    assert ranker.labels_.tolist() == ["salt, pepper", "sugar"]
 
 
 # ------------------------------------------------------------------ labels without a rank

@@ -11,12 +11,7 @@ from sklearn_rankcal import relevance_labels
 from sklearn_rankcal.exceptions import MissingGroupsWarning, PositionsAsScoresWarning
 
 from ..metric_data import GOOD_RANKS, QUERIES, SIZES, S, Y
-
-# Many tests score rows without query ids, or scores that are small whole numbers, on purpose.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_rankcal.exceptions.MissingGroupsWarning",
-    "ignore::sklearn_rankcal.exceptions.PositionsAsScoresWarning",
-)
+from .test_metrics import pytestmark  # noqa: F401, ignores warnings of what tests do on purpose
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from sklearn_rankcal.utils._axes import place_legend  # the place of all legends
 
 from ..covering import covering
 from ..metric_data import per_query
+from .test_plotting import close_figures  # noqa: F401, a fixture of every test
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -33,12 +34,6 @@ DATA = make_ranking(60, (3, 14), 8, random_state=0)
 X, Y, G = DATA.X, DATA.y, DATA.groups
 RANDOM = np.random.default_rng(0)
 GOOD, POOR = Y + RANDOM.normal(size=len(Y)), Y + 3 * RANDOM.normal(size=len(Y))
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def texts(ax):

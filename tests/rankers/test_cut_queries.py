@@ -41,7 +41,6 @@ RANKER = CalibratedRanker(Ridge())
 TRAIN, TEST = train_test_split(np.arange(len(Y)), random_state=0)
 FITTED = clone(RANKER).fit(X[TRAIN], Y[TRAIN], groups=G[TRAIN])
 FRAME = pd.DataFrame(X, columns=list("abcdef")).assign(qid=G)
-WITH_CATEGORIES = FRAME.assign(f=pd.Series(X[:, 5] > 0).astype(str).astype("category"))
 BY_COLUMN = CalibratedRanker(Ridge(), group_column="qid")
 
 
