@@ -136,6 +136,7 @@ sphinx_gallery_conf = {
             "plot_leaderboard.py",
             "plot_tiers.py",
             "plot_next_comparisons.py",
+            "plot_surveys.py",
             "plot_model_judgements.py",
             "plot_label_ranking.py",
             "plot_star_wars.py",

@@ -64,7 +64,7 @@ def from_orders(orders: Any, unranked: Any, **options: Any) -> Arguments:
             listed = read
     listed = _sequences(listed, "orders")
     if unranked is not None:
-        codes = as_list(unranked)
+        codes = [*as_list(unranked), *map(str, as_list(unranked))]  # a column of names is text
         listed = [[item for item in order if item not in codes] for order in listed]
     return _of_lists(listed, "orders", **options)
 

@@ -204,6 +204,8 @@ def test_blank_orders_are_counted_and_left_out():
     with pytest.warns(UserWarning, match="1 of 3 entries"):
         ranks = Judgements.from_ranks([[1, 2], [99, 0], [2, 1]], unranked=[0, 99], judge=[7, 8, 9])
     assert ranks.judges.tolist() == [7, 9] and totals(ranks) == {(0, 0, 1): 1, (0, 1, 0): 1}
+    text = frame(first=["a", "b"], second=["b", "0"])  # 0 is text in a column with names
+    assert Judgements.from_orders(text, unranked=0).items.tolist() == ["a", "b"]
     ties = frame(first=[["a", "b"], "c"], second=["c", "a"])  # cells with tied items
     assert totals(Judgements.from_orders(ties))[0, "b", "c"] == 1
 
