@@ -78,6 +78,21 @@ def test_the_published_tables_of_heating():
     np.testing.assert_allclose(coef, published, rtol=5e-4)
 
 
+def test_statsmodels():
+    models = pytest.importorskip("statsmodels.discrete.conditional_models")
+    X, y, groups, _ = make_choices()
+    peer = models.ConditionalLogit(y, X, groups=groups).fit(
+        method="newton", disp=False, skip_hessian=False
+    )
+    found = fit(X, y, groups).summary()
+    table = found.table
+    np.testing.assert_allclose(found.coef, peer.params, rtol=1e-6)
+    np.testing.assert_allclose(table["std_error"], peer.bse, rtol=1e-5)
+    np.testing.assert_allclose(table["p_value"], peer.pvalues, rtol=1e-4)
+    np.testing.assert_allclose(np.transpose([table["low"], table["high"]]), peer.conf_int(), 1e-4)
+    assert found.log_likelihood == pytest.approx(peer.llf)
+
+
 def test_errors_are_those_of_the_second_differences():
     """Also with several choices in a query, which are independent."""
     X, y, groups, _ = make_choices(60)
