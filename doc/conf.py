@@ -137,6 +137,7 @@ sphinx_gallery_conf = {
             "plot_tiers.py",
             "plot_next_comparisons.py",
             "plot_surveys.py",
+            "plot_choices.py",
             "plot_model_judgements.py",
             "plot_label_ranking.py",
             "plot_star_wars.py",
