@@ -59,7 +59,7 @@ DOORS = {
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 50_790, "lines of tests": 43_310, "lines in reach": 16_430}
+SIZES = {"files": 140, "lines": 50_790, "lines of tests": 43_330, "lines in reach": 16_430}
 
 
 @cache

@@ -54,8 +54,8 @@ class BoostingCV(DocumentModel):
     It is the default model of `CalibratedRanker`. The queries are divided into `cv` folds. Boosters
     with trees of 7 and of 15 leaves grow on all folds but one, as long as the squared error of the
     targets decreases on the held-out folds, summed over the folds. The prediction is the mean of
-    the boosters of the better size. If they have more than 8,000 leaves, or there are categories,
-    it is one booster of this size, fitted to all queries.
+    the boosters of the better size. If those of folds have more than 8,000 leaves, or there are
+    categories, it is one booster of this size, fitted to all queries.
 
     Several losses are learned in the same way, and their scores are added. The weights of the sum
     minimise the squared error of the held-out targets of the ranker's own loss [1]_. With losses
@@ -290,7 +290,7 @@ class _SizeSearch:
             weights: Any = training.weight, self.held.weight
             rows, held = map(np.arange, (len(training.targets), len(self.held.targets)))
             self._folds = [Fold(rows, held, self.held.queries, *weights)]
-            if training.weight is not None:
+            if self.held.by_targets and training.weight is not None:
                 self._weight = np.concatenate(weights)
         with _memory.threads_for(training.queries.n_rows):
             self._binned = BinnedTable(
@@ -318,7 +318,8 @@ class _SizeSearch:
     def _gain(self, name: str, one: BoosterGrowth) -> float:
         """Return by which part the held-out error falls if a loss joins the others.
 
-        All have as many trees as the loss has now. The first loss of a kind lowers it to 0.
+        All have as many trees as the loss has now. It is 1 for the first loss of all, the first of
+        logarithms, and beside a forest.
         """
         logs = any(map(has_log_scores, self.grown))
         if not self.grown or FOREST in self._model.losses or one.logs > logs:

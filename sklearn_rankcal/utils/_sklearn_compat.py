@@ -114,7 +114,8 @@ class BinnedTable:
 
     def __init__(self, table: Any, weight: Floats | None, more: Any, random_state: int) -> None:
         names = category_columns(table)
-        n_codes = int(category_codes(table, names).max(initial=0)) + 1 if names else 0
+        # a missing value of polars is a category of its own to scikit-learn
+        n_codes = int(category_codes(table, names).max(initial=0)) + 2 if names else 0
         wanted = min(_MOST_BINS, max(_FEWEST_BINS, n_codes, table.shape[0] // _ROWS_PER_BIN))
         self.regressor = HistGradientBoostingRegressor(
             max_iter=1, max_leaf_nodes=2, max_bins=wanted, early_stopping=False,
@@ -139,8 +140,8 @@ class BinnedTable:
 class Booster:
     """A histogram booster that grows tree by tree, and keeps the scores of all rows of a table.
 
-    It learns the targets of some `rows`, from the first `n_columns`. Its parameters are those of
-    the unfitted `regressor`, and so are its trees, but for the columns that each split draws.
+    It learns the targets of some `rows`, from the first `n_columns`. Its parameters but the bins are
+    those of the unfitted `regressor`, and so are its trees, but for the columns that splits draw.
     """
 
     def __init__(
@@ -324,11 +325,12 @@ class FlatTrees:
         return encoded
 
     def _codes_of(self, k: int, categories: Any) -> Floats:
-        """Return the code of each category of a column, NaN if it is unknown, and last a NaN."""
+        """Return the code of each category of a column (NaN: unknown), and of a missing one."""
         seen, codes = self._seen[k]
         if seen is not categories:
             known = self._codes[k]
-            codes = np.array([*(known.get(value, np.nan) for value in categories), np.nan])
+            values = [*categories, None]  # polars has None for a missing value, also as a category
+            codes = np.array([known.get(value, np.nan) for value in values])
             self._seen[k] = (categories, codes)
         return codes
 

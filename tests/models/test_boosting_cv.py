@@ -797,6 +797,26 @@ def with_categories(n, rng, n_known=None):
     return table, effect + table["b"] + rng.normal(size=n)
 
 
+@pytest.mark.parametrize("n_known", [3, 40])
+def test_missing_categories_of_polars(small, n_known):
+    """To scikit-learn, they are a category: scores are those of the fitted regressor."""
+    pl = pytest.importorskip("polars")
+    kinds = [None if k % 5 == 0 else f"k{k % n_known}" for k in range(len(Y))]
+    table = pl.DataFrame({"a": X[:, 0], "k": pl.Series(kinds).cast(pl.Categorical)})
+    y = np.where(np.arange(len(Y)) % 5 == 0, 2, Y > 1)
+    ranker = CalibratedRanker().fit(table, y, groups=G)
+    wanted = ranker.model_.regressor_.predict(ranker.transform_table(table, groups=G))
+    np.testing.assert_array_equal(ranker.decision_function(table, groups=G), wanted)
+
+
+def test_weights_without_weights_of_the_validation_rows(small):
+    held, weight = G > 15, np.arange(1.0, len(Y) + 1)
+    what = {"X_val": X[held], "y_val": Y[held], "groups_val": G[held]}
+    ranker = CalibratedRanker(BoostingCV(LOSSES))
+    ranker.fit(X[~held], Y[~held], groups=G[~held], sample_weight=weight[~held], **what)
+    assert ranker.score(X[held], Y[held], groups=G[held]) > 0.7
+
+
 @pytest.mark.skipif(KERNELS != "compiled", reason="the booster itself predicts without a compiler")
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
 def test_trees_in_arrays_read_categories_as_the_booster_does(loss):
