@@ -140,8 +140,8 @@ class BinnedTable:
 class Booster:
     """A histogram booster that grows tree by tree, and keeps the scores of all rows of a table.
 
-    It learns the targets of some `rows`, from the first `n_columns`. Its parameters but the bins are
-    those of the unfitted `regressor`, and so are its trees, but for the columns that splits draw.
+    It learns the targets of some `rows`, from the first `n_columns`. Its parameters but the bins
+    are those of the unfitted `regressor`. So are its trees, but for the columns that splits draw.
     """
 
     def __init__(
