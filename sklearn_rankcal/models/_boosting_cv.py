@@ -333,7 +333,7 @@ class _SizeSearch:
     def plant(self) -> Floats:
         """Fit a forest to the labels without each fold, and return its held-out scores."""
         labels, table = own_targets(LABELS, self._training), _numbers(self._training.X)
-        other = table if self._by_folds else self.held.X
+        other = table if self._by_folds else _numbers(self.held.X)
         most = _LEAVES_OF_FORESTS if len(labels) > _ROWS_OF_FULL_TREES else None
 
         def fit(numbered: tuple[int, Fold]) -> ExtraTreesRegressor:

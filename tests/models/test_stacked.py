@@ -100,6 +100,9 @@ def test_validation_queries_take_the_place_of_the_folds():
     np.testing.assert_array_equal(model.forests_[0].predict(X), again.predict(X))
     measure = get_ranking_scorer("ndcg")(ranker, X[held], Y[held], groups=G[held])
     assert ranker.validation_scores_ == pytest.approx([measure])
+    framed = CalibratedRanker("stacked", validation_queries=0.25, random_state=0)
+    framed.fit(pd.DataFrame(X).add_prefix("x"), Y, groups=G)
+    assert framed.validation_scores_ == ranker.validation_scores_
 
 
 @pytest.mark.parametrize("share", [None, 0.25])
