@@ -440,9 +440,11 @@ class LinearRanker(QueryRanker):
         check_is_fitted(self)
         if self.model_._evidence is None:
             raise AttributeError(
-                f"There are no standard errors. They need alpha=0 (this one has {self.alpha!r}), "
-                "because a penalty moves the coefficients by an unknown amount. They also need "
-                "convergence, and labels that count choices: 1 for the chosen row of a query, or "
+                f"There are no standard errors. Use alpha=0 in the place of {self.alpha!r}, "
+                "because a penalty moves the coefficients by an unknown amount."
+                if self.alpha
+                else "There are no standard errors. They need convergence, and labels that count "
+                "choices: 1 for one row of each query (groups have the choice, not the person), or "
                 "the number of choices of each row with loss=DCG(gain='linear')."
             )
         return self.model_._evidence

@@ -555,10 +555,7 @@ class BoosterGrowth:
         return [min(_LARGEST_RATE, _RATE * 2 ** part.bit_length()) for part in parts]
 
     def _errors(self, one: tuple[Booster, Fold], n_trees: int) -> tuple[Floats, list[Floats]]:
-        """Grow a booster up to a number of trees.
-
-        Return the held-out error and the held-out scores after each new tree.
-        """
+        """Grow a booster up to a number of trees; return held-out errors and scores after each."""
         (booster, fold), queries, weight = one, one[1].queries, one[1].held_weight
         unseen = self._unseen[fold.held]
         wanted = queries.center(unseen)
