@@ -248,14 +248,6 @@ def _inverse(n_judgements: Floats) -> Floats:
 # ---------------------------------------------------------------- least squares
 
 
-def _difference(pairs: ComparedPairs, smoothing: float) -> Floats:
-    return pairs.net / pairs.total
-
-
-def _log_odds(pairs: ComparedPairs, smoothing: float) -> Floats:
-    return smoothed_log_odds(pairs, smoothing, "counts", pairs.total)
-
-
 def _probit(pairs: ComparedPairs, smoothing: float) -> Floats:
     # The smaller share is accurate even if the larger share is rounded to 1.
     smaller = np.minimum(pairs.wins, pairs.losses) + smoothing
@@ -264,7 +256,11 @@ def _probit(pairs: ComparedPairs, smoothing: float) -> Floats:
 
 
 #: Functions that return the margin of the first item of each pair over the second.
-MARGINS = {"difference": _difference, "log_odds": _log_odds, "probit": _probit}
+MARGINS: dict[str, Callable[[ComparedPairs, float], Floats]] = {
+    "difference": lambda pairs, smoothing: pairs.net / pairs.total,
+    "log_odds": lambda pairs, smoothing: smoothed_log_odds(pairs, smoothing, "counts", pairs.total),
+    "probit": _probit,
+}
 
 
 class LeastSquares(ComparisonStructure):

@@ -16,7 +16,6 @@ from sklearn_rankcal.aggregation._boards import (
     main_part,
     penalties_of,
 )
-from sklearn_rankcal.aggregation._contest_model import ContestFit
 from sklearn_rankcal.aggregation._contests import contests_of, few_votes
 from sklearn_rankcal.aggregation._judgements import Judgements, find_id
 from sklearn_rankcal.aggregation._kemeny import others_are_as_good
@@ -533,8 +532,14 @@ def next_comparisons(
     order = np.lexsort((content_ranks(ids), -scores))
     if not isinstance(target, str):
         target = int(np.flatnonzero(order == target)[0])
-    scores, covariance = scores[order], _covariance(one)[np.ix_(order, order)]
-    pairs = plan_comparisons(scores, covariance, _worth(scores, one.fit), n, target)
+    scores, covariance = scores[order], one.of_scores(one.fit.inverse())
+    part = one.fit.part
+    if (part != part[0]).any():
+        covariance += _UNCONNECTED**2 * (part[:, None] == part)
+    difference = scores[:, None] - scores
+    worth = vote_information(difference.ravel(), one.fit.model, one.fit.tie)
+    worth, covariance = worth.reshape(difference.shape), covariance[np.ix_(order, order)]
+    pairs = plan_comparisons(scores, covariance, worth, n, target)
     items = ids[order].tolist()
     return [(items[i], items[j]) for i, j in pairs.tolist()]
 
@@ -582,19 +587,3 @@ def _plans_of_all(
     q, one, other = (found := np.concatenate(planned))[np.argsort(found[:, 0], kind="stable")].T
     columns = queries.ids[q], read.items[one], read.items[other]
     return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _covariance(board: Board) -> Floats:
-    """Return the covariance of the scores, with the assumed variance between components."""
-    covariance = board.of_scores(board.fit.inverse())
-    part = board.fit.part
-    if (part != part[0]).any():
-        covariance += _UNCONNECTED**2 * (part[:, None] == part)
-    return covariance
-
-
-def _worth(scores: Floats, fit: ContestFit) -> Floats:
-    """Return the information of a vote between each pair of items, at covariates of 0."""
-    difference = scores[:, None] - scores
-    values = vote_information(difference.ravel(), fit.model, fit.tie)
-    return values.reshape(difference.shape)
