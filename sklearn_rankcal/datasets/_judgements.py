@@ -17,8 +17,9 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rankcal.labels import preference_labels
 from sklearn_rankcal.queries import Queries, sizes_to_groups
+from sklearn_rankcal.queries._ranking import check_scores
 from sklearn_rankcal.utils._messages import check_choice, check_count, check_number
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_range, read_numbers
+from sklearn_rankcal.utils._numbers import Bools, Floats, Ints, check_range
 
 KINDS = ("btl", "plackett_luce", "mallows", "cyclic")
 _INFORMATIVE = 6  # number of leading features that determine the score
@@ -245,14 +246,7 @@ def make_comparisons(
     >>> data.pairs.shape, data.scores.tolist()
     ((1000, 2), [1.5, -1.5, 0.0, 0.0])
     """
-    values = read_numbers(relevance, "relevance")
-    if values.ndim != 1:
-        raise ValueError(
-            f"relevance must be a 1-D array with one number per row; got shape {values.shape}."
-        )
-    if not np.isfinite(values).all():
-        bad = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"relevance must be finite; row {bad} has {values[bad]}.")
+    values = check_scores(relevance, None, "relevance").astype(np.float64)
     check_range(values, "relevance")
     queries = Queries.from_groups(groups, len(values))
     check_count(n_comparisons, "n_comparisons")
