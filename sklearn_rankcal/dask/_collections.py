@@ -175,8 +175,11 @@ class Collections:
 
     def check_queries(self) -> None:
         """Make every read wait until the ids show that no query is in two partitions."""
-        ids = self.map(ids_of, table=False)
-        self.whole = in_one_layer(delayed(check_whole)(ids))
+        whole = delayed(check_whole)(self.map(ids_of, table=False))
+        # Each task that takes a value copies its list of layers. With one layer per partition, P
+        # tasks would take O(P^2) time.
+        layers = {whole.key: MaterializedLayer(ensure_dict(whole.__dask_graph__()))}
+        self.whole = Delayed(whole.key, HighLevelGraph(layers, {whole.key: set()}))
 
 
 def _read_rows(
@@ -480,17 +483,6 @@ def delayed_sum(parts: list[Any], add: Callable[[Any, Any], Any] = operator.add)
     while len(parts) > 1:
         parts = [call(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
     return parts[0]
-
-
-def in_one_layer(value: Delayed) -> Delayed:
-    """Return a delayed value whose graph is one layer.
-
-    Each task that takes the value copies its list of layers. With one layer per partition, P tasks
-    would take O(P^2) time.
-    """
-    tasks = ensure_dict(value.__dask_graph__())
-    layers = {value.key: MaterializedLayer(tasks)}
-    return Delayed(value.key, HighLevelGraph(layers, {value.key: set()}))
 
 
 # ---------------------------------------------------------------- workers
