@@ -188,25 +188,19 @@ def readable_table(regressor: Any, X: Any) -> Any:
         import pandas as pd
 
         table = pd.DataFrame(X).infer_objects()
-        whole = [place for place in listed if _is_whole(table[place])]
+        floats = [place for place in listed if table[place].dtype.kind == "f"]
+        whole = [k for k in floats if (table[k] == np.round(table[k])).all()]  # CatBoost checks
         return table.astype(dict.fromkeys(whole, np.int64))
     names = category_columns(X)
     if not names:
         return X
     if not hasattr(X, "iloc"):  # CatBoost crashes on polars categories
         X = in_container(X, "pandas").astype(dict.fromkeys(names, "category"))
-    return X.assign(**{name: _as_texts(X[name]) for name in names})
-
-
-def _is_whole(values: Any) -> bool:
-    """Return whether a column has floats that are all whole. CatBoost checks other columns."""
-    return values.dtype.kind == "f" and bool((values == np.round(values)).all())
-
-
-def _as_texts(values: Any) -> Any:
-    """Return a column of text categories, including one for missing values."""
-    values = values.cat.rename_categories([str(one) for one in values.cat.categories])
-    return values.cat.add_categories(_MISSING).fillna(_MISSING)
+    columns = {}
+    for name in names:  # text categories, including one for missing values
+        texts = X[name].cat.rename_categories([str(one) for one in X[name].cat.categories])
+        columns[name] = texts.cat.add_categories(_MISSING).fillna(_MISSING)
+    return X.assign(**columns)
 
 
 def predicts_positions(estimator: Any) -> bool:
@@ -281,7 +275,8 @@ def refuse_hidden_ranker(estimator: Any, who: str) -> None:
     The caller, called `who` in the message, would read these positions as scores.
     """
     for part in _objects_inside(estimator):
-        if predicts_positions(part) or _is_tagged_as_ranker(part):
+        tagged = hasattr(part, "__sklearn_tags__") and not isinstance(part, type)
+        if predicts_positions(part) or (tagged and get_tags(part).estimator_type == "ranker"):
             name = type(innermost_estimator(part)).__name__
             raise ValueError(
                 f"{who} reads the output of predict as scores, where larger is better. "
@@ -297,12 +292,6 @@ def label_ranker_in(estimator: Any) -> Any:
         if hasattr(part, "y_type") and not isinstance(part, type):
             return part
     return None
-
-
-def _is_tagged_as_ranker(part: Any) -> bool:
-    if isinstance(part, type) or not hasattr(part, "__sklearn_tags__"):
-        return False
-    return get_tags(part).estimator_type == "ranker"
 
 
 def _objects_inside(estimator: Any) -> Iterator[Any]:

@@ -543,14 +543,11 @@ def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.dtype.kind not in "OSUmMV":
         return values.astype(np.float64)
     listed = values.tolist()
-    table = {value: _hash_of(value) for value in set(listed)}
+    table = {value: as_number(value) for value in set(listed)}
+    for value, number in table.items():
+        if not isinstance(number, float):
+            table[value] = float(crc32(str(value).encode("utf-8", "surrogatepass")))
     return np.array([table[value] for value in listed])
-
-
-def _hash_of(value: Any) -> float:
-    number = as_number(value)
-    text = str(value).encode("utf-8", "surrogatepass")
-    return number if isinstance(number, float) else float(crc32(text))
 
 
 def as_number(value: Any) -> Any:
