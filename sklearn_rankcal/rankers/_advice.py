@@ -185,7 +185,11 @@ def warn_of_ids(X: Any, queries: Queries, group_column: str | None) -> None:
         if len(set(values.tolist())) != len(values):
             continue
         name = str(X.columns[place]) if _features.is_dataframe(X) else ""
-        equal = _equal(values, queries.ids)
+        ids = np.asarray(queries.ids)
+        if values.dtype.kind in "iuf" and ids.dtype.kind in "iuf":
+            equal = np.array_equal(values, ids)
+        else:
+            equal = list(map(str, values)) == list(map(str, ids))
         if not equal and not _like_ids(values, name):
             continue
         what = "has the query id of each row"
@@ -228,13 +232,6 @@ def _column(X: Any, place: int) -> NDArray[Any]:
     column = _features.column_at(X, place)
     # missing values of pandas cannot be compared
     return column.astype(str) if column.dtype == object else column
-
-
-def _equal(values: NDArray[Any], ids: NDArray[Any]) -> bool:
-    ids = np.asarray(ids)
-    if values.dtype.kind in "iuf" and ids.dtype.kind in "iuf":
-        return bool(np.array_equal(values, ids))
-    return [str(value) for value in values] == [str(name) for name in ids]
 
 
 def _like_ids(values: NDArray[Any], name: str) -> bool:

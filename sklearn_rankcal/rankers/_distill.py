@@ -143,10 +143,12 @@ def distill(
             raise ValueError("The teacher predicts NaN or infinity.")
         return queries.center(found)
 
-    model = _Student(
-        _default_student() if regressor is None else regressor,
-        context=chosen_context(context, student.grouped_, table),
-    )
+    if regressor is None:
+        regressor = HistGradientBoostingRegressor(
+            max_iter=100, max_leaf_nodes=31, learning_rate=0.1, min_samples_leaf=5,
+            early_stopping=False, random_state=0,
+        )  # fmt: skip
+    model = _Student(regressor, context=chosen_context(context, student.grouped_, table))
     started = time.perf_counter()
     drawing = _Drawing(table, scores(table), queries, random_state)
     student.model_ = model.imitate(scores, drawing)
@@ -170,13 +172,6 @@ def _check_categories(teacher: Any, dtypes: dict[Any, Any]) -> None:
                 f"Column {name!r} has categories that the teacher was not fitted to, such as "
                 f"{min(new, key=str)!r}. Remove these rows, or set these entries to missing."
             )
-
-
-def _default_student() -> HistGradientBoostingRegressor:
-    return HistGradientBoostingRegressor(
-        max_iter=100, max_leaf_nodes=31, learning_rate=0.1, min_samples_leaf=5,
-        early_stopping=False, random_state=0,
-    )  # fmt: skip
 
 
 class _Student(DocumentModel):
