@@ -331,7 +331,9 @@ def find_counterexample(
         # Step 1: draw distributions, and decode their disturbed expected targets or scores.
         n = min(BLOCK, n_trials - first)
         mixtures = draw_mixtures(n, len(pool), random)
-        chance = _probabilities(mixtures, len(pool))
+        label, weight = mixtures
+        starts = np.arange(0, label.size + 1, MIXED)
+        chance = sparse.csr_array((weight.ravel(), label.ravel(), starts), (n, len(pool)))
         u = predict(mixtures, chance)
         ranks = decoder.decode(u.ravel(), Queries.uniform(n, r)).ranks.reshape(n, r)
         # Step 2: compute the regrets from the expected value of every ranking.
@@ -458,10 +460,3 @@ def mixture_of(pool: Floats, label: Ints, weight: Floats) -> LabelDistribution:
     """Return a mixture as a `LabelDistribution` of distinct labels."""
     mixed = np.unique(label[weight > 0])
     return LabelDistribution(pool[mixed], [weight[label == k].sum() for k in mixed])
-
-
-def _probabilities(mixtures: Mixtures, n_labels: int) -> sparse.csr_array:
-    """Return the probabilities of the labels in each mixture, of shape (n, n_labels)."""
-    label, weight = mixtures
-    starts = np.arange(0, label.size + 1, MIXED)
-    return sparse.csr_array((weight.ravel(), label.ravel(), starts), (len(label), n_labels))

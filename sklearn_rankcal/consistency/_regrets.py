@@ -242,13 +242,6 @@ class ExpectedSurrogates:
         size = self._add(np.maximum(largest, np.abs(value) / 100))
         return np.where(size > 0, size, 1.0)
 
-    def closed_form(self, expected: Floats | None) -> Floats:
-        """Return the minimisers (n, r) for expected utilities, or 0 if no formula exists."""
-        scores = None
-        if expected is not None:
-            scores = self.surrogate.minimizer(expected.ravel(), Queries.uniform(self.n, self.r))
-        return np.zeros((self.n, self.r)) if scores is None else _finite(scores.reshape(-1, self.r))
-
     def _of_labels(self, scores: Floats, derivatives: int) -> Evaluation:
         """Evaluate the surrogate for each label of each distribution, at its scores."""
         return self.surrogate.evaluate(
@@ -276,15 +269,6 @@ def resolved_targets(surrogate: Surrogate, loss: Loss, labels: Floats) -> tuple[
     return ready, labels
 
 
-def _finite(scores: Floats) -> Floats:
-    """Replace infinite scores by scores far beyond the finite ones of the same row."""
-    if np.isfinite(scores).all():
-        return scores
-    finite = np.where(np.isfinite(scores), scores, 0.0)
-    low, high = finite.min(axis=1, keepdims=True), finite.max(axis=1, keepdims=True)
-    return np.clip(scores, low - FAR, high + FAR)
-
-
 def minimizers(problems: ExpectedSurrogates, orders: Ints | None = None) -> Floats:
     """Return scores (n, r) that minimise each expected surrogate.
 
@@ -300,7 +284,16 @@ def minimizers(problems: ExpectedSurrogates, orders: Ints | None = None) -> Floa
         fits = np.array([isotonic_regression(row, increasing=False).x for row in along])
         expected = np.empty_like(fits)
         np.put_along_axis(expected, orders, fits, axis=1)
-    return _newton(problems, problems.closed_form(expected), orders)
+    n, r = problems.n, problems.r
+    start, closed = np.zeros((n, r)), None
+    if expected is not None:
+        closed = problems.surrogate.minimizer(expected.ravel(), Queries.uniform(n, r))
+    if closed is not None:  # infinite scores become scores far beyond the finite ones
+        start = closed.reshape(n, r)
+        finite = np.where(np.isfinite(start), start, 0.0)
+        low, high = finite.min(axis=1, keepdims=True), finite.max(axis=1, keepdims=True)
+        start = np.clip(start, low - FAR, high + FAR)
+    return _newton(problems, start, orders)
 
 
 def is_piecewise_linear(problems: ExpectedSurrogates) -> bool:
