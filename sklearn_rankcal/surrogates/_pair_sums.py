@@ -221,18 +221,15 @@ def _numpy_sums(
             d[pairs] -= required(difference[pairs])
         # The margin of an excluded pair can be infinite, and 0 times infinity is NaN.
         counted = w != 0
-        terms, slope, bend = (_product(w, term, counted) for term in margin.at(d))
+        terms, slope, bend = (
+            np.multiply(w, term, out=np.zeros(w.shape), where=counted) for term in margin.at(d)
+        )
         np.add.at(value, query[upper[:, 0]], terms.sum(axis=(1, 2)))
         np.add.at(gradient, upper, slope.sum(axis=2))
         np.add.at(gradient, lower, -slope.sum(axis=1))
         np.add.at(curvature, upper, bend.sum(axis=2))
         np.add.at(curvature, lower, bend.sum(axis=1))
     return value, gradient, curvature
-
-
-def _product(w: Floats, values: Floats, counted: Bools) -> Floats:
-    """Return the product where `counted` is True, and 0 elsewhere."""
-    return np.multiply(w, values, out=np.zeros(w.shape), where=counted)
 
 
 def _blocks(queries: Queries) -> Iterator[tuple[Ints, Ints, Bools]]:
