@@ -1,7 +1,5 @@
 """Metrics, compared with means over all orders of ties, scikit-learn and SciPy."""
 
-import itertools
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -258,56 +256,6 @@ def test_disagreement_of_real_valued_labels_and_large_queries(pair_weight):
 # -------------------------------------------------------------------- precision over magnitudes
 
 
-def graded_disagreement(y, scores, normalize):
-    """Compute the graded pairwise disagreement of one query in exact fractions."""
-    lost = total = Fraction(0)
-    for i, j in itertools.permutations(range(len(y)), 2):
-        if y[i] > y[j]:
-            weight = Fraction(float(y[i])) - Fraction(float(y[j]))
-            total += weight
-            lost += weight * (1 + np.sign(scores[j] - scores[i]).astype(int).item()) / 2
-    if not normalize:
-        return float(lost)
-    return float(lost / total) if total else np.nan
-
-
-scaled_query = st.tuples(
-    st.integers(1, 12), st.integers(-30, 30), st.sampled_from([0.0, 1.0, 1e6, 1e15]),
-    st.booleans(), st.booleans(), st.integers(0, 2**32 - 1),
-)  # fmt: skip
-
-
-def drawn_query(size, exponent, offset, few_labels, few_scores, seed):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 4, size).astype(float) if few_labels else rng.normal(size=size)
-    scores = rng.integers(0, 4, size).astype(float) if few_scores else rng.normal(size=size)
-    return (y + offset) * 10.0**exponent, scores
-
-
-@given(st.lists(scaled_query, min_size=1, max_size=6), st.booleans())
-@settings(deadline=None, max_examples=150)
-def test_graded_disagreement_of_a_query_does_not_depend_on_its_neighbours(drawn, normalize):
-    """Whatever the magnitudes, each value has the same bits as that of the query alone.
-
-    The value is also compared with exact fractions.
-    """
-    queries = [drawn_query(*each) for each in drawn]
-    groups = np.repeat(np.arange(len(queries)), [len(y) for y, _ in queries])
-    loss = partial(
-        per_query, m.pairwise_disagreement_loss, pair_weight="graded", normalize=normalize
-    )
-    together = loss(
-        np.concatenate([y for y, _ in queries]),
-        np.concatenate([scores for _, scores in queries]),
-        groups=groups,
-    )
-    for value, (y, scores) in zip(together, queries, strict=True):
-        np.testing.assert_array_equal(value, loss(y, scores)[0])
-        wanted = graded_disagreement(y, scores, normalize)
-        np.testing.assert_allclose(value, wanted, rtol=1e-13, atol=0)
-        assert not (normalize and value > 1)
-
-
 def magnitudes(seed):
     """Yield a few queries whose labels differ by up to 30 orders of magnitude."""
     rng = np.random.default_rng(seed)
@@ -328,6 +276,7 @@ def magnitudes(seed):
         m.spearman_score,
         m.kendall_tau_score,
         m.pairwise_disagreement_loss,
+        partial(m.pairwise_disagreement_loss, pair_weight="graded", normalize=False),
         partial(m.map_score, threshold=1),
         partial(m.mrr_score, threshold=1),
         partial(m.auc_score, threshold=1),
