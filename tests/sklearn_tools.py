@@ -410,10 +410,14 @@ def use_rfe_as_estimator(way, scoring, on):
 
 def use_cross_val_predict(way, scoring, on):
     got = cross_val_predict(make_ranker(way), way.X, way.y, cv=way.cv, **to_function(way, on))
+    return got, positions_by_hand(way)
+
+
+def positions_by_hand(way):
     wanted = np.empty(len(Y), dtype=int)
     for train, test in splits(way):
         wanted[test] = ranks_by_hand(way, train, test)
-    return got, wanted
+    return wanted
 
 
 def use_validation_curve(way, scoring, on):
@@ -574,10 +578,7 @@ def use_query_cross_val_predict(way, scoring, on):
     got = query_cross_val_predict(
         make_ranker(way), way.X, way.y, groups=way.groups, cv=way.cv, method="predict"
     )
-    wanted = np.empty(len(Y), dtype=int)
-    for train, test in splits(way):
-        wanted[test] = ranks_by_hand(way, train, test)
-    return got, wanted
+    return got, positions_by_hand(way)
 
 
 def use_builtin_scorer(way, scoring, on):

@@ -212,8 +212,10 @@ def test_threads_padding_and_repetition(decode, options):
 def test_scale_changes_the_objective_only(decode, options):
     us = batch(decode)
     whole = decode(us, **options)
-    for scale in (2.0**-40, 2.0**40):
-        same_ranks(decode([scale * u for u in us], **options).ranks, whole.ranks)
+    for scale in (2.0**-160, 2.0**-40, 2.0**40, 2.0**150):
+        other = decode([scale * u for u in us], **options)
+        same_ranks(other.ranks, whole.ranks)
+        np.testing.assert_array_equal(other.optimal, whole.optimal)
 
 
 @pytest.mark.parametrize(("decode", "options"), WAYS[: len(PREFERENCES) + 1], ids=id_of)

@@ -1,6 +1,5 @@
 """LinearRanker: closed forms, other libraries, solvers that agree, and the ways it can be used."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -381,16 +380,6 @@ def test_group_column_and_frames():
     np.testing.assert_allclose(np.delete(ranker.coef_, 2), plain.coef_, rtol=1e-12)
     assert ranker.coef_[2] == 0 and ranker.n_features_in_ == 7
     np.testing.assert_array_equal(ranker.predict(frame), plain.predict(X, groups=G))
-
-
-def test_pickle_and_clone():
-    for solver in ("lbfgs", "sgd"):
-        ranker = LinearRanker(solver=solver, max_iter=20, random_state=0).fit(X, Y, groups=G)
-        again = pickle.loads(pickle.dumps(ranker))
-        np.testing.assert_array_equal(again.coef_, ranker.coef_)
-        np.testing.assert_array_equal(clone(ranker).fit(X, Y, groups=G).coef_, ranker.coef_)
-    again.partial_fit(X, Y, groups=G)
-    np.testing.assert_array_equal(again.coef_, ranker.partial_fit(X, Y, groups=G).coef_)
 
 
 def test_progress_is_printed(capsys):

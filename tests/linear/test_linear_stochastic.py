@@ -1,5 +1,6 @@
 """LinearRanker by stochastic gradients: steps, batches, convergence and divergence."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -77,6 +78,7 @@ def test_batches_of_partial_fit_are_one_pass(surrogate, batch_size):
     # The first batch determines scales and penalty; the second one continues.
     parts.partial_fit(X[first], Y[first], G[first], weight[first])
     before = parts.coef_.copy()
+    parts = pickle.loads(pickle.dumps(parts))  # goes on where it was
     parts.partial_fit(X[second], Y[second], G[second], weight[second])
     assert not np.allclose(parts.coef_, before)
     assert parts.n_iter_ == 2 and parts.n_queries_ == 60

@@ -120,16 +120,6 @@ def test_a_sample_of_whole_queries(monkeypatch):
     np.testing.assert_array_equal(again, chosen)
 
 
-def test_the_order_of_the_rows_does_not_matter(monkeypatch):
-    monkeypatch.setattr(_context, "SAMPLE_ROWS", N // 3)
-    order = RNG.permutation(N)
-    columns = list(range(len(COLUMNS)))
-    chosen = columns_that_differ(TABLE, columns, QUERIES)
-    assert set(WANTED[:2]) <= {list(COLUMNS)[place] for place in chosen}
-    shuffled = Queries.from_groups(QUERIES.codes[order])
-    assert columns_that_differ(TABLE[order], columns, shuffled) == chosen
-
-
 @pytest.mark.parametrize("n_queries", [2, 40, 70])
 def test_a_sample_of_few_long_queries(n_queries):
     """Of queries that are longer than the sample, some rows are looked at, in no order of rows."""

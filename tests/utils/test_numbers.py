@@ -235,11 +235,6 @@ def test_long_text_is_refused_before_an_array_is_made_of_it():
         relevance_labels(texts, [0] * len(texts))
 
 
-def test_matrices_of_decoders():
-    with pytest.raises(ValueError, match="masked"):
-        decode_preferences([np.ma.array([[0, 1], [2, 0]], mask=[[0, 1], [0, 0]])])
-
-
 # ------------------------------------------------------------------ the other arguments of numbers
 
 SQUARE = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
