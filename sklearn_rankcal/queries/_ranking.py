@@ -336,10 +336,7 @@ def order_to_ranks(order: ArrayLike) -> NDArray[np.int64]:
     >>> order_to_ranks([2, 0, 1]).tolist()
     [2, 3, 1]
     """
-    rows = _check_permutation(order, 0, "order")
-    ranks = np.empty(len(rows), dtype=np.int64)
-    ranks[rows] = np.arange(1, len(rows) + 1)
-    return ranks
+    return np.argsort(_check_permutation(order, 0, "order")) + 1
 
 
 def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
@@ -363,10 +360,7 @@ def ranks_to_order(ranks: ArrayLike) -> NDArray[np.int64]:
     >>> ranks_to_order([2, 3, 1]).tolist()
     [2, 0, 1]
     """
-    positions = _check_permutation(ranks, 1, "ranks")
-    order = np.empty(len(positions), dtype=np.int64)
-    order[positions - 1] = np.arange(len(positions))
-    return order
+    return np.argsort(_check_permutation(ranks, 1, "ranks"))
 
 
 def _check_permutation(values: ArrayLike, lowest: int, name: str) -> NDArray[np.int64]:
