@@ -93,7 +93,9 @@ class ExposurePolicy:
         if key is None:
             uniform = check_random_state(random_state).random_sample(n)
         else:
-            uniform = np.array([_uniform(query, key) for query in self.ids.tolist()])
+            words = [f"{query!r}\x00{key}".encode() for query in self.ids.tolist()]
+            digests = b"".join(hashlib.blake2b(word, digest_size=8).digest() for word in words)
+            uniform = (np.frombuffer(digests, ">u8") >> np.uint64(11)) / 2.0**53
         grouped = np.empty(len(self.exposure), dtype=np.int64)
         for q in range(n):
             # because of rounding, the last sum can be below 1
@@ -221,7 +223,10 @@ def exposure_policy(
     for q in range(queries.n_queries):
         part = slice(queries.offsets[q], queries.offsets[q + 1])
         d = phi[: queries.sizes[q]]
-        u, u_unit, u_middle = _standardise(values[part])
+        u = values[part].astype(np.float64)
+        low, high = float(u.min()) / 2, float(u.max()) / 2
+        u_unit, u_middle = (high - low) or 1.0, low + high
+        u = (u - u_middle) / u_unit  # scores in [-1, 1]
         d_unit = float(d.max()) or 1.0
         d = d / d_unit
         # rounding errors of the unit must not decide between equally good policies
@@ -254,13 +259,6 @@ def exposure_policy(
         np.array(price),
         queries,
     )
-
-
-def _standardise(scores: Floats) -> tuple[Floats, float, float]:
-    """Return scores shifted and scaled to [-1, 1], their unit, and the score that becomes 0."""
-    low, high = float(scores.min()), float(scores.max())
-    middle, unit = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
-    return (scores.astype(np.float64) - middle) / unit, unit, middle
 
 
 def _codes(of: ArrayLike, n: int) -> Ints:
@@ -364,9 +362,3 @@ def _generate(
         orders.append(order)
         columns.append(exposures(order))
         values.append(value(order))
-
-
-def _uniform(query: object, key: object) -> float:
-    """Return a number in [0, 1) that the query id and the key determine."""
-    digest = hashlib.blake2b(f"{query!r}\x00{key}".encode(), digest_size=8).digest()
-    return (int.from_bytes(digest, "big") >> 11) / 2.0**53

@@ -326,14 +326,6 @@ class QueryRules:
 # ------------------------------------------------------------------ from rows to queries
 
 
-def first_and_last_places(place: Ints, earliest: Ints, latest: Ints) -> tuple[Ints, Ints]:
-    """Return the first and last place of each document, from 0. In the input, 0 is no rule."""
-    n = len(place)
-    low = np.maximum(np.maximum(place, earliest) - 1, 0)
-    last = np.where(latest > 0, np.minimum(latest, n), n)
-    return low, np.where(place > 0, np.minimum(last, place), last) - 1
-
-
 def check_places(
     query: object,
     low: Ints,

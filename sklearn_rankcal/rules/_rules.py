@@ -332,7 +332,10 @@ class Rules:
             shown, hidden = np.flatnonzero(~blocked[rows]), np.flatnonzero(blocked[rows])
             own, n = rows[shown], len(shown)
             place, earliest, latest = given[:, own]
-            low, high = _query_rules.first_and_last_places(place, earliest, latest)
+            # first and last places from 0; in the rules, 0 is no rule
+            low = np.maximum(np.maximum(place, earliest) - 1, 0)
+            high = np.where(latest > 0, np.minimum(latest, n), n)
+            high = np.where(place > 0, np.minimum(high, place), high) - 1
             if self.soft is None:
                 _query_rules.check_places(
                     queries.ids[q], low, high, place, earliest, latest, named[own]
