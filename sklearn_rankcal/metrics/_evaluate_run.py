@@ -318,9 +318,11 @@ class _FoundDocuments:
         n_queries = len(judged.queries)
         self.missing: Bools = np.bincount(query[rows], minlength=n_queries) == 0
         keys = judged.keys_of(query[rows], to_document[listed.document[rows]])
-        relevance, known = _runs.found_rows(judged.relevance, judged.keys, keys)
+        at = np.minimum(np.searchsorted(judged.keys, keys), len(judged.keys) - 1)
+        known = judged.keys[at] == keys
+        relevance = np.where(known, judged.relevance[at], 0.0)
         lacking = np.ones(len(judged.keys), dtype=bool)
-        lacking[np.searchsorted(judged.keys, keys[known])] = False
+        lacking[at[known]] = False
         n_lacking = int(lacking.sum())
         self._listed, self._rows = listed, rows
         self._scores = np.concatenate([listed.values[rows], np.zeros(n_lacking)])

@@ -271,13 +271,6 @@ def few(texts: Sequence[str]) -> str:
     return ", ".join(map(repr, texts[:3]))
 
 
-def found_rows(values: NDArray[Any], keys: Ints, wanted: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-    """Look up keys in sorted `keys`: return their values (0 if absent), and whether they exist."""
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    known = keys[at] == wanted
-    return np.where(known, values[at], 0.0), known
-
-
 @checks_keywords
 def to_run(
     y_score: ArrayLike | None = None,
