@@ -22,7 +22,7 @@ from sklearn_rankcal.losses._registry import settable_parameters
 from sklearn_rankcal.queries import Queries, Ranking, mean_over_queries
 from sklearn_rankcal.utils._memory import rows_per_block
 from sklearn_rankcal.utils._messages import check_choice, check_count, check_number, counted
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
 def make_ranking(
@@ -405,7 +405,8 @@ def make_label_ranking(
             bayes_ranks, bayes_optimal = np.asarray(result.ranks), np.asarray(result.optimal)
         else:
             ranks = _judgements.draw_order(kind, latent, noise, random)
-        Y = _ranks_among_judged(ranks, unjudged)
+        # unjudged labels come after all judged ones, before they become NaN
+        Y = np.where(unjudged, np.nan, ranks_of_scores(-(ranks + n_labels * unjudged)))
     return Bunch(
         X=X,
         Y=Y,
@@ -470,9 +471,3 @@ def _draw_circle(turn: Floats, noise: float, random: np.random.RandomState) -> I
     any_order = random.uniform(size=turn.shape)
     around = random.uniform(size=(len(turn), 1)) < _judgements.amplitude(noise)
     return ranks_of_scores(-np.where(around, (turn - start) % 1.0, any_order))
-
-
-def _ranks_among_judged(ranks: Ints, unjudged: Bools) -> Floats:
-    """Return the ranks among the judged labels, and NaN for all other labels."""
-    pushed = np.where(unjudged, ranks + ranks.shape[1], ranks)  # put them after all judged labels
-    return np.where(unjudged, np.nan, ranks_of_scores(-pushed))

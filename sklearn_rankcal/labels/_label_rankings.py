@@ -200,7 +200,8 @@ def _find_orders(y: Any) -> list[Any] | None:
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if columns is not None:
-        rows = list(zip(*columns, strict=True)) if any(map(_maybe_text, columns)) else []
+        text = any(getattr(column.dtype, "kind", "O") not in "biufcMm" for column in columns)
+        rows = list(zip(*columns, strict=True)) if text else []
     elif isinstance(y, np.ndarray):
         rows = y.tolist() if y.dtype.kind in "OUT" and y.ndim in (1, 2) else []
     else:
@@ -214,10 +215,6 @@ def _find_orders(y: Any) -> list[Any] | None:
             if not _numbers.is_missing(first):
                 return None
     return None
-
-
-def _maybe_text(column: Any) -> bool:
-    return getattr(column.dtype, "kind", "O") not in "biufcMm"
 
 
 def _ranks_of_orders(rows: list[Any], known: NDArray[Any] | None) -> tuple[Floats, NDArray[Any]]:

@@ -24,13 +24,10 @@ import numpy as np
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost line outside this package and scikit-learn, usually the user's."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+    libraries = re.compile(r"sklearn(_rankcal)?(\.|$)")
+    while frame.f_back is not None and libraries.match(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in ("sklearn_rankcal", "sklearn")
 
 
 def counted(n: float, noun: str) -> str:
