@@ -226,7 +226,8 @@ def _query_values(
     data.add("y_true", y_true, check_relevance)
     data.add("groups", groups)
     # Check the ids first: the rankings and the ids can have different partitions.
-    first_pass = data.map(ids_of), delayed_sum(data.map(_extremes), np.maximum)
+    largest = data.map(lambda rows: np.array([(y := rows.numbers["y_true"]).max(), (-y).max()]))
+    first_pass = data.map(ids_of), delayed_sum(largest, np.maximum)
     for name, values in rankings.items():
         check = read_whole if as_ranks else partial(check_scores, n_rows=None)
         data.add(name, values, partial(check, name=name))
@@ -235,7 +236,7 @@ def _query_values(
     ids, found = dask.compute(*first_pass)
     data.whole = delayed(check_whole(ids), traverse=False)
     if found is not None:
-        extremes = np.array([-found[0], found[1]])
+        extremes = np.array([-found[1], found[0]])
         measures = {name: measure.for_labels(extremes) for name, measure in measures.items()}
     measure = partial(
         _measure,
@@ -246,12 +247,6 @@ def _query_values(
         zero_division=zero_division,
     )
     return dask.compute(data.map(measure))[0]
-
-
-def _extremes(rows: Rows) -> Floats:
-    """Return minus the smallest label and the largest label."""
-    labels = rows.numbers["y_true"]
-    return np.array([-labels.min(), labels.max()])
 
 
 def _measure(

@@ -366,8 +366,10 @@ def _losses_of_members(regressor: Any, loss: Loss, data: models.Training) -> tup
     are_targets = isinstance(loss, PD | PDByScores) or loss.takes_judgements
     borda = () if are_targets else ("pd_by_scores",)
     labels = (POISSON, POISSON_LABELS) if few_relevant else (LABELS,)
-    forest = (FOREST,) if regressor == "stacked" and _suits_a_forest(data.X) else ()
-    return (None, *borda, *labels, *forest)
+    columns = numeric_columns(data.X) if regressor == "stacked" else []
+    only_numbers = 0 < len(columns) == data.X.shape[1]
+    suits = only_numbers and suits_forests(column_values(data.X, columns))
+    return (None, *borda, *labels, *((FOREST,) if suits else ()))
 
 
 def check_is_no_ranker(regressor: Any) -> None:
@@ -423,12 +425,6 @@ def _n_relevant(data: models.Training) -> int:
     """Return the number of documents with more than the smallest label of their query."""
     labels, queries = data.labels, data.queries
     return int(np.count_nonzero(labels > queries.broadcast(queries.min(labels))))
-
-
-def _suits_a_forest(X: Any) -> bool:
-    """Whether all columns are numbers that a forest supports."""
-    columns = numeric_columns(X)
-    return len(columns) == X.shape[1] and suits_forests(column_values(X, columns))
 
 
 # -------------------------------------------------------------------- what it is calibrated over
