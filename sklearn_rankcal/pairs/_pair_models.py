@@ -441,7 +441,7 @@ class _ResidualModel(PairwiseModel):
         return u
 
     def _default_pairs(self, queries: Queries) -> Any:
-        raise NotImplementedError
+        return BilinearPairs()
 
     def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
         """Compute the targets of the scores, one per document."""
@@ -498,9 +498,6 @@ class ResidualPairModel(_ResidualModel):
         """Predict scores whose differences are the predictions, if `pairs` has such scores."""
         residual = self.pairs_.predict_scores(self._numbers(X), queries)
         return None if residual is None else self.scores_.predict(X, queries) + residual
-
-    def _default_pairs(self, queries: Queries) -> Any:
-        return BilinearPairs()
 
     def _score_targets(self, targets: PairTargets, sample_weight: Floats | None) -> Floats:
         queries = targets.queries
