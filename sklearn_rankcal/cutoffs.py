@@ -31,7 +31,7 @@ from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_qu
 from sklearn_rankcal.queries._ranking import check_scores, tie_rounded
 from sklearn_rankcal.rankers._predict import QueryOrder
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, RankerMixin
-from sklearn_rankcal.rankers._wrappers import predict_scores
+from sklearn_rankcal.rankers._wrappers import AroundRanker, group_column, predict_scores
 from sklearn_rankcal.utils import _estimators
 from sklearn_rankcal.utils._features import check_features, hash_rows, is_dataframe, split_column
 from sklearn_rankcal.utils._messages import check_count, checks_keywords, did_you_mean, warn
@@ -60,7 +60,7 @@ Risk = str | Measure | Callable[[Floats], ArrayLike]
 _ALL_PLACES = 2**63 - 1
 
 
-class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
+class RiskControlledCutoff(AroundRanker, RankerMixin, MetaEstimatorMixin, BaseEstimator):
     """Show as few documents of each ranking as possible, with an expected loss of at most `alpha`.
 
     The loss is, for example, the recall that is missed because documents are hidden. The guarantee
@@ -405,36 +405,6 @@ class RiskControlledCutoff(RankerMixin, MetaEstimatorMixin, BaseEstimator):
             shown &= queries.broadcast(-from_mean >= self.silence_cutoff_)
         return shown
 
-    # ---------------------------------------------------------------- what the ranker knows
-
-    @property
-    def _fitted_queries(self) -> Any:
-        return getattr(_estimators.innermost_estimator(self._known), "_fitted_queries", None)
-
-    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
-        """Return a warning if a scorer scores only a part of the rows of fitted queries."""
-        return _estimators.call_with_groups(self._known, "_describe_cut", X, groups, labels=labels)
-
-    @property
-    def _known(self) -> Any:
-        """The fitted ranker, or the one to fit."""
-        return getattr(self, "ranker_", self.ranker)
-
-    @property
-    def group_column(self) -> str | None:
-        """The ranker's `group_column`."""
-        return group_column(self._known)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of X."""
-        return self._known.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Column names of X. Defined only if X has string column names."""
-        return self._known.feature_names_in_
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = _estimators.tags_of(self.ranker).input_tags
@@ -445,11 +415,6 @@ def has_scores(ranker: Any) -> bool:
     """Whether a ranker has scores. Other estimators predict scores."""
     final = _estimators.innermost_estimator(ranker)
     return not _estimators.predicts_positions(final) or hasattr(final, "decision_function")
-
-
-def group_column(ranker: Any) -> str | None:
-    """Return the name of the column of X with the query ids, if the ranker has one."""
-    return getattr(_estimators.innermost_estimator(ranker), "group_column", None)
 
 
 def read_ids(

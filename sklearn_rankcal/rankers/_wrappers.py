@@ -145,7 +145,48 @@ def refuse_without_scores(ranker: Any) -> None:
         )
 
 
-class ScoreRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+def group_column(ranker: Any) -> str | None:
+    """Return the name of the column of X with the query ids, if the ranker has one."""
+    return getattr(_estimators.innermost_estimator(ranker), "group_column", None)
+
+
+class AroundRanker:
+    """What an estimator with a ranker inside, as `ranker` or once fitted `ranker_`, says of it."""
+
+    ranker: Any
+
+    @property
+    def _known(self) -> Any:
+        """The fitted ranker, or the one to fit."""
+        return getattr(self, "ranker_", self.ranker)
+
+    @property
+    def group_column(self) -> str | None:
+        """The ranker's `group_column`."""
+        return group_column(self._known)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        return self._known.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Column names of X. Defined only if X has string column names."""
+        return self._known.feature_names_in_
+
+    @property
+    def _fitted_queries(self) -> Any:
+        return getattr(_estimators.innermost_estimator(self._known), "_fitted_queries", None)
+
+    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
+        """Return a warning if a scorer scores only a part of the rows of fitted queries."""
+        return _estimators.call_with_groups(self._known, "_describe_cut", X, groups, labels=labels)
+
+
+class ScoreRegressor(
+    AroundRanker, _estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, BaseEstimator
+):
     """Regressor that predicts the scores of a ranker, where larger is better.
 
     Use it for tools that expect scores from `predict`, such as `partial_dependence`,
@@ -292,16 +333,9 @@ class ScoreRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, B
             return ranker.score(X, y, groups=groups, **weight)
         return ranker.score(X, _carry(y, groups), **weight)
 
-    def _describe_cut(self, X: Any, groups: ArrayLike, labels: Any) -> str | None:
-        """Return a warning text if queries to be scored were fitted with other rows, else None."""
-        return _estimators.call_with_groups(
-            self._scored(), "_describe_cut", X, groups, labels=labels
-        )
-
     def _scored(self) -> Any:
         """Return the ranker, or raise an error if it is not fitted or has no scores."""
-        ranker = getattr(self, "ranker_", self.ranker)
-        final = _estimators.innermost_estimator(ranker)
+        final = _estimators.innermost_estimator(self._known)
         if not _estimators.predicts_positions(final):
             raise TypeError(
                 "ScoreRegressor needs a ranker, or a pipeline or search that ends in one; got "
@@ -309,7 +343,7 @@ class ScoreRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, B
             )
         refuse_without_scores(final)
         check_is_fitted(final)
-        return ranker
+        return self._known
 
     def __sklearn_is_fitted__(self) -> bool:
         try:
@@ -317,29 +351,6 @@ class ScoreRegressor(_estimators.SiteLink, MetaEstimatorMixin, RegressorMixin, B
         except NotFittedError:
             return False
         return True
-
-    @property
-    def group_column(self) -> str | None:
-        """The `group_column` of the ranker."""
-        return getattr(
-            _estimators.innermost_estimator(getattr(self, "ranker_", self.ranker)),
-            "group_column",
-            None,
-        )
-
-    @property
-    def _fitted_queries(self) -> Any:
-        return _estimators.innermost_estimator(self._scored())._fitted_queries
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of X."""
-        return self._scored().n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Column names of X, if they are strings."""
-        return self._scored().feature_names_in_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
