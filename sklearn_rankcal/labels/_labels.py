@@ -81,17 +81,11 @@ def read_relevance(
 
     `unjudged` is whether the relevance may be NaN, for rows that nobody judged.
     """
-    names = y.dtype.names if isinstance(y, np.ndarray) else None
-    if names is None:
+    if not isinstance(y, np.ndarray) or y.dtype.names is None:
         return check_relevance(y, n_rows, unjudged=unjudged), None
-    if names != RELEVANCE_DTYPE.names:
-        raise ValueError(
-            f"The structured labels have the fields {names}, but the labels of "
-            f"relevance_labels(y, groups) have {RELEVANCE_DTYPE.names}."
-        )
-    _numbers.check_no_mask(y, "y")
-    relevance = check_relevance(y["relevance"], n_rows, unjudged=unjudged)
-    return relevance, whole_queries(y, "relevance_labels")
+    call = "relevance_labels(y, groups)"
+    queries = read_structure(y, RELEVANCE_DTYPE, "relevance", call, n_rows)
+    return check_relevance(y["relevance"], unjudged=unjudged), queries
 
 
 def put_together(what: str, function: str) -> ValueError:
