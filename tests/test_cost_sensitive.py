@@ -524,13 +524,6 @@ def test_no_other_intercept_leaves_a_smaller_squared_error():
             assert ((approximation - L) ** 2).sum() <= (values[2:] ** 2).sum() + 1e-12
 
 
-def test_twice_the_error_can_be_lost():
-    L = np.array([[0.0, 2.0]])  # approximated by [1, 1 - 1e-9]
-    loss = LowRankLoss([[1.0]], [[1.0], [1 - 1e-9]])
-    error = 1.0
-    assert regrets(L, np.ones((1, 1)), loss.decode([[1.0]])) == 2 * error
-
-
 def test_the_rank_is_the_least_possible():
     """Constructed ranks are found, and no other intercept gives a lower rank."""
     rng = np.random.default_rng(0)
