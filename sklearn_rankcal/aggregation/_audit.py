@@ -163,7 +163,6 @@ def audit_board(
 
 _VOTES = 5  # that a judge, or a judge of an item, must have given to be tested
 _SHARE = 0.1  # of all votes, from one judge
-_STEPS, _STEEPEST = 20, 5.0  # of Newton's method for the slopes of judges
 _MEDIAN = 0.4549364231195724  # of the chi-squared distribution with one degree of freedom
 _NAMES = ("random judges", "opposed judges", "partial judges", "busy judges")
 
@@ -172,8 +171,7 @@ def judges_probes(data: AuditData) -> list[Probe]:
     """Find judges who vote at random, against all others, for one item, or very often.
 
     The first two are tests of the slope of a judge's votes on the leads of the board, which is 1 on
-    average. The third tests the votes of each judge for each item. Ordinary differences in taste
-    widen the distribution of the statistics; the factor is estimated from their median.
+    average. The third tests the votes of each judge for each item.
     """
     if data.judge is None:
         text = "Unknown: the judge of each vote is not given. Pass judge= to from_votes."
@@ -197,19 +195,23 @@ def judges_probes(data: AuditData) -> list[Probe]:
     weight = contests.weight * plain
     d = data.lead
     score = add_up(judge, weight * data.residual * d, n)
-    information = add_up(judge, weight**2 * data.variance * d**2, n)
-    third = add_up(judge, weight**3 * data.third * d**3, n)
+    square = contests.square * plain
+    information = add_up(judge, square * data.variance * d**2, n)
+    third = add_up(judge, weight * square * data.third * d**3, n)
     many = ~exceeds(_VOTES, np.bincount(judge, weight, n), _VOTES)
     tested = many & (information > 0)
     found: list[Probe] = []
     z = np.where(tested, _standard(score, information, third), 0.0)
-    z /= _spread(z[tested])
-    slope = _slopes(data, judge, weight, n)
-    p = np.where(tested, ndtr(z), 1.0)  # small for slopes below 1
+    # what a judge agrees with the leads, relative to what the model expects of a judge
+    value = np.array([1.0, 0.0, 0.5])[contests.outcome]
+    agreement = add_up(judge, weight * (value - 0.5) * d, n)
+    agreement /= np.maximum(add_up(judge, weight * (expit(d) - 0.5) * d, n), 1e-9)
+    p = np.ones(n)
+    p[tested] = _chances(z[tested])  # small for slopes below 1
     corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
     low = corrected < data.level
-    against = low & (slope < -0.5)
-    at_random = low & ~against & (slope < 0.5)
+    against = low & (agreement < -0.5)
+    at_random = low & ~against & (agreement < 0.5)
     suspects = np.zeros(n, dtype=bool)
     for name, which, what, quiet in (
         ("random judges", at_random, "look random", "at random"),
@@ -269,9 +271,14 @@ def judges_probes(data: AuditData) -> list[Probe]:
     return found
 
 
-def _spread(z: Floats) -> float:
-    """Return the spread of the statistics relative to chance, at least 1."""
-    return float(np.sqrt(max(1.0, np.median(z**2) / _MEDIAN))) if len(z) else 1.0
+def _chances(z: Floats) -> Floats:
+    """Return the probability of a smaller statistic, for each of several judges without faults.
+
+    Ordinary differences in taste widen the normal distribution of the statistics. Their spread is
+    that around their median, because a faulty judge moves the board, and so the statistics of all.
+    """
+    spread = np.sqrt(np.median((z - np.median(z)) ** 2) / _MEDIAN) if len(z) else 0.0
+    return np.asarray(stdtr(len(z) - 1, z / spread) if spread > 1 else ndtr(z))
 
 
 def _standard(score: Floats, variance: Floats, third: Floats) -> Floats:
@@ -283,19 +290,6 @@ def _standard(score: Floats, variance: Floats, third: Floats) -> Floats:
     edge = np.abs(3 / np.where(skew == 0, 1e-9, skew))
     inside = np.clip(z, -edge, edge)
     return np.nan_to_num(z - skew * (inside**2 - 1) / 6)
-
-
-def _slopes(data: AuditData, judge: Ints, weight: Floats, n: int) -> Floats:
-    """Return the slope of the votes of each judge on the leads, by Newton's method."""
-    value = np.array([1.0, 0.0, 0.5])[data.contests.outcome]
-    slope = np.ones(n)
-    for _ in range(_STEPS):
-        p = expit(slope[judge] * data.lead)
-        score = np.bincount(judge, weight * (value - p) * data.lead, n)
-        bend = np.bincount(judge, weight * p * (1 - p) * data.lead**2, n)
-        step = score / np.maximum(bend, 1e-9)
-        slope = np.clip(slope + np.clip(step, -1.0, 1.0), -_STEEPEST, _STEEPEST)
-    return slope
 
 
 class _Strange(NamedTuple):
@@ -313,16 +307,16 @@ def _strange_items(data: AuditData, judge: Ints, ids: NDArray[Any]) -> _Strange:
     contests, m = data.contests, len(data.items)
     key = np.append(judge * m + contests.first, judge * m + contests.second)
     value = contests.weight * data.residual
-    size = np.tile(contests.weight**2 * data.variance, 2)
-    third = contests.weight**3 * data.third
+    size = np.tile(contests.square * data.variance, 2)
+    third = contests.weight * contests.square * data.third
     keys, place = np.unique(key, return_inverse=True)
     score = add_up(place, np.append(value, -value), len(keys))
     information = add_up(place, size, len(keys))
     skew = add_up(place, np.append(third, -third), len(keys))
     tested = ~exceeds(_VOTES, np.bincount(place, np.tile(contests.weight, 2)), _VOTES)
     z = np.where(tested, _standard(score, information, skew), 0.0)
-    z /= _spread(z[tested])
-    p = np.where(tested, 2 * ndtr(-np.abs(z)), 1.0)
+    p = np.ones(len(keys))
+    p[tested] = 2 * np.minimum(_chances(z[tested]), _chances(-z[tested]))
     corrected = np.minimum(p * max(int(tested.sum()), 1), 1.0)
     some = np.flatnonzero(corrected < data.level)
     # a judge with opposite votes for two items has the same statistic for both

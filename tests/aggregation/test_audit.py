@@ -63,6 +63,11 @@ def partial(judge, lead, a, b):
         ("position", {"position": 0.4}, "as if its score were"),
         ("cycles", {"cycle": 0.5}, "cyclic"),
         ("opposed judges", {"strange": against}, "1 of 60 judges contradict all others: 3 "),
+        (
+            "opposed judges",
+            {"strange": against, "n": 600, "judges": 12},
+            "contradict all others: 3",
+        ),
         ("random judges", {"strange": at_random, "n": 12000}, "look random: 3 "),
         ("partial judges", {"strange": partial, "n": 12000}, "3 for 'm5'"),
         ("few votes", {"n": 70, "judges": 40}, "Too few votes"),
@@ -228,14 +233,6 @@ def test_a_table_of_winners_and_losers_says_nothing_of_the_position():
     assert found["not"].fires is None and found["wrong"].fires is True
     assert found["right"].fires is False and "allows for it" in found["right"].finding
     assert all("winners and losers" in found[given].finding for given in ("not", "wrong"))
-
-
-def test_a_position_in_the_model_is_allowed_for():
-    votes = votes_of(position=0.4)
-    known = votes_of(position=0.4)
-    known.details = known.details._replace(covariates=np.ones((6000, 1)), names=("position",))
-    assert probes(votes)["position"].fires
-    assert not probes(known)["position"].fires
 
 
 def first_item(pairs):
