@@ -141,7 +141,7 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
     """Read the votes of a query of an `Aggregate`, and fit the model if necessary."""
     from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
 
-    read, rows = result.judgements.of_query(result._query(group))
+    read, rows = result.judgements._of_query(result._query(group))
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
     boards = fit_boards(read, structure)
     board = boards[0]

@@ -239,10 +239,9 @@ def cycles_probe(data: AuditData) -> Found:
     keys, pair = np.unique(one * n + other, return_inverse=True)
     if n > _MAX_ITEMS:
         return None, f"Not tested: there are more than {_MAX_ITEMS:,} items."
-    weight = contests.weight
-    signed = np.where(contests.first == one, 1.0, -1.0) * data.residual * weight
+    signed = np.where(contests.first == one, 1.0, -1.0) * data.residual * contests.weight
     residual = add_up(pair, signed, len(keys))
-    variance = add_up(pair, data.variance * weight**2, len(keys))
+    variance = add_up(pair, data.variance * contests.square, len(keys))
     first, second = keys // n, keys % n
     columns = (np.append(first, second), np.tile(np.arange(len(keys)), 2))
     signs = np.repeat([1.0, -1.0], len(keys))
@@ -266,7 +265,7 @@ def cycles_probe(data: AuditData) -> Found:
         # half of what the votes of a judge moved the fit towards them (Bell and McCaffrey, 2002)
         moved = csr_array((signed, (codes, pair)), shape=shape) @ incidence.T @ inverse
         lead = moved[codes, first[pair]] - moved[codes, second[pair]]
-        signed = signed + data.variance * weight**2 * lead / 2
+        signed = signed + data.variance * contests.square * lead / 2
         by_judge = csr_array((signed, (codes, pair)), shape=shape)
         drawn = np.empty(_DRAWS)
         step = max(1, 20_000_000 // len(keys))
@@ -304,7 +303,7 @@ def _cyclic_share(
     scores = inverse @ (incidence @ (total * flow))
     gap = flow - incidence.T @ scores
     energy = float((total * flow**2).sum())
-    variance = 4 * np.bincount(pair, data.variance * contests.weight**2, n_pairs) / total
+    variance = 4 * np.bincount(pair, data.variance * contests.square, n_pairs) / total
     leverage = total * np.ravel(incidence.T.multiply(incidence.T @ inverse).sum(axis=1))
     chance = float((variance * (1 - leverage)).sum())
     if not exceeds(np.sqrt(energy), 0.0, np.sqrt(total.sum())):  # all pairs are even
@@ -403,6 +402,8 @@ _FEW = 0.01  # the probe fires if at most this share of all votes decides the fi
 
 def first_place_probe(data: AuditData) -> Found:
     """Find the fewest votes without which another item would be first."""
+    if len(data.contests.first) > data.judgements.n_judgements:
+        return None, "Not tested: votes have probabilities."
     found = data.influence = fewest_votes(data)
     if found is None:
         if not len(data.main):

@@ -22,7 +22,8 @@ class Contests(NamedTuple):
 
     `outcome` is 0 if the first item won, 1 if the second item won, and 2 for a tie. `weight` is the
     total weight of a contest, `square` the sum of the squared weights of its votes, and `judgement`
-    its number in the judgements.
+    its number in the judgements. A vote with a probability p is two contests, with the shares p and
+    1 - p of its weight and of its square: both together are one vote.
     """
 
     first: Ints
@@ -41,9 +42,9 @@ def is_weighted(judgements: Any) -> bool:
     """Whether some votes have a larger weight than others, regardless of counts."""
     if judgements.orders is not None or judgements.comparisons.weight is None:
         return False
-    _, _, weight, offsets = judgements.comparisons
-    size = 1.0 if offsets is None else np.repeat(np.diff(offsets), np.diff(offsets))
-    return bool((weight * size != 1.0).any())  # a tie is two comparisons of one half
+    weight, owner = judgements.comparisons.weight, judgements.of_comparison
+    weight = weight if owner is None else np.bincount(owner, weight)  # a tie is two of one half
+    return bool((weight != 1.0).any())
 
 
 def contests_of(judgements: Any) -> Contests:
@@ -62,11 +63,9 @@ def contests_of(judgements: Any) -> Contests:
     offsets = np.arange(n + 1) if offsets is None else offsets
     sizes, start = np.diff(offsets), offsets[:-1]
     pair = np.flatnonzero(sizes == 2)
-    second = start[pair] + 1
-    tied = (winner[start[pair]] == loser[second]) & (loser[start[pair]] == winner[second])
-    if weight is not None:
-        tied &= weight[start[pair]] == weight[second]
-    if (sizes > 2).any() or (sizes == 0).any() or not tied.all():
+    one, other = start[pair], start[pair] + 1
+    opposite = (winner[one] == loser[other]) & (loser[one] == winner[other])
+    if (sizes > 2).any() or (sizes == 0).any() or not opposite.all():
         raise ValueError(
             "Audits, next comparisons, covariates, models of ties and intervals without "
             "resamples need judgements of one vote each. Leave out judgement=, and pass the "
@@ -79,12 +78,17 @@ def contests_of(judgements: Any) -> Contests:
         swap = details.second_won
         first, second = np.where(swap, second, first), np.where(swap, first, second)
         outcome[swap] = 1
-    outcome[pair] = 2
-    times = np.ones(n) if weight is None else weight[start] * sizes
-    square = times**2
+    weight = np.repeat(1 / sizes, sizes) if weight is None else weight
+    tied = weight[one] == weight[other]
+    outcome[pair[tied]] = 2
+    at = np.append(np.arange(n), pair[~tied])
+    times = np.append(weight[start], weight[other[~tied]])
+    times[pair[tied]] *= 2
+    square = times * np.add.reduceat(weight, start)[at]
     if judgements.count is not None:
-        times, square = times * judgements.count, square * judgements.count
-    found = Contests(first, second, outcome, times, square, np.arange(n))
+        times, square = times * judgements.count[at], square * judgements.count[at]
+    outcome = np.append(outcome, 1 - outcome[at[n:]])
+    found = Contests(first[at], second[at], outcome, times, square, at)
     return found if (times > 0).all() else found.take(np.flatnonzero(times > 0))
 
 

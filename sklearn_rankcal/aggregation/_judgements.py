@@ -126,6 +126,7 @@ class Judgements:
         groups: ArrayLike | None = None,
         weight: ArrayLike | None = None,
         tied: ArrayLike | None = None,
+        probability: ArrayLike | None = None,
         count: ArrayLike | None = None,
         judgement: ArrayLike | None = None,
         judge: ArrayLike | None = None,
@@ -146,6 +147,10 @@ class Judgements:
         tied : array-like of bool of shape (n_pairs,), default=None
             Whether the two items are tied. A tie counts as half a preference in each direction.
             None means that there are no ties.
+        probability : array-like of shape (n_pairs,), default=None
+            The probability with which the preferred item is better, from 0 to 1, for example by a
+            language model. 0.5 is a tie. However small or large it is, each pair is one judgement.
+            None means 1.
         count : array-like of shape (n_pairs,), default=None
             Number of judges who made this judgement, an integer >= 0. It cannot be combined with
             `judgement` or `judge`.
@@ -176,7 +181,7 @@ class Judgements:
         Judgements(n_judgements=2, n_items=3, n_queries=1, n_judges=2)
         """
         options = {"groups": groups, "weight": weight, "count": count, "judgement": judgement}
-        return cls(**from_pairs(pairs, tied, judge=judge, items=items, **options))
+        return cls(**from_pairs(pairs, tied, probability, judge=judge, items=items, **options))
 
     @classmethod
     @checks_keywords
@@ -190,6 +195,7 @@ class Judgements:
         refused: Any = (),
         groups: ArrayLike | None = None,
         weight: ArrayLike | None = None,
+        probability: ArrayLike | None = None,
         count: ArrayLike | None = None,
         judgement: ArrayLike | None = None,
         judge: ArrayLike | None = None,
@@ -217,8 +223,9 @@ class Judgements:
             The words in `winner` that mean that there is no answer, such as ``"refused"``. None
             stands for a missing entry. These votes are counted in `Judgements.refused` and dropped.
             Their items are kept.
-        groups, weight, count, judgement, judge, items : array-like
-            As in `from_pairs`, with one entry per vote.
+        groups, weight, probability, count, judgement, judge, items : array-like
+            As in `from_pairs`, with one entry per vote. If `probability` refers to the first item,
+            pass `first` as `winner`, too.
         position : bool or array-like of shape (n_votes,), default=False
             Whether the first item of each vote may have an advantage, because it is shown first or
             plays at home. In an array, 1 means that the first item has the advantage, -1 the
@@ -258,7 +265,7 @@ class Judgements:
         details = {"position": position, "covariates": covariates, "time": time}
         words = {"tie": tie, "refused": refused}
         found, answered = from_votes(
-            first, second, winner, words, details, judge=judge, items=items, **options
+            first, second, winner, words, details, probability, judge=judge, items=items, **options
         )
         if item_features is not None:
             if groups is not None:
@@ -572,7 +579,7 @@ class Judgements:
         >>> votes.faded(10).preferences().weight.tolist()  # the older vote, and the newer
         [0.5, 1.0]
         """
-        weight = weights_by_age(self.times("faded"), half_life, now)
+        weight = weights_by_age(self._times("faded"), half_life, now)
         old, owner = self.comparisons, self.of_comparison
         weight = weight if owner is None else weight[owner]
         weight = weight if old.weight is None else weight * old.weight
@@ -603,7 +610,7 @@ class Judgements:
         >>> votes.between("2026-01-02", "2026-02-01")
         Judgements(n_judgements=1, n_items=2, n_queries=1)
         """
-        taken = np.flatnonzero(in_period(self.times("between"), start, end))
+        taken = np.flatnonzero(in_period(self._times("between"), start, end))
         every = np.arange(self.queries.n_queries)
         votes = self.resample(taken, self.query[taken], every)
         winner, loser, _, _ = votes.comparisons
@@ -612,23 +619,8 @@ class Judgements:
         offsets = np.append(0, np.cumsum(sizes))
         return votes.take_rows(rows, Queries(offsets, None, self.queries.ids[left]))
 
-    def times(self, method: str) -> NDArray[Any]:
-        """Return the times of all votes.
-
-        Parameters
-        ----------
-        method : str
-            The caller, for the error message.
-
-        Returns
-        -------
-        times : ndarray of shape (n_judgements,)
-
-        Raises
-        ------
-        ValueError
-            If `from_votes` got no times.
-        """
+    def _times(self, method: str) -> NDArray[Any]:
+        """Return the times of all votes, which this method needs."""
         if self.details is None or self.details.time is None:
             raise ValueError(
                 f"{method} needs the time of each vote. Pass time= to Judgements.from_votes."
@@ -849,37 +841,16 @@ class Judgements:
             refused[number[left]] = self.refused[left]
         return self._part(queries, rows, query[kept], comparisons, orders, kept, refused)
 
-    def of_query(self, q: int) -> tuple[Judgements, Ints]:
-        """Return the judgements of one query, and the rows of its items.
-
-        Parameters
-        ----------
-        q : int
-            The number of the query.
-
-        Returns
-        -------
-        judgements : Judgements
-        rows : ndarray of shape (n_items_of_query,)
-        """
-        rows = self.rows_of_query(q)
+    def _of_query(self, q: int) -> tuple[Judgements, Ints]:
+        """Return the judgements of query q, and the rows of its items."""
+        rows = self._rows_of_query(q)
         if self.queries.n_queries == 1:
             return self, np.arange(self.queries.n_rows)
         one = Queries(np.array([0, len(rows)]), None, self.queries.ids[q : q + 1])
         return self.take_rows(rows, one), rows
 
-    def rows_of_query(self, q: int) -> Ints:
-        """Return the rows of the items of a query, in their own order.
-
-        Parameters
-        ----------
-        q : int
-            The number of the query.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_items_of_query,)
-        """
+    def _rows_of_query(self, q: int) -> Ints:
+        """Return the rows of the items of query q, in their own order."""
         places = np.arange(self.queries.offsets[q], self.queries.offsets[q + 1])
         return places if self.queries.order is None else self.queries.order[places]
 

@@ -185,7 +185,7 @@ def _few_judges(result: Any) -> list[str]:
     if known is None or known.judges is None or result.judgements.queries.n_queries > 1:
         return []
     items, effects = known.judges[0]
-    names = result.items[result.judgements.rows_of_query(0)].tolist()
+    names = result.items[result.judgements._rows_of_query(0)].tolist()
     numbers = dict(zip(map(_shorten, names), items.tolist(), strict=True))
     for one, number in zip(result.coefficients or [], effects.tolist(), strict=True):
         numbers[f"the effect of {_shorten(one.name)}"] = number
@@ -376,7 +376,7 @@ def find_in_queries(judgements: Judgements, item: Any) -> Ints:
     """Return the row of an item in each query."""
     found = []
     for q in range(judgements.queries.n_queries):  # a loop over queries
-        rows = judgements.rows_of_query(q)
+        rows = judgements._rows_of_query(q)
         found.append(rows[find_id(judgements.items[rows], item, "item")])
     return np.array(found)
 
@@ -516,7 +516,7 @@ def next_comparisons(
             for pair in next_comparisons(judgements, structure, scores, boards, n, target, q)
         ]
     if boards is None:
-        read, rows = judgements.of_query(q)
+        read, rows = judgements._of_query(q)
         one = (structure.fit_boards(read) if orders else fit_boards(read, structure))[0]
         one = one._replace(rows=rows[one.rows])
     else:

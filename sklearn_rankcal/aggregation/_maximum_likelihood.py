@@ -337,7 +337,7 @@ class PlackettLuce(MaximumLikelihood):
         wins = np.column_stack([found.winner, found.loser])[found.weight > 0]
         number, boards = np.empty(queries.n_rows, dtype=np.int64), []
         for q in range(queries.n_queries):  # a loop over queries, each with its own model
-            rows = judgements.rows_of_query(q)
+            rows = judgements._rows_of_query(q)
             number[rows] = np.arange(len(rows))
             first, second = number[wins[queries.codes[wins[:, 0]] == q]].T
             part, none = number_components(first, second, len(rows), "weak"), np.zeros(len(first))

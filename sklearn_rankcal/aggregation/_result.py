@@ -175,7 +175,7 @@ class Aggregate:
         >>> result.items[result.rows_of()].tolist()
         ['cat', 'owl', 'eel']
         """
-        rows = self.judgements.rows_of_query(self._query(group))
+        rows = self.judgements._rows_of_query(self._query(group))
         return rows[np.argsort(self.ranks[rows], kind="stable")]
 
     def _query(self, group: Any) -> int:
@@ -250,7 +250,7 @@ class Aggregate:
         z = np.zeros((r, r))
         z[upper] = known.z[start : start + n_entries[q]]
         z -= z.T
-        rows = self.judgements.rows_of_query(q)
+        rows = self.judgements._rows_of_query(q)
         order = np.argsort(self.ranks[rows], kind="stable")
         parts = self.parts[rows[order]]
         z = z[np.ix_(order, order)]
@@ -627,7 +627,7 @@ class Aggregate:
                 f"rescale. These are scores of {self.method!r}."
             )
         q = self._query(group)
-        rows = self.judgements.rows_of_query(q)
+        rows = self.judgements._rows_of_query(q)
         one, other = (rows[find_id(self.items[rows], item, "item")] for item in (first, second))
         if self.parts[one] != self.parts[other] or self.parts[one] == 0:
             raise ValueError(

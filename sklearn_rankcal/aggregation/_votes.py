@@ -49,16 +49,22 @@ _MEANINGS = ("the first item", "the second item", "a tie", "no answer")
 _NO_ANSWER = "no answer"
 
 
-def from_pairs(pairs: Any, tied: ArrayLike | None, **options: Any) -> Arguments:
-    check_same_index(pairs=pairs, tied=tied, **options)
-    found = number_ids(_read_pairs(pairs), "pairs", lambda place: f"pair {place // 2}")
-    marks = None if tied is None else read_marks(tied, "tied")
-    return _of_ids(*found, "pair", marks, None, **options)
+def from_pairs(
+    pairs: Any, tied: ArrayLike | None, probability: ArrayLike | None, **options: Any
+) -> Arguments:
+    check_same_index(pairs=pairs, tied=tied, probability=probability, **options)
+    codes, different = number_ids(_read_pairs(pairs), "pairs", lambda place: f"pair {place // 2}")
+    share, marks = np.ones(len(codes) // 2), np.zeros(len(codes) // 2, dtype=bool)
+    if tied is not None:
+        check_length(marks := read_marks(tied, "tied"), len(share), "tied", "pairs")
+    if tied is not None or probability is not None:
+        share = _read_shares(probability, marks, "pairs")
+    return _of_ids(codes, different, "pair", share, share < 0.5, **options)
 
 
 def from_votes(
     first: Any, second: Any, winner: Any, words: dict[str, Any], details: dict[str, Any],
-    **options: Any,
+    probability: ArrayLike | None, **options: Any,
 ) -> tuple[Arguments, Bools | None]:  # fmt: skip
     """Return the arguments, and which votes have an answer (None without words for no answer)."""
     no_answer = as_list(words["refused"])
@@ -68,7 +74,7 @@ def from_votes(
         filled = [_NO_ANSWER if is_missing(word) else word for word in winner]
         winner = type(winner)(filled, index=winner.index) if hasattr(winner, "iloc") else filled
     columns = {"first": first, "second": second, "winner": winner}
-    check_same_index(**columns, **options, **details)
+    check_same_index(**columns, probability=probability, **options, **details)
     found = [number_column(columns[name], name, "row {}".format) for name in ("first", "second")]
     try:
         found.append(number_column(winner, "winner", "row {}".format))
@@ -85,11 +91,12 @@ def from_votes(
     for name, (codes, _) in zip(columns, found, strict=True):
         check_length(codes, n, name, "first")
     outcome = _read_winners(found, _words(first, second, words["tie"], no_answer))
-    tied = outcome >= 2 if (outcome >= 2).any() else None
-    read = _of_ids(*_side_by_side(*found[:2]), "row", tied, outcome == 1, **options)
+    share = _read_shares(probability, outcome >= 2, "votes")
+    second_won = (outcome == 1) != (share < 0.5)
+    read = _of_ids(*_side_by_side(*found[:2]), "row", share, second_won, **options)
     if options["judgement"] is None:
         index = first.index if hasattr(first, "iloc") else None
-        read["details"] = read_details(outcome == 1, n=n, index=index, **details)
+        read["details"] = read_details(second_won, n=n, index=index, **details)
     elif details["position"] is not False or any(details[k] is not None for k in _OF_VOTES):
         raise ValueError(
             "judgement cannot be combined with position, covariates or time. If several "
@@ -102,8 +109,8 @@ def _of_ids(
     codes: Ints,
     different: NDArray[Any],
     unit: str,
-    tied: Bools | None,
-    reverse: Bools | None,
+    share: Floats,
+    reverse: Bools,
     *,
     groups: ArrayLike | None,
     weight: ArrayLike | None,
@@ -115,7 +122,7 @@ def _of_ids(
     """Make the arguments from the numbers of ids, of shape (2 n_pairs,), and the different ids.
 
     The two ids of a pair are adjacent. `unit` is the user's word for a pair, and `reverse` marks
-    the pairs with the preferred item in second place.
+    the pairs with the preferred item in second place. `share` has the probability of each winner.
     """
     n = len(codes) // 2
     query, group_ids = read_groups(groups, items, n, "pairs")
@@ -129,8 +136,7 @@ def _of_ids(
         raise ValueError(
             f"{unit.capitalize()} {k} compares item {show_id(names[winner[k]])} with itself."
         )
-    if reverse is not None:
-        winner, loser = np.where(reverse, loser, winner), np.where(reverse, winner, loser)
+    winner, loser = np.where(reverse, loser, winner), np.where(reverse, winner, loser)
     weights = None if weight is None else check_weight(weight, n, "weight", "pairs")
     if count is not None and (judgement is not None or judge is not None):
         raise ValueError(
@@ -138,20 +144,19 @@ def _of_ids(
             "for judgements of different judges."
         )
     judge_code, judges = (None, None) if judge is None else read_judges(judge, n, "pairs")
-    if tied is not None:
-        check_length(tied, n, "tied", "pairs")
+    share = np.maximum(share, 1 - share)
     owner = offsets = None
     if judgement is not None:
         owner, query, order = number_judgements(judgement, query, n)
         winner, loser = winner[order], loser[order]
         weights = None if weights is None else weights[order]
-        tied = None if tied is None else tied[order]
+        share = share[order]
         offsets = np.append(0, np.cumsum(np.bincount(owner)))
         if judge_code is not None:
             judge_code = _one_judge(judge_code[order], offsets, judges)
-    if tied is not None:
+    if (share < 1).any():
         owner = np.arange(n) if owner is None else owner
-        winner, loser, weights, offsets = _split_ties(winner, loser, weights, tied, owner)
+        winner, loser, weights, offsets = _split(winner, loser, weights, share, owner)
     return {
         "queries": queries,
         "items": names,
@@ -317,17 +322,32 @@ def _one_judge(judge: Ints, offsets: Ints, judges: Any) -> Ints:
     return first
 
 
-def _split_ties(
-    winner: Ints, loser: Ints, weight: Floats | None, tied: Bools, owner: Ints
+def _read_shares(probability: ArrayLike | None, tied: Bools, name: str) -> Floats:
+    """Return the probability that each named winner is preferred: one half if nobody won."""
+    if probability is None:
+        return np.where(tied, 0.5, 1.0)
+    share = read_numbers(probability, "probability", missing=True)
+    check_length(share, len(tied), "probability", name)
+    share = np.where(tied, 0.5, share)
+    if len(bad := np.flatnonzero(~((share >= 0) & (share <= 1)))):
+        raise ValueError(
+            f"probability must be between 0 and 1; entry {bad[0]} is {share[bad[0]]:g}. For "
+            "log-odds, pass scipy.special.expit(log_odds)."
+        )
+    return share
+
+
+def _split(
+    winner: Ints, loser: Ints, weight: Floats | None, share: Floats, owner: Ints
 ) -> tuple[Ints, Ints, Floats, Ints]:
-    """Replace each tie with two opposite comparisons of half the weight."""
+    """Replace votes that are not certain with two opposite comparisons that share the weight."""
     weights = np.ones(len(winner)) if weight is None else weight
-    at = np.repeat(np.arange(len(winner)), np.where(tied, 2, 1))
+    at = np.repeat(np.arange(len(winner)), np.where(share < 1, 2, 1))
     second = np.append(False, at[1:] == at[:-1])
     return (
         np.where(second, loser[at], winner[at]),
         np.where(second, winner[at], loser[at]),
-        np.where(tied, weights / 2, weights)[at],
+        weights[at] * np.where(second, 1 - share[at], share[at]),
         np.append(0, np.cumsum(np.bincount(owner[at]))),
     )
 

@@ -45,6 +45,19 @@ def test_a_clean_board_passes_all_probes():
     assert all(probe.fires is False for probe in found.values())
 
 
+def test_counts_are_votes_and_so_are_votes_with_probabilities():
+    pairs = [("a", "b"), ("b", "c"), ("c", "a"), ("b", "a"), ("c", "b"), ("a", "c")]
+    times = [30, 25, 15, 20, 24, 26]
+    read = Judgements.from_pairs
+    known = probes(read(np.repeat(pairs, times, axis=0)))["cycles"]
+    assert probes(read(pairs, count=times))["cycles"] == known
+    met = [50, 49, 41]
+    share = np.repeat(np.divide(times[:3], met), met)
+    soft = probes(read(np.repeat(pairs[:3], met, axis=0), probability=share))
+    assert soft["cycles"].p_value == pytest.approx(known.p_value)
+    assert soft["first place"].fires is None
+
+
 def against(judge, lead, a, b):
     return np.where(judge == 3, -2 * lead, lead)
 
@@ -83,14 +96,10 @@ def test_a_planted_fault_is_found(probe, options, text):
 
 def test_unbounded_and_unconnected_items_are_found():
     chain = [("a", "b"), ("b", "c"), ("c", "b")] * 20
-    assert "'a'" in probes(chain_of(chain))["unbounded"].finding
+    assert "'a'" in probes(Judgements.from_pairs(chain))["unbounded"].finding
     with pytest.warns(UserWarning, match="do not connect"):
-        apart = probes(chain_of([*chain, ("x", "y"), ("y", "x")]))
+        apart = probes(Judgements.from_pairs([*chain, ("x", "y"), ("y", "x")]))
     assert "2 parts" in apart["unbounded"].finding
-
-
-def chain_of(pairs):
-    return Judgements.from_pairs(pairs)
 
 
 def test_a_tie_convention_that_moves_ranks_is_found():

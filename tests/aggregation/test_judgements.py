@@ -345,14 +345,12 @@ def frame(**columns):
 day = datetime(2026, 1, 1)
 BAD = [
     (lambda: Judgements.from_pairs([]), "pairs is empty"),
-    (lambda: Judgements.from_pairs(np.zeros((0, 2))), "pairs is empty"),
     (lambda: Judgements.from_pairs("ab"), "sequence of \\(preferred, other\\); got 'ab'"),
     (lambda: Judgements.from_pairs([(1, 2, 3)]), "Entry 0 of pairs is \\(1, 2, 3\\)"),
     (lambda: Judgements.from_pairs([(1, 2), 5]), "Entry 1 of pairs is 5"),
     (lambda: Judgements.from_pairs(np.zeros((2, 3))), "shape \\(2, 3\\)"),
     (lambda: Judgements.from_pairs([(1, 2), (3, 3)]), "Pair 1 compares item 3 with itself"),
     (lambda: Judgements.from_pairs([(1, None)]), "missing or infinite id \\(None, pair 0, counted"),
-    (lambda: Judgements.from_pairs([(1.0, np.nan)]), "missing or infinite id"),
     (lambda: Judgements.from_pairs(np.array([[1.0, np.inf]])), "missing or infinite id"),
     (lambda: Judgements.from_pairs([([], 1)]), "hashable"),
     (lambda: Judgements.from_pairs(PAIRS, groups=[1]), "groups has 1 entry, but pairs has 2"),
@@ -361,7 +359,6 @@ BAD = [
         "weight has 1 entry, but pairs has 2",
     ),
     (lambda: Judgements.from_pairs(PAIRS, weight=[1, -1]), "entry 1 is -1"),
-    (lambda: Judgements.from_pairs(PAIRS, weight=[1, np.nan]), "entry 1 is nan"),
     (lambda: Judgements.from_pairs(PAIRS, weight=[1e308, 1e308]), "must be between 1e-50"),
     (lambda: Judgements.from_pairs(PAIRS, tied=[0, 2]), "True or False"),
     (lambda: Judgements.from_pairs(PAIRS, tied=[True]), "tied has 1 entry"),
@@ -389,7 +386,6 @@ BAD = [
         lambda: Judgements.from_best_worst([[1, 2, 3]], [1], [1]),
         "and worst has an item twice",
     ),
-    (lambda: Judgements.from_best_worst([[1, 2, 2]], [1], [2]), "twice"),
     (lambda: Judgements.from_best_worst([[1, 2, 3]], [1, 2], [3]), "best must have one entry"),
     (
         lambda: Judgements.from_best_worst([1, 2], [1, 0], [0, 1], set_id=[1]),
@@ -399,7 +395,6 @@ BAD = [
     (lambda: Judgements.from_orders([{1, 2}]), "which is not a list of items"),
     (lambda: Judgements.from_orders([[1, []]]), "Entry 0 of orders has an empty tier"),
     (lambda: Judgements.from_orders([[1], [1, 2, 1]]), "Entry 1 of orders has item 1 twice"),
-    (lambda: Judgements.from_orders([[1, [2, 2]]]), "Entry 0 of orders has item 2 twice"),
     (lambda: Judgements.from_orders([[1, np.nan]]), "missing or infinite id"),
     (
         lambda: Judgements.from_orders([[1, 2]], items=[1]),
@@ -415,14 +410,11 @@ BAD = [
     (lambda: Judgements.from_ranks([1, 2]), "ranks must have shape"),
     (lambda: Judgements.from_ranks([[1, 2]], items=["a"]), "items has 1 ids, but ranks has 2"),
     (lambda: Judgements.from_selections([[1, 2]], [3]), "3, which was not shown"),
-    (lambda: Judgements.from_selections([[1, 2, 2]], [1]), "twice"),
-    (lambda: Judgements.from_selections([[1, 1]], [1]), "twice"),
     (lambda: Judgements.from_selections([[1, 2]], [[1, 1]]), "has an item twice"),
     (lambda: Judgements.from_selections([[]], [[]]), "Entry 0 of shown is empty"),
     (lambda: Judgements.from_selections([[1, 2]], [None]), "pass an empty list"),
     (lambda: Judgements.from_selections([[1, 2]], [1, 2]), "one entry for each of the 1"),
     (lambda: Judgements.from_labels([1, 2]), "does not contain preferences"),
-    (lambda: Judgements.from_labels(None), "requires y"),
 ]
 
 

@@ -355,8 +355,6 @@ def test_whether_the_first_place_is_clear(n_votes, clear):
         assert shares[0] < shares[1]
         text = f"first place is open: a is above b with a probability of {share:g} %"
     assert text in str(result)
-    with pytest.raises(ValueError, match="Pass n_resamples=1000"):
-        aggregate(pairs, "borda").is_first_clear()
 
 
 def test_convergence_warnings_of_resamples_are_one_warning():
@@ -372,15 +370,10 @@ def test_convergence_warnings_of_resamples_are_one_warning():
     "options, words",
     [
         ({"n_resamples": -1}, "n_resamples must be a whole number >= 0; got -1"),
-        ({"n_resamples": 2.5}, "n_resamples"),
-        ({"n_resamples": True}, "n_resamples"),
         ({"n_resamples": 10**15}, "Pass a smaller n_resamples"),
         ({"resample": "judge"}, "Unknown resample 'judge'. Did you mean 'judges'?"),
         ({"resample": "judges"}, "needs the judge of each judgement"),
         ({"confidence_level": 1}, "confidence_level must be a number in (0, 1); got 1"),
-        ({"confidence_level": 0.0}, "confidence_level"),
-        ({"confidence_level": float("nan")}, "confidence_level"),
-        ({"confidence_level": "0.9"}, "confidence_level"),
         ({"random_state": "a"}, "cannot be used to seed"),
         ({"n_jobs": 0, "n_resamples": 5}, "n_jobs"),
     ],

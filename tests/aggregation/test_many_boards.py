@@ -74,7 +74,7 @@ def test_items_and_queries_of_refused_votes_stay():
     found = {probe.name: probe for probe in audit.probes}["no answer"]
     assert found.fires and "67 % of the votes" in found.finding and "1 query" in found.finding
     # a part of the queries, in another order, keeps its own numbers
-    two = votes.of_query(1)[0]
+    two = votes._of_query(1)[0]
     assert two.refused.tolist() == [1]
 
 

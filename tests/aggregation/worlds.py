@@ -45,9 +45,17 @@ def vote(
     *,
     tie: float | None = None,
     effects: dict[str, float] | None = None,
+    soft: bool = False,
     **options: Any,
 ) -> tuple[Judgements, Truth]:
-    """Draw votes with these leads, with ties by Davidson's model if `tie` is given."""
+    """Draw votes with these leads, with ties by Davidson's model if `tie` is given.
+
+    If `soft`, the probabilities of the wins are known.
+    """
+    if soft:
+        a, b = first.astype(str), second.astype(str)
+        read = Judgements.from_votes(a, b, a, probability=expit(lead), **options)
+        return read, Truth(np.asarray(scores, dtype=float), effects or {})
     draw = random.random(len(first))
     if tie is None:
         result = np.where(draw < expit(lead), "a", "b")
@@ -116,8 +124,9 @@ def weighted(random: Any, n: int) -> Any:
 
 
 def judges(
-    random: Any, n: int, tastes: float = 0.7, lead: float = 0.0, votes: int = 24, k: int = 2
-) -> Any:
+    random: Any, n: int, tastes: float = 0.7, lead: float = 0.0, votes: int = 24, k: int = 2,
+    **options: Any,
+) -> Any:  # fmt: skip
     """n judges with `votes` votes each on k items, and tastes of this standard deviation."""
     scores = np.zeros(k)
     scores[0] = lead
@@ -126,7 +135,7 @@ def judges(
     second = (first + random.integers(1, k, len(judge))) % k
     taste = tastes * random.standard_normal((n, k)) / np.sqrt(2)
     ahead = scores[first] - scores[second] + taste[judge, first] - taste[judge, second]
-    return vote(random, first, second, ahead, scores, judge=judge.astype(str))
+    return vote(random, first, second, ahead, scores, judge=judge.astype(str), **options)
 
 
 def thin_cut(random: Any, n: int, spread: float = 0.4) -> Any:
@@ -289,14 +298,15 @@ def two_item_rates(n: int, level: float = 0.95, **options: Any) -> dict[str, flo
     return {"scores": rate[0].max(), "wrong first": rate[1][0], "power at .9": rate[2][40]}
 
 
-def added_wins(n: int, seed: int = 0, **options: Any) -> NDArray[np.float64]:
+def added_wins(n: int, seed: int = 0, soft: bool = False, **options: Any) -> NDArray[np.float64]:
     """Add a win to each of n random boards of 3 to 6 items and 5 to 40 votes.
 
-    Return the smallest change of z of the winner above any other item, and the changes of the ends
-    of its interval, of shape (n, 3). None is negative.
+    If `soft`, the other votes have probabilities. Return the smallest change of z of the winner
+    above any other item, and the changes of the ends of its interval, of shape (n, 3). None is
+    negative.
     """
     random = np.random.default_rng(seed)
-    pairs, groups, winners = [], [], random.integers(6, size=n)
+    pairs, groups, shares, winners = [], [], [], random.integers(6, size=n)
     for k in range(n):
         r, votes = int(random.integers(3, 7)), int(random.integers(5, 41))
         scores = random.normal(size=r) * random.choice([0.3, 1.0, 3.0])
@@ -309,7 +319,10 @@ def added_wins(n: int, seed: int = 0, **options: Any) -> NDArray[np.float64]:
         added = [winners[k], (winners[k] + int(random.integers(1, r))) % r]
         pairs += [mine, mine, [added]]
         groups.append(np.repeat([2 * k, 2 * k + 1], [votes, votes + 1]))
-    read = Judgements.from_pairs(np.concatenate(pairs), groups=np.concatenate(groups))
+        share = random.random(votes) if soft else np.ones(votes)
+        shares.append(np.concatenate([share, share, [1.0]]))
+    pairs, groups, shares = map(np.concatenate, (pairs, groups, shares))
+    read = Judgements.from_pairs(pairs, groups=groups, probability=shares)
     board = aggregate(read, **(options or {"intervals": "information"}))
     found = np.empty((n, 2, 3))
     for k, winner in enumerate(winners):
@@ -356,6 +369,7 @@ WORLDS: dict[str, tuple[Any, dict[str, Statement], dict[str, Any]]] = {
     "judges, tastes 3": (partial(judges, tastes=3.0), OF_BOARD, ROBUST),
     "judges, tastes 20": (partial(judges, tastes=20.0), OF_BOARD, ROBUST),
     "judges, tastes .7, lead 1": (partial(judges, lead=1.0), POWER, ROBUST),
+    "four items, judges, soft votes": (partial(judges, k=4, soft=True), OF_BOARD, ROBUST),
     "four items, judges": (partial(judges, k=4), OF_BOARD, ROBUST),
     "best-worst": (best_worst, OF_BOARD, ORDERS),
     "best-worst, equal": (partial(best_worst, spread=0.0), OF_BOARD, ORDERS),
