@@ -482,10 +482,7 @@ def nonlinear_scores(X: Floats, weights: Floats) -> Floats:
 
 def ranks_of_scores(scores: Floats) -> Ints:
     """Return the position of each score in its row, 1 = largest."""
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1)[None], axis=1)
-    return ranks
+    return np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1) + 1
 
 
 def without_diagonal(probabilities: Floats) -> Floats:
