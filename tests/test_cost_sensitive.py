@@ -546,17 +546,6 @@ def test_the_rank_is_the_least_possible():
             assert np.linalg.matrix_rank(L - rng.normal(size=L.shape[1]), tol=1e-9) >= least
 
 
-def test_a_known_intercept_saves_an_output():
-    """Squared distances y^2 - 2 y t + t^2 need the outputs y and y^2, and not the third term."""
-    L = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
-    loss = LowRankLoss.from_matrix(L)
-    assert loss.alpha.shape == (9, 2) and np.any(loss.intercept)
-    two = LowRankLoss.from_matrix(np.c_[1 - np.eye(2), [0.3, 0.3]])  # abstaining
-    assert two.alpha.shape == (2, 1)
-    p = np.random.default_rng(0).dirichlet(np.ones(2), size=100)
-    assert set(two.decode(p @ two.alpha).tolist()) == {0, 1, 2}
-
-
 def test_an_intercept_is_copied_and_counts_for_ties():
     loss = LowRankLoss([[1.0], [0.0]], [[1.0], [2.0]])
     loss.intercept = np.array([1.0, 0.5])
