@@ -56,7 +56,8 @@ def contests_of(judgements: Any) -> Contests:
         raise ValueError(
             "These judgements are orders or selections, but audits, categories, models of ties and "
             "intervals of 'btl' need votes between two items. For intervals of orders, pass the "
-            "method 'plackett_luce', or n_resamples=1000, to aggregate."
+            "method 'plackett_luce', or n_resamples=1000, to aggregate. For categories of orders, "
+            "read them with groups=categories: each gets a board of its own."
         )
     winner, loser, weight, offsets = judgements.comparisons
     n = judgements.n_judgements

@@ -303,8 +303,8 @@ class Judgements:
         ----------
         orders : sequence of sequences
             Each order lists items, best first. An entry is the id of an item, or a list, tuple or
-            set of tied ids. An order can also be text such as ``"tea > milk = juice"``. A data
-            frame has one column per place, and missing entries in shorter orders.
+            set of tied ids; missing entries are left out. An order can also be text such as ``"tea
+            > milk = juice"``. A data frame has one column per place.
         groups : array-like of shape (n_orders,), default=None
             Query id of each order. None means that there is one query.
         count : array-like of shape (n_orders,), default=None
@@ -411,7 +411,7 @@ class Judgements:
             The ids of the items of each display.
         selected : sequence
             For each display, the id of the selected item, or a list, tuple or set of ids. An empty
-            list means that nothing was selected.
+            list means that nothing was selected, a missing entry that there was no answer.
         groups, count, judge : array-like
             As in `from_orders`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from os import PathLike
@@ -62,19 +62,15 @@ def from_orders(orders: Any, unranked: Any, **options: Any) -> Arguments:
             ]
             check_names(listed, read, "Entry {} of orders")
             listed = read
-    listed = _sequences(listed, "orders")
-    if unranked is not None:
-        codes = [*as_list(unranked), *map(str, as_list(unranked))]  # a column of names is text
-        listed = [[item for item in order if item not in codes] for order in listed]
-    return _of_lists(listed, "orders", **options)
+    codes = [] if unranked is None else as_list(unranked)
+    codes = [*codes, *map(str, codes)]  # a column of names is text
+    return _of_lists(_sequences(listed, "orders", codes), "orders", **options)
 
 
 def _rows_of(columns: list[Any]) -> list[list[Any]]:
-    """Return the rows of a data frame without missing entries."""
-    return [
-        [_whole(item) for item in row if not is_missing(item)]
-        for row in zip(*(column.to_list() for column in columns), strict=True)
-    ]
+    """Return the rows of a data frame."""
+    rows = zip(*(column.to_list() for column in columns), strict=True)
+    return [[_whole(item) for item in row] for row in rows]
 
 
 #: Different ids of rows from which they are noticed.
@@ -124,16 +120,21 @@ def _refuse_wins(table: NDArray[Any]) -> None:
         )
 
 
-def _sequences(values: Any, name: str) -> list[Any]:
-    """Return a user's sequence of sequences as a list."""
+def _sequences(values: Any, name: str, codes: Sequence[Any] = ()) -> list[Any]:
+    """Return a user's sequence of sequences as a list, without blanks.
+
+    Missing entries and these codes are blank, and a missing sequence has no entries.
+    """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a list with one entry per judgement; got {values!r}.")
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if not listed:
         raise ValueError(f"{name} is empty: at least one entry is needed.")
     for m, order in enumerate(listed):
-        if isinstance(order, (str, bytes, Mapping, set)) or not isinstance(order, Iterable):
+        entries = order if isinstance(order, Iterable) or not is_missing(order) else []
+        if isinstance(entries, (str, bytes, Mapping, set)) or not isinstance(entries, Iterable):
             raise ValueError(f"Entry {m} of {name} is {order!r}, which is not a list of items.")
+        listed[m] = [one for one in entries if not is_missing(one) and one not in codes]
     return listed
 
 
@@ -202,32 +203,34 @@ def from_selections(shown: Any, selected: Any, **options: Any) -> Arguments:
     several = isinstance(selected, Iterable) and not isinstance(selected, (str, bytes, Mapping))
     chosen = list(selected) if several else []
     many = list, tuple, set, frozenset, np.ndarray
-    for m, choice in enumerate(chosen):
-        if not isinstance(choice, many) and is_missing(choice):
-            raise ValueError(
-                f"Entry {m} of selected is {choice!r}. If nothing was selected, pass an empty list."
-            )
-    ends = {"selected": [list(one) if isinstance(one, many) else [one] for one in chosen]}
-    return _of_choices(lists, "shown", ends, **options)
+    ends = [list(one) if isinstance(one, many) else _choice(one) for one in chosen]
+    return _of_choices(lists, "shown", {"selected": ends}, **options)
+
+
+def _choice(item: Any) -> list[Any] | None:
+    """Return the only item of a choice, or None if there was no answer."""
+    return None if is_missing(item) else [_whole(item)]
 
 
 def _of_choices(
-    sets: list[Any], name: str, ends: Mapping[str, list[Any]], skip: bool = False, **options: Any
+    sets: list[Any], name: str, ends: Mapping[str, list[Any]], **options: Any
 ) -> Arguments:
     """Make the arguments from the first and the last tier of each set; the rest is between them.
 
-    `skip` leaves out sets without an answer.
+    A tier is None if there was no answer. Sets without any answer are blank.
     """
     orders: list[list[Any]] = []
+    answers = np.zeros(len(sets), dtype=np.int64)
     for word, end in ends.items():
         if len(end) != len(sets):
             raise ValueError(
                 f"{word} must have one entry for each of the {counted(len(sets), 'entry')} of "
                 f"{name}; got {len(end)}."
             )
-    for m, (shown, *chosen) in enumerate(zip(sets, *ends.values(), strict=True)):
-        listed = list(shown)
-        if not listed:
+    for m, (listed, *given) in enumerate(zip(sets, *ends.values(), strict=True)):
+        answers[m] = sum(end is not None for end in given)
+        chosen = [end or [] for end in given]
+        if not listed and answers[m]:
             raise ValueError(f"Entry {m} of {name} is empty: nothing could be selected.")
         try:
             known, taken = set(listed), set(chain(*chosen))
@@ -241,7 +244,10 @@ def _of_choices(
             words = " and ".join([name, *ends])
             raise ValueError(f"Entry {m} of {words} has an item twice: {listed!r}.")
         tiers = [tier for tier in (chosen[0], rest, *chosen[1:]) if tier]
-        orders.append(tiers if taken or not skip else [])
+        orders.append(tiers if answers[m] else [])
+    if half := np.count_nonzero((answers > 0) & (answers < len(ends))):
+        text = f"{half:,} of {counted(len(sets), 'entry')} of {name} have only a best or a worst"
+        warn(f"{text} item. They count.")
     return _of_lists(orders, name, unlisted="ignore", ties="ignore", **options)
 
 
@@ -260,12 +266,10 @@ def from_best_worst(
     else:
         if (columns := frame_columns(sets)) is not None:
             _refuse_keys(sets, columns, "sets")
-        shown = _sequences(sets, "sets") if columns is None else _rows_of(columns)
-        best, worst = (
-            [[_whole(one)] * (not is_missing(one)) for one in end] for end in (best, worst)
-        )
+        shown = _sequences(sets if columns is None else _rows_of(columns), "sets")
+        best, worst = (list(map(_choice, end)) for end in (best, worst))
     options = {"groups": groups, "judge": respondent, "count": None, "items": items}
-    return _of_choices(shown, "sets", {"best": best, "worst": worst}, skip=True, **options)
+    return _of_choices(shown, "sets", {"best": best, "worst": worst}, **options)
 
 
 def _sets_of_rows(items: list[Any], *marks: Any, **keys: Any) -> list[Any]:
@@ -288,7 +292,8 @@ def _sets_of_rows(items: list[Any], *marks: Any, **keys: Any) -> list[Any]:
         own if keys[name] is not None else None
         for name, own in zip(("respondent", "groups"), of_sets, strict=True)
     ]
-    return [*map(list, zip(*found.values(), strict=True)), *known]
+    shown, *ends = map(list, zip(*found.values(), strict=True))
+    return [shown, *([one or None for one in end] for end in ends), *known]
 
 
 def from_preflib(source: Any, unlisted: str, ties: str) -> Arguments:
@@ -347,7 +352,7 @@ def _of_entries(
         counts = None if counts is None else counts[listing]
         n, sizes = len(listing), sizes[listing]
     owner = np.repeat(np.arange(n), sizes)
-    where = lambda place: f"entry {owner[place]}"  # noqa: E731
+    where = lambda place: f"entry {listing[owner[place]]}"  # noqa: E731
     queries, names, rows = place_items(
         *number_ids(ids, name, where), query[owner], group_ids, items, name, where
     )
@@ -356,7 +361,7 @@ def _of_entries(
     twice = np.flatnonzero(key[1:] == key[:-1])
     if len(twice):
         m, row = divmod(int(key[twice[0]]), len(names))
-        raise ValueError(f"Entry {m} of {name} has item {show_id(names[row])} twice.")
+        raise ValueError(f"Entry {listing[m]} of {name} has item {show_id(names[row])} twice.")
     orders = Orders(rows, tier, np.append(0, np.cumsum(sizes)))
     if unlisted == "last":
         orders = _list_all(orders, owner, query, queries)

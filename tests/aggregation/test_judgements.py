@@ -183,7 +183,8 @@ def test_best_worst_choices_wide_and_long(container):
         shown = library.DataFrame([s + [None] * (4 - len(s)) for s in shown], **options)
         best, worst = library.Series(best), library.Series(worst)
         item, marks = library.Series(item), list(map(library.Series, marks))
-    with pytest.warns(UserWarning, match="1 of 24 entries of sets are blank"):
+    half = pytest.warns(UserWarning, match="1 of 24 entries of sets have only a best or a worst")
+    with half, pytest.warns(UserWarning, match="1 of 24 entries of sets are blank"):
         wide = Judgements.from_best_worst(shown, best, worst, respondent=who)
         long = Judgements.from_best_worst(item, *marks, set_id=number[of], respondent=who[of])
     for found in (wide, long):
@@ -204,6 +205,15 @@ def test_blank_orders_are_counted_and_left_out():
     with pytest.warns(UserWarning, match="1 of 3 entries"):
         ranks = Judgements.from_ranks([[1, 2], [99, 0], [2, 1]], unranked=[0, 99], judge=[7, 8, 9])
     assert ranks.judges.tolist() == [7, 9] and totals(ranks) == {(0, 0, 1): 1, (0, 1, 0): 1}
+    with pytest.warns(UserWarning, match="2 of 4 entries of orders"):
+        lists = Judgements.from_orders([["a", None, "b"], None, [np.nan], ["b"]])
+    assert totals(lists) == {(0, "a", "b"): 1} and lists.n_judgements == 2
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="Entry 1 of orders has item"):
+        Judgements.from_orders([[None], ["a", "a"]])
+    shown = [["a", "b", None], ["a", "c"], ["c", "b"]]
+    with pytest.warns(UserWarning, match="1 of 3 entries of shown"):
+        chosen = Judgements.from_selections(shown, ["b", None, []])  # [] is an answer
+    assert totals(chosen) == {(0, "b", "a"): 1} and chosen.n_judgements == 2
     ties = frame(first=[["a", "b"], "c"], second=["c", "a"])  # cells with tied items
     assert totals(Judgements.from_orders(ties))[0, "b", "c"] == 1
 
@@ -351,7 +361,6 @@ BAD = [
     (lambda: Judgements.from_pairs(np.zeros((2, 3))), "shape \\(2, 3\\)"),
     (lambda: Judgements.from_pairs([(1, 2), (3, 3)]), "Pair 1 compares item 3 with itself"),
     (lambda: Judgements.from_pairs([(1, None)]), "missing or infinite id \\(None, pair 0, counted"),
-    (lambda: Judgements.from_pairs(np.array([[1.0, np.inf]])), "missing or infinite id"),
     (lambda: Judgements.from_pairs([([], 1)]), "hashable"),
     (lambda: Judgements.from_pairs(PAIRS, groups=[1]), "groups has 1 entry, but pairs has 2"),
     (
@@ -394,8 +403,8 @@ BAD = [
     (lambda: Judgements.from_orders(["ab"]), "Entry 0 of orders is 'ab'"),
     (lambda: Judgements.from_orders([{1, 2}]), "which is not a list of items"),
     (lambda: Judgements.from_orders([[1, []]]), "Entry 0 of orders has an empty tier"),
+    (lambda: Judgements.from_orders([[1, np.inf]]), "missing or infinite id"),
     (lambda: Judgements.from_orders([[1], [1, 2, 1]]), "Entry 1 of orders has item 1 twice"),
-    (lambda: Judgements.from_orders([[1, np.nan]]), "missing or infinite id"),
     (
         lambda: Judgements.from_orders([[1, 2]], items=[1]),
         "the item 2 .entry 0, counted from 0., which is not",
@@ -405,14 +414,13 @@ BAD = [
     (lambda: Judgements.from_orders([[1]], unlisted="top"), "Unknown unlisted 'top'"),
     (lambda: Judgements.from_orders([[1]], ties="keep"), "Unknown ties 'keep'"),
     (lambda: Judgements.from_orders([[1]], count=[1], judge=[0]), "cannot be combined"),
-    (lambda: Judgements.from_ranks([[np.nan, np.nan]]), "No entry of ranks lists"),
     (lambda: Judgements.from_ranks([[0, 1]]), "ranks start at 1"),
     (lambda: Judgements.from_ranks([1, 2]), "ranks must have shape"),
     (lambda: Judgements.from_ranks([[1, 2]], items=["a"]), "items has 1 ids, but ranks has 2"),
     (lambda: Judgements.from_selections([[1, 2]], [3]), "3, which was not shown"),
     (lambda: Judgements.from_selections([[1, 2]], [[1, 1]]), "has an item twice"),
     (lambda: Judgements.from_selections([[]], [[]]), "Entry 0 of shown is empty"),
-    (lambda: Judgements.from_selections([[1, 2]], [None]), "pass an empty list"),
+    (lambda: Judgements.from_selections([[1, 2]], [None]), "No entry of shown lists an item"),
     (lambda: Judgements.from_selections([[1, 2]], [1, 2]), "one entry for each of the 1"),
     (lambda: Judgements.from_labels([1, 2]), "does not contain preferences"),
 ]

@@ -48,10 +48,7 @@ def vote(
     soft: bool = False,
     **options: Any,
 ) -> tuple[Judgements, Truth]:
-    """Draw votes with these leads, with ties by Davidson's model if `tie` is given.
-
-    If `soft`, the probabilities of the wins are known.
-    """
+    """Draw votes: if `tie` is given, by Davidson's model; if `soft`, with their probabilities."""
     if soft:
         a, b = first.astype(str), second.astype(str)
         read = Judgements.from_votes(a, b, a, probability=expit(lead), **options)

@@ -34,7 +34,7 @@ def bad_formats(case):
     """Judgements, and what belongs to them, without a meaning."""
     J = _A.Judgements
     which = case.choose(
-        ["pairs", "votes", "orders", "ranks", "selections", "option", "groups", "preflib"]
+        ["pairs", "votes", "orders", "ranks", "selections", "sets", "option", "groups", "preflib"]
     )
     if which == "votes":
         votes = case.choose([
@@ -56,6 +56,13 @@ def bad_formats(case):
             (None, None), (["ab"], ["a"]), ([["a", "b"]], [[["a"]]]), ([["a"]], "a b"),
         ])  # fmt: skip
         case.refuses(J.from_selections, shown, chosen, words=("shown", "selected"))
+    elif which == "sets":
+        sets = case.choose([
+            ([["a", "b"]], ["c"], ["b"]), ([["a", "b"]], ["a"], ["a"]), ([["a"]], [None], [None]),
+            ([["a", "a"]], ["a"], [None]), ([["a", "b"]], ["a"], []), (["ab"], ["a"], ["b"]),
+            ([[None]], ["a"], ["b"]), (None, None, None), ([["a", "b"]], [["a"]], ["b"]),
+        ])  # fmt: skip
+        case.refuses(J.from_best_worst, *sets, words=("sets", "best", "worst"))
     elif which == "groups":
         spoiled = spoiled_groups(case, [0, 0, 1])
         case.refuses(J.from_pairs, [(0, 1)] * 3, groups=spoiled, words=(*GROUP_WORDS, "group"))
