@@ -210,7 +210,7 @@ def aggregate(
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     queries, level = read.queries, float(confidence_level)
 
-    links = read.links()
+    links = read._links()
     compared = np.zeros(queries.n_rows, dtype=bool)
     compared[links[0]] = compared[links[1]] = True
     if getattr(structure, "own_effects", True):

@@ -82,7 +82,7 @@ def bootstrap(
         width = queries.scatter(terms.width(grouped - mean[query], level))
         low, high = scores - width, scores + width
         if structure.unbounded:
-            winner, loser = judgements.links()
+            winner, loser = judgements._links()
             ends = open_ends(winner, loser, number_components(winner, loser, len(scores), "weak"))
             # resamples say nothing of a score that only the penalty bounds
             bounded = ~(ends[0] | ends[1]) | np.isnan(scores)

@@ -22,7 +22,7 @@ from sklearn_rankcal.labels._labels import Preferences, preference_labels
 from sklearn_rankcal.labels._rankings import Comparisons, Orders, compare_tiers
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.queries._queries import ranges
-from sklearn_rankcal.utils._messages import checks_keywords
+from sklearn_rankcal.utils._messages import checks_keywords, warn
 from sklearn_rankcal.utils._numbers import Floats, Ints
 
 
@@ -107,6 +107,14 @@ class Judgements:
         self._comparisons = comparisons
         self._half_ties = half_ties
         self._preferences: Preferences | None = None
+        listed = items.tolist() if items.dtype.kind in "OU" else []
+        texts = [one for one in listed if isinstance(one, str)]
+        bare = {one.strip(): one for one in texts}
+        if twins := [one for one in texts if bare[one.strip()] != one]:
+            warn(
+                f"The items {twins[0]!r} and {bare[twins[0].strip()]!r} differ only by blanks, and "
+                "count as two. If they are the same, drop the blanks, as in column.str.strip()."
+            )
 
     def __repr__(self) -> str:
         judges = "" if self.judges is None else f", n_judges={len(self.judges)}"
@@ -677,14 +685,10 @@ class Judgements:
             self._preferences = Preferences.from_pairs(winner, loser, weight, self.queries)
         return self._preferences
 
-    def links(self) -> tuple[Ints, Ints]:
+    def _links(self) -> tuple[Ints, Ints]:
         """Return pairs of rows that connect the same items as the comparisons of positive weight.
 
-        Returns
-        -------
-        start, end : ndarray of shape (n_links,)
-            Each compared item is in one of the pairs. For orders, the number of pairs is linear in
-            the length of the order; the number of comparisons is quadratic.
+        For orders, their number is linear in the length of an order, not quadratic.
         """
         if self.orders is None:
             preferences = self.preferences()

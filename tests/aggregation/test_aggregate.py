@@ -526,7 +526,7 @@ def test_links_connect_what_comparisons_connect(ties):
         judgements = Judgements.from_orders(
             orders, ties=ties, items=range(8), count=random.randint(0, 3, size=len(orders))
         )
-        links, preferences = judgements.links(), judgements.preferences()
+        links, preferences = judgements._links(), judgements.preferences()
         positive = preferences.weight > 0
         pairs = preferences.winner[positive], preferences.loser[positive]
         np.testing.assert_array_equal(np.unique(links), np.unique(pairs))

@@ -210,6 +210,8 @@ def test_blank_orders_are_counted_and_left_out():
     assert totals(lists) == {(0, "a", "b"): 1} and lists.n_judgements == 2
     with pytest.warns(UserWarning), pytest.raises(ValueError, match="Entry 1 of orders has item"):
         Judgements.from_orders([[None], ["a", "a"]])
+    with pytest.warns(UserWarning, match="'Ada' and 'Ada ' differ only by blanks"):
+        Judgements.from_orders([["Ada", "Ben"], ["Ben", "Ada "]])
     shown = [["a", "b", None], ["a", "c"], ["c", "b"]]
     with pytest.warns(UserWarning, match="1 of 3 entries of shown"):
         chosen = Judgements.from_selections(shown, ["b", None, []])  # [] is an answer
