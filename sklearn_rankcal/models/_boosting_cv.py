@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.utils import check_random_state
 
 from sklearn_rankcal.models import _held_out
 from sklearn_rankcal.models._document import DocumentModel, as_counts
@@ -35,9 +37,7 @@ from sklearn_rankcal.utils._sklearn_compat import BinnedTable, Booster, merge_bo
 #: larger trees.
 _LEAVES = (7, 15)
 _AT_FIRST = 420  # leaves of the first trees, in total
-_MOST_MERGED = 8_000  # most leaves of a merged booster, about 1 MB in a pickle
-# For more rows, a seventh of them, held out to choose the sizes, is not missed by the boosters.
-_ROWS_TO_REFIT = 40_000
+_MOST_SPARE = 5_300  # most leaves that one booster would save, about .7 MB in a pickle
 # Fraction of the columns that each split sees. As in a forest, this is faster and ranks better.
 _SHARE_OF_COLUMNS, _FEWEST_COLUMNS = 0.4, 4
 _L2, _L2_OF_TARGETS = 5.0, 50.0  # the targets of a loss vary more than labels
@@ -54,8 +54,14 @@ class BoostingCV(DocumentModel):
     It is the default model of `CalibratedRanker`. The queries are divided into `cv` folds. Boosters
     with trees of 7 and of 15 leaves grow on all folds but one, as long as the squared error of the
     targets decreases on the held-out folds, summed over the folds. The prediction is the mean of
-    the boosters of the better size. If those of folds have more than 8,000 leaves, or there are
-    categories, it is one booster of this size, fitted to all queries.
+    the boosters of the better size. If one booster of this size saves more than 5,300 leaves, or
+    there are categories, it is this one, fitted to all queries.
+
+    With many rows, fewer boosters grow: as many as learn from 40,000 rows and 4,000 relevant
+    documents in total, or one, from six queries in seven. The last one learns from a part of the
+    queries, and counts less in the mean. If less than a twentieth of more than 20,000 documents is
+    relevant, boosters learn from 20 others for each relevant one, with larger weights. With a
+    forest, they learn from all.
 
     Several losses are learned in the same way, and their scores are added. The weights of the sum
     minimise the squared error of the held-out targets of the ranker's own loss [1]_. With losses
@@ -87,8 +93,8 @@ class BoostingCV(DocumentModel):
     context : None, "auto", str or list of str, default=None
         Context columns, as in `DocumentModel`.
     cv : int, default=3
-        Number of folds of the queries, at least 2.
-    random_state : int, default=0
+        Number of folds of the queries, at least 2. With many rows, there are fewer.
+    random_state : int, RandomState instance or None, default=0
         Seed for the choice of columns, which each split of a tree sees a part of.
     n_jobs : int, default=None
         Number of folds to fit in parallel, in threads. None means one per processor (or
@@ -114,8 +120,8 @@ class BoostingCV(DocumentModel):
         One forest per fold, whose mean is predicted. Empty without ``"forest"``, or if its weight
         is 0.
     fold_of_query_ : ndarray of shape (n_queries,)
-        Fold of each training query. It depends on the contents of the queries. Not defined with
-        validation queries.
+        Fold of each training query, or -1 if no booster holds it out. It depends on the contents of
+        the queries. Not defined with validation queries.
     context_ : dict of str to list
         As in `DocumentModel`.
 
@@ -144,7 +150,7 @@ class BoostingCV(DocumentModel):
         center: bool = True,
         context: str | Sequence[str] | None = None,
         cv: int = 3,
-        random_state: int = 0,
+        random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -179,8 +185,6 @@ class BoostingCV(DocumentModel):
         started = time.perf_counter()
         validation = training.validation
         self.__dict__.pop("fold_of_query_", None)
-        if validation is None:
-            self.fold_of_query_ = _held_out.divide_queries(self, training)
         # Step 1: choose the context columns. Boosters of labels do not use them.
         if all(map(_learns_labels, self.losses)):
             self._set_columns(training.X, [])
@@ -189,6 +193,8 @@ class BoostingCV(DocumentModel):
         self._reader, self._dtype, self._unit = None, np.float64, 1.0
         # Step 2: grow the boosters of each loss in turn, if they help.
         search = _SizeSearch(self, training)
+        if validation is None:
+            self.fold_of_query_ = search.fold_of_query
         for loss in self.losses:
             if loss != FOREST:
                 search.learn(loss)
@@ -277,24 +283,31 @@ class _SizeSearch:
         self.forests: list[ExtraTreesRegressor] = []
         validation = training.validation
         self.held = training if validation is None else validation.held_out
+        seed = model.random_state
+        whole = isinstance(seed, Integral)
+        self._seed = int(seed) if whole else check_random_state(seed).randint(2**31 - 1)
         self._model, self._training = model, training
         self._by_folds = validation is None
         table, self.slopes = model._table(training.X, training.queries, training.page)
-        more, self._weight = None, training.weight
+        more, n_rows = None, len(training.targets)
         if validation is None:
-            of_query, what = model.fold_of_query_, (training.queries, training.weight)
-            outs = (of_query == number for number in np.unique(of_query))
-            self._folds = [_held_out.split_queries(*what, out) for out in outs]
+            self.fold_of_query, self._folds = _held_out.divide_queries(
+                model, training, all_rows=FOREST in model.losses
+            )
+            self._places = np.sort(np.concatenate([fold.held for fold in self._folds]))
+            if len(self._places) < n_rows:
+                self.held = training.take_queries(self.fold_of_query >= 0)
+                for fold in self._folds:
+                    fold.held = np.searchsorted(self._places, fold.held)
         else:
             more, _ = model._table(self.held.X, self.held.queries, self.held.page)
+            rows, held = np.arange(n_rows), np.arange(len(self.held.targets))
             weights: Any = training.weight, self.held.weight
-            rows, held = map(np.arange, (len(training.targets), len(self.held.targets)))
             self._folds = [Fold(rows, held, self.held.queries, *weights)]
-            if self.held.by_targets and training.weight is not None:
-                self._weight = np.concatenate(weights)
+            self._places = n_rows + held
         with _memory.threads_for(training.queries.n_rows):
             self._binned = BinnedTable(
-                _held_out.fill_empty_columns(table), training.weight, more, model.random_state
+                _held_out.fill_empty_columns(table), training.weight, more, self._seed
             )
 
     def learn(self, loss: Any) -> None:
@@ -340,7 +353,7 @@ class _SizeSearch:
             number, fold = numbered
             forest = ExtraTreesRegressor(
                 20, min_samples_leaf=5, max_features=0.2, max_leaf_nodes=most,
-                random_state=(self._model.random_state + number) % 2**32,
+                random_state=(self._seed + number) % 2**32,
             )  # fmt: skip
             return forest.fit(table[fold.rows], labels[fold.rows], fold.weight)
 
@@ -366,7 +379,7 @@ class _SizeSearch:
     def _first_trees(self, loss: Any, leaves: tuple[int, ...], wanted: Floats) -> BoosterGrowth:
         """Grow the first trees for each number of leaves; return the best on held-out queries."""
         center, n_jobs = self._model.center, self._model.n_jobs
-        unseen = wanted if self._by_folds else _wanted(self.held, loss, center)
+        unseen = wanted[self._places] if self._by_folds else _wanted(self.held, loss, center)
         # the columns of X come first
         width = self._training.X.shape[1] if _learns_labels(loss) else self._binned.bins.shape[1]
         n_rows = len(wanted[self._folds[0].rows])
@@ -375,9 +388,10 @@ class _SizeSearch:
             min_samples_leaf=min(20, max(1, n_rows // 50)),
             l2_regularization=_L2_OF_TARGETS if _learns_targets(loss) else _L2,
             max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / width)),
-            early_stopping=False, random_state=self._model.random_state,
+            early_stopping=False, random_state=self._seed,
         )  # fmt: skip
-        what, sizes = (self._binned, width, self._folds, wanted, unseen, n_jobs), []
+        what = self._binned, width, self._folds, self._places, wanted, unseen, n_jobs
+        sizes: list[BoosterGrowth] = []
         for n_leaves in leaves:
             sizes.append(BoosterGrowth(regressor.set_params(max_leaf_nodes=n_leaves), *what))
             sizes[-1].grow_to(_AT_FIRST // n_leaves)
@@ -386,18 +400,18 @@ class _SizeSearch:
     def merged(self, weights: dict[str, float], level: float | None) -> Any:
         """Return a single booster: the weighted sum over the losses with a weight."""
         used = [one for name, one in self.grown.items() if weights.get(name)]
-        n_leaves = sum(len(one.boosters) * one.n_trees * one.n_leaves for one in used)
+        shares = np.array([fold.share for fold in self._folds])
+        n_spare = (shares.sum() - 1) * sum(one.n_trees * one.n_leaves for one in used)
         boosters, counts, scales = [], [], []
-        again = n_leaves > _MOST_MERGED or self._binned.categorical.any()  # rare ones need all rows
-        if not self._by_folds:
-            again = self.held.by_targets and len(self._binned.bins) < _ROWS_TO_REFIT
+        # rare categories need all rows
+        again = n_spare > _MOST_SPARE or (len(shares) > 1 and self._binned.categorical.any())
+        shares = np.ones(1) if again else shares
         for name, one in self.grown.items():
             if used and one not in used:
                 continue
-            fitted = [one.refit(self._weight)] if again else one.boosters
-            boosters += fitted
-            counts += [one.n_trees] * len(fitted)
-            scales += [weights.get(name, 0.0) * one.scale / len(fitted)] * len(fitted)
+            boosters += [one.refit(self._training.weight)] if again else one.boosters
+            counts += [one.n_trees] * len(shares)
+            scales += (weights.get(name, 0.0) * one.scale * shares / shares.sum()).tolist()
         return merge_boosters(boosters, counts, scales, level)
 
 
@@ -478,16 +492,15 @@ def _name(loss: Any) -> str:
     return "targets" if loss is None else loss if isinstance(loss, str) else repr(loss)
 
 
-#: From this number of rows on, the learning rate doubles earlier.
-MANY_ROWS = 20_000
 _STEP = 10  # fewest trees per step
 _MOST_TREES = 600
 # Stop after this number of trees without improvement, or this fraction of the trees so far: the
 # held-out error seldom decreases again.
 _PATIENCE, _PATIENCE_SHARE = 30, 0.35
 # After this number of trees, the learning rate doubles, and again after twice as many: if more
-# trees still help, there is little noise.
-_SLOW_TREES, _SLOW_OF_MANY_ROWS = 150, 60  # the latter also for logarithms
+# trees still help, there is little noise. With more rows, there are fewer slow trees, as also for
+# logarithms.
+_SLOW_TREES, _FEWEST_SLOW, _SLOW_TIMES_ROWS = 150, 60, 1_200_000
 _RATE, _LARGEST_RATE = 0.1, 0.4
 _MOST_SCORES = 2_000_000  # held-out scores of a step, which are 16 MB
 
@@ -497,7 +510,7 @@ class BoosterGrowth:
 
     def __init__(
         self, regressor: HistGradientBoostingRegressor, table: BinnedTable, n_columns: int,
-        folds: list[Fold], wanted: Floats, unseen: Floats, n_jobs: int | None,
+        folds: list[Fold], places: Ints, wanted: Floats, unseen: Floats, n_jobs: int | None,
     ) -> None:  # fmt: skip
         self.n_leaves = regressor.max_leaf_nodes
         self.logs = regressor.loss == "poisson"
@@ -508,14 +521,12 @@ class BoosterGrowth:
         self.n_trees, self.n_grown, self.error = 0, 0, np.inf
         self.stages: list[list[Floats]] = []  # held-out scores of each fold
         self._folds, self._n_threads = folds, _held_out.fits_at_once(n_jobs)
-        early = self.logs or len(table.bins) >= MANY_ROWS
-        self._n_slow = _SLOW_OF_MANY_ROWS if early else _SLOW_TREES
+        n_slow = 0 if self.logs else _SLOW_TIMES_ROWS // len(table.bins)
+        self._n_slow = min(_SLOW_TREES, max(_FEWEST_SLOW, n_slow))
         self.wanted, self._unseen = wanted / unit, unseen / unit
         self._regressor, self._table, self._n_columns = clone(regressor), table, n_columns
-        rows = np.arange(len(table.bins))
-        known, others = rows[: len(wanted)], rows[-len(unseen) :]
         self.boosters = [
-            self._booster(known[fold.rows], others[fold.held], fold.rows, fold.weight, number)
+            self._booster(fold.rows, places[fold.held], fold.weight, number)
             for number, fold in enumerate(folds)
         ]
 
@@ -578,14 +589,11 @@ class BoosterGrowth:
 
     def refit(self, weight: Floats | None) -> Booster:
         """Fit a booster of this size to all rows."""
-        rows = np.arange(len(self._table.bins))
-        booster = self._booster(rows, rows[:0], rows, weight, len(self._folds))
+        rows = np.arange(len(self.wanted))
+        booster = self._booster(rows, rows[:0], weight, len(self._folds))
         list(booster.grow(self._rates(0, self.n_trees)))
         return booster
 
-    def _booster(
-        self, rows: Ints, held: Ints, places: Any, weight: Floats | None, number: int
-    ) -> Booster:
-        targets = np.concatenate([self.wanted, self._unseen])[places]
-        what = rows, held, targets, weight, number, self._n_columns
+    def _booster(self, rows: Ints, held: Ints, weight: Floats | None, number: int) -> Booster:
+        what = rows, held, self.wanted[rows], weight, number, self._n_columns
         return Booster(self._regressor, self._table, *what)

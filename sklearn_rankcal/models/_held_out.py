@@ -35,7 +35,7 @@ from sklearn_rankcal.utils._features import (
 )
 from sklearn_rankcal.utils._memory import allowed_threads
 from sklearn_rankcal.utils._messages import counted
-from sklearn_rankcal.utils._numbers import Bools, Floats, Ints
+from sklearn_rankcal.utils._numbers import Floats, Ints
 from sklearn_rankcal.utils._sklearn_compat import bins_once, cut_iterations
 
 #: Number of columns that usually distinguish queries.
@@ -81,29 +81,68 @@ class Fold:
     queries: Queries
     weight: Floats | None  # of the learned rows
     held_weight: Floats | None
+    share: float = 1.0  # of the queries
 
 
-def split_queries(queries: Queries, weight: Floats | None, out: Bools) -> Fold:
-    """Return a fold with the queries of the mask `out` held out."""
-    (rows, _), (held, others) = queries.select(~out), queries.select(out)
-    if weight is None:
-        return Fold(rows, held, others, None, None)
-    # A regressor with a penalty learns less from smaller weights. Scale them to the mean of all
-    # weights. Otherwise, the scores of different folds could have different scales.
-    learned = weight[rows] * (weight.mean() / weight[rows].mean())
-    return Fold(rows, held, others, learned, weight[held])
+# All folds together learn from this number of rows, and of relevant documents (those above the
+# smallest target of their query): one purchase per page of offers is little information. Of a
+# larger table, they learn from six sevenths of the queries. More than that helps little.
+_ROWS_TO_LEARN, _RELEVANT_TO_LEARN = 40_000, 4_000
+_MANY_FOLDS, _PARTS = 7, 10
+# Beside each relevant document, more documents than this hardly reduce the variance of a model.
+_OTHERS_TO_LEARN = 20
 
 
-def divide_queries(model: Any, training: Training) -> Ints:
-    """Assign each query to one of `model.cv` folds. Raise ValueError for fewer queries."""
-    queries, labels = training.queries, training.labels
-    if queries.n_queries < model.cv:
+def divide_queries(model: Any, training: Training, *, all_rows: bool) -> tuple[Ints, list[Fold]]:
+    """Return the fold that holds out each query, or -1, and the folds.
+
+    There are `model.cv` folds. If fewer queries are enough to learn from, the queries are divided
+    into seven. The first folds are used, and of the last one, the queries that are still needed. If
+    few documents are relevant, the folds learn from all of these and from a share of the others,
+    with larger weights. So the cost of a fit has no jump where the data grow a little.
+    """
+    queries, targets, weight = training.queries, training.targets, training.weight
+    n_folds = model.cv
+    if queries.n_queries < n_folds:
         raise ValueError(
-            f"{type(model).__name__} divides the queries into cv={model.cv} folds, but there are "
+            f"{type(model).__name__} divides the queries into cv={n_folds} folds, but there are "
             f"only {counted(queries.n_queries, 'query')} to learn from."
         )
-    known = labels if isinstance(labels, np.ndarray) else training.targets
-    return query_folds(training.X, queries, model.cv, known)
+    n_learned, share = n_folds - 1.0, 1.0  # n_learned in units of all queries
+    relevant = targets > queries.broadcast(queries.min(targets))
+    if queries.n_queries >= _MANY_FOLDS * _PARTS and not all_rows:
+        n_relevant = max(1, int(relevant.sum()))
+        n_others = max(_ROWS_TO_LEARN / 2 - n_relevant, _OTHERS_TO_LEARN * n_relevant)
+        share = min(1.0, n_others / max(1, len(targets) - n_relevant))
+        enough = max(_ROWS_TO_LEARN / len(targets), _RELEVANT_TO_LEARN / n_relevant)
+        if enough < n_learned:
+            n_folds, n_learned = _MANY_FOLDS, max(enough, 1 - 1 / _MANY_FOLDS)
+    known = training.labels if isinstance(training.labels, np.ndarray) else targets
+    number, part = (query_folds(training.X, queries, n, known) for n in (n_folds, _PARTS))
+    if share < 1:
+        # sort the others by contents: every k-th is then a share of any group of equal rows
+        hashes, position = hash_rows(training.X, np.arange(len(targets))), np.zeros(len(targets))
+        order = np.lexsort((queries.broadcast(queries.sum(hashes)), hashes))
+        others = order[~relevant[order]]
+        position[others] = share * np.arange(len(others))
+        weight = np.where(relevant, 1.0, 1 / share) * (1.0 if weight is None else weight)
+    fold_of_query, folds = np.full(queries.n_queries, -1), []
+    for place in range(n_folds):
+        n_parts = round(_PARTS * min(1.0, n_learned * n_folds / (n_folds - 1) - place))
+        out, some = number == place, part < n_parts
+        if not (out & some).any():
+            continue
+        fold_of_query[out & some] = place
+        (rows, _), (held, held_out) = queries.select(some & ~out), queries.select(some & out)
+        # A regressor with a penalty learns less from smaller weights. Scale them to the mean of all
+        # weights. Otherwise, the scores of different folds could have different scales.
+        scale = 1.0 if weight is None else weight.mean() / weight[rows].mean()
+        if share < 1:  # each fold has other rows
+            rows = rows[relevant[rows] | ((position[rows] + place / n_folds) % 1 < share)]
+        learned = None if weight is None else weight[rows] * scale
+        held_weight = None if training.weight is None else training.weight[held]
+        folds.append(Fold(rows, held, held_out, learned, held_weight, n_parts / _PARTS))
+    return fold_of_query, folds
 
 
 def fits_at_once(n_jobs: int | None) -> int:

@@ -49,8 +49,6 @@ class Training:
         classifier can then learn the distinct targets as classes.
     validation : Validation, default=None
         Held-out queries, for models that stop early.
-    by_targets : bool, default=False
-        Whether held-out queries choose by the error of the targets instead of the measure.
     page : Page, default=None
         The documents of the queries with those that nobody judged, for context columns. None means
         that all were judged.
@@ -77,7 +75,6 @@ class Training:
     labels: Any = None
     graded_targets: bool = False
     validation: Validation | None = None
-    by_targets: bool = False
     page: Page | None = None
     clusters: Ints | None = None
 

@@ -27,7 +27,7 @@ from sklearn_rankcal.utils._numbers import ROUNDING, is_largest
 
 #: Larger labels are probably amounts. The largest grade of LightGBM is 30, of XGBoost 31.
 LARGEST_GRADE = 31
-_ROWS_TO_TRY = 2000
+_ROWS_TO_TRY = 200
 _ROWS_AT_FIRST = 256  # rows to check for all columns, before single columns
 _FEWEST_QUERIES = 3  # a column of zeros and ones can be the ids of two queries by chance
 _FEWEST_LABELS = 20  # a column of zeros and ones can be the labels of a few rows by chance

@@ -79,7 +79,7 @@ class CalibratedRanker(QueryRanker):
         Share of the queries that `fit` holds out to choose the number of boosting iterations.
     n_iter_no_change : int, default=50
         With validation queries, stop after this number of iterations without an improvement, and
-        drop these (:ref:`validation_queries`). Not for queries that the default model holds out.
+        drop these (:ref:`validation_queries`).
     random_state : int, RandomState instance or None, default=None
         Seed for validation queries and the regressor. With None, the regressor keeps its own seed.
     n_jobs : int, default=None
@@ -222,15 +222,12 @@ class CalibratedRanker(QueryRanker):
             return TableNeeds(type(regressor).__name__, takes_categories, dense=True)
         return None
 
-    def _holds_out(self, data: models.Training, grouped: bool) -> bool:
-        return grouped and self.regressor in (None, "boosting") and _is_large(data)
-
     def _prepare(
         self, loss: Loss, data: models.Training, held_out: models.Training | None, grouped: bool
     ) -> tuple[models.Model, models.Training]:
-        named = self.regressor is None or isinstance(self.regressor, str)
-        if named and data.weight is not None:
-            # The penalty of a named regressor has a fixed size, so scale the weights to mean 1.
+        fixed = self.regressor is None or isinstance(self.regressor, str | models.BoostingCV)
+        if fixed and data.weight is not None:
+            # The penalty of these regressors has a fixed size, so scale the weights to mean 1.
             data = replace(data, weight=mean_one(data.weight))
         model = make_model(self, loss, data, held_out, grouped)
         data = data.learning(loss)
@@ -260,11 +257,6 @@ class CalibratedRanker(QueryRanker):
 
 # fewest queries with several documents that choose the size of boosting in folds
 _MIN_QUERIES = 5
-# For more data, one query in seven is held out instead of folds, in a third of the time. There must
-# be enough relevant documents: one purchase per page of offers is little information.
-_ROWS_TO_HOLD_OUT = 20_000
-_RELEVANT_TO_HOLD_OUT = 2_000
-_FEWEST_TO_HOLD_OUT = 70
 # Up to this share of relevant documents, logarithms of targets rank better, or equally well. With
 # half of the documents relevant, they rank a little worse.
 _SHARE_OF_FEW = 0.2
@@ -326,7 +318,7 @@ def _named_model(
     n_rows, stacked = data.queries.n_rows, ranker.regressor == "stacked"
     context = chosen_context(ranker.context, grouped, data.X)
     several = int(np.count_nonzero(data.queries.sizes > 1))
-    enough = grouped and several >= _MIN_QUERIES if held_out is None else held_out.by_targets
+    enough = grouped and several >= _MIN_QUERIES and held_out is None
     documents: Any
     if stacked or enough:
         documents = models.BoostingCV(
@@ -409,16 +401,6 @@ def chosen_context(context: Any, grouped: bool, X: Any) -> Any:
         describable = numeric_columns(X) or category_columns(X)
         return "auto" if grouped and describable else None
     return context
-
-
-def _is_large(data: models.Training) -> bool:
-    """Whether one query in seven is enough to choose the size of boosting."""
-    queries = data.queries
-    if queries.n_rows < _ROWS_TO_HOLD_OUT:
-        return False
-    n_relevant = _n_relevant(data) if isinstance(data.labels, np.ndarray) else queries.n_rows
-    n_queries = np.count_nonzero(queries.sizes > 1)
-    return bool(n_queries >= _FEWEST_TO_HOLD_OUT and n_relevant >= _RELEVANT_TO_HOLD_OUT)
 
 
 def _n_relevant(data: models.Training) -> int:

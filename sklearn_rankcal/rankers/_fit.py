@@ -19,8 +19,8 @@ from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
-from sklearn_rankcal.models._held_out import check_stops_early, query_folds
-from sklearn_rankcal.models._model import Validation, squared_error
+from sklearn_rankcal.models._held_out import check_stops_early
+from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _advice
 from sklearn_rankcal.rankers._input import Schema, warn_of_one_query
@@ -29,7 +29,6 @@ from sklearn_rankcal.utils._estimators import set_random_states, set_verbose
 from sklearn_rankcal.utils._features import hash_rows, warn_of_other_order
 from sklearn_rankcal.utils._messages import all_of, check_count, counted, print_progress
 
-_HELD_OUT_OF = 7  # the default model holds out one query in seven
 _OF_VALIDATION = ("n_iter_", "validation_scores_", "validation_queries_")  # attributes
 
 
@@ -83,8 +82,6 @@ def fit(
     if held_out is None:
         if ranker.validation_queries is not None:
             data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
-        elif ranker._holds_out(data, grouped):
-            data, held_out = hold_out_seventh(data, by_targets=loss.space == SCORES)
     if (factor := loss.row_weight(data.labels, data.queries)) is not None:
         data = data.weighted_by(factor).without_zero_weights()
     # choose a model, and fit it
@@ -231,17 +228,6 @@ def hold_out(data: Training, share: float, random_state: Any) -> tuple[Training,
     return data.take_queries(~out), data.take_queries(out)
 
 
-def hold_out_seventh(data: Training, *, by_targets: bool) -> tuple[Training, Training]:
-    """Hold out a seventh of the queries, chosen by their contents, so `fit` is deterministic.
-
-    If `by_targets`, the number of trees then minimises the squared error of the targets, because
-    its mean varies far less than the mean of a measure.
-    """
-    labels = data.labels if isinstance(data.labels, np.ndarray) else None
-    out = query_folds(data.X, data.queries, _HELD_OUT_OF, labels) == 0
-    return data.take_queries(~out), replace(data.take_queries(out), by_targets=by_targets)
-
-
 def make_validation(
     ranker: Any, loss: Loss, decoder: Any, model: Any, data: Training, held_out: Training
 ) -> Validation:
@@ -268,8 +254,6 @@ def make_validation(
     weighted = held_out if factor is None else held_out.weighted_by(factor)
     targets = weighted.learning(loss)
     show = partial(print_progress, ranker)
-    if targets.by_targets:
-        return Validation(targets, squared_error(targets), ranker.n_iter_no_change, show)
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(queries.n_rows))  # raises an error if no query has a weight
@@ -284,13 +268,12 @@ def _useful_queries(loss: Loss, data: Training) -> Training:
     Raise ValueError if all rankings of them are equally good.
     """
     data = data.without_undefined_queries(loss)
-    if not data.by_targets and isinstance(data.labels, np.ndarray):
-        if data.queries.have_equal(data.labels):
-            raise ValueError(
-                f"In {all_of(data.queries.n_queries, 'query')}, all documents have the same label, "
-                "so every ranking is equally good. They cannot choose the number of iterations. "
-                "Pass other queries as X_val, or use validation_queries=0.2 to hold out a share."
-            )
+    if isinstance(data.labels, np.ndarray) and data.queries.have_equal(data.labels):
+        raise ValueError(
+            f"In {all_of(data.queries.n_queries, 'query')}, all documents have the same label, so "
+            "every ranking is equally good. They cannot choose the number of iterations. Pass "
+            "other queries as X_val, or use validation_queries=0.2 to hold out a share."
+        )
     return data
 
 

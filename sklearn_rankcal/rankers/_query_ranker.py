@@ -163,10 +163,6 @@ class QueryRanker(RankerMixin, BaseEstimator):
         """Return the model to fit, and the data with its targets. `grouped`: whether ids came."""
         raise NotImplementedError
 
-    def _holds_out(self, data: Training, grouped: bool) -> bool:
-        """Return whether `fit` holds out queries although `validation_queries` is None."""
-        return False
-
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
         check_is_fitted(self)

@@ -154,9 +154,8 @@ class Booster:
         self._rows, self._held = rows.astype(np.uint32), held.astype(np.uint32)
         columns = zip(self._bins.T, np.diff(self._starts) - 1, strict=True)
         self.lacks = np.array([(bins[rows] == last).any() for bins, last in columns], np.uint8)
-        self._weighs = weight is not None
-        self._targets, self._weight = np.zeros((2, len(table.bins)))
-        self._targets[rows], self._weight[rows] = targets, weight if self._weighs else 1.0
+        self._targets, self._weighs = targets, weight is not None
+        self._weight = np.ones(len(rows)) if weight is None else weight
         mean = np.average(targets, weights=weight)
         self.baseline = float(np.log(mean) if self.logs else mean)
         self._scores = np.full(len(table.bins), self.baseline)
@@ -169,17 +168,20 @@ class Booster:
         like, table = self.like, self.table
         n_leaves, n_drawn = like.max_leaf_nodes, math.ceil(like.max_features * len(self.lacks))
         sums = np.empty(5 * n_leaves * int(self._starts[-1]) // 2 + 1)
+        # gradients and hessians; no hessians are all 1
+        firsts, seconds = np.zeros((2, len(self._scores)), "f4")
+        seconds = seconds if self.logs or self._weighs else seconds[:0]
         for rate in rates:
-            # gradients and hessians; no hessians are all 1
-            means = np.exp(self._scores) if self.logs else self._scores
-            firsts = (means - self._targets) * self._weight
-            seconds = self._weight * (means if self.logs else 1.0)
-            seconds = seconds if self.logs or self._weighs else seconds[:0]
+            means = self._scores[self._rows]
+            means = np.exp(means) if self.logs else means
+            firsts[self._rows] = (means - self._targets) * self._weight
+            if len(seconds):
+                seconds[self._rows] = self._weight * (means if self.logs else 1.0)
             shape = 2 * n_leaves - 1
             tree = [np.empty((shape, 2)), np.empty((shape, 7), "i4"), np.empty((shape, 8), "u4")]
             n_nodes = kernels.grow_tree(
                 self._bins, self._starts, self.lacks, table.categorical, self._rows, self._held,
-                firsts.astype("f4"), seconds.astype("f4"), self._scores, n_leaves,
+                firsts, seconds, self._scores, n_leaves,
                 like.min_samples_leaf, like.l2_regularization, rate, n_drawn, self._state, sums,
                 *tree,
             )  # fmt: skip

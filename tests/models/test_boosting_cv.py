@@ -18,6 +18,7 @@ from sklearn_rankcal.decoders import KERNELS
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models import BoostingCV, DocumentModel, ResidualPairModel, Training
 from sklearn_rankcal.models import _boosting_cv as module  # limits that tests lower
+from sklearn_rankcal.models import _held_out as division  # limits that tests lower
 from sklearn_rankcal.models._held_out import Fold
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._sklearn_compat import BinnedTable, Booster, FlatTrees, merge_boosters
@@ -33,10 +34,10 @@ LOSSES = (None, "pd_by_scores", "labels")
 
 SMALL = {
     "_MOST_TREES": 60,
-    "_MOST_MERGED": 4_000,
+    "_MOST_SPARE": 2_600,
     "_PATIENCE": 5,
     "_AT_FIRST": 70,
-    "_SLOW_OF_MANY_ROWS": 1000,
+    "_FEWEST_SLOW": 150,
     "_SHARE_OF_COLUMNS": 1.0,  # trees are then those of scikit-learn, which draws other columns
 }
 
@@ -206,11 +207,11 @@ def test_the_mean_of_the_folds_is_one_regressor(small):
 
 
 def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_MERGED", 30)
+    monkeypatch.setattr(module, "_MOST_SPARE", 20)
     monkeypatch.setattr(module, "_SHARE_OF_COLUMNS", 1.0)
     model = fit()
     n_trees, leaves = model.sizes_["targets"]
-    assert 3 * n_trees > 30 and model.regressor_.n_iter_ == n_trees
+    assert 2 * n_trees > 20 and model.regressor_.n_iter_ == n_trees
     table, _ = model._table(X, QUERIES)
     again = HistGradientBoostingRegressor(
         learning_rate=0.1, max_iter=n_trees, max_leaf_nodes=leaves, min_samples_leaf=len(Y) // 75,
@@ -221,7 +222,7 @@ def test_many_trees_are_fitted_once_more_to_all_queries(monkeypatch):
 
 
 def test_the_rate_doubles_as_the_trees_do(small, monkeypatch):
-    monkeypatch.setattr(module, "_MOST_MERGED", 0)
+    monkeypatch.setattr(module, "_MOST_SPARE", 0)
     monkeypatch.setattr(module, "_SLOW_TREES", 10)
     model = fit()
     table, _ = model._table(X, QUERIES)
@@ -253,7 +254,9 @@ def test_plateaus_are_left_if_they_are_no_longer_than_a_third_of_the_trees_befor
     )
     fold = Fold(np.arange(len(Y)), np.arange(len(Y)), QUERIES, None, None)
     booster, table = HistGradientBoostingRegressor(max_leaf_nodes=7), BinnedTable(X, None, None, 0)
-    growth = module.BoosterGrowth(booster.set_params(random_state=0), table, 5, [fold], Y, Y, 1)
+    growth = module.BoosterGrowth(
+        booster.set_params(random_state=0), table, 5, [fold], fold.held, Y, Y, 1
+    )
     growth.grow_to(module._MOST_TREES)
     assert growth.n_trees == wanted
 
@@ -349,7 +352,7 @@ def purchases(n_queries=60):
 
 @pytest.mark.parametrize("loss", ["poisson", "poisson_labels"])
 def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss):
-    monkeypatch.setattr(module, "_MOST_MERGED", 10_000)
+    monkeypatch.setattr(module, "_MOST_SPARE", 7_000)
     table, labels, queries = purchases()
     model = BoostingCV((loss,)).fit(Training(table, labels, queries, labels=labels))
     n_trees, leaves = model.sizes_[loss]
@@ -421,13 +424,12 @@ def test_the_poisson_deviance_learns_the_expected_targets(loss):
     assert ranker.score(kinds[:, None], y, groups=groups) > 0
 
 
-def test_the_members_of_many_rows_rank_for_the_loss_and_not_for_net_borda_scores(monkeypatch):
+def test_the_members_rank_for_the_loss_and_not_for_net_borda_scores():
     """A document of grade 4 or 0 has the larger gain, and one of grade 2 is preferred more often.
 
     Net Borda scores alone are therefore not consistent for NDCG, and as a second member they do no
     harm.
     """
-    monkeypatch.setattr("sklearn_rankcal.rankers._calibrated._ROWS_TO_HOLD_OUT", 3000)
     rng = np.random.default_rng(0)
     kinds = np.tile(np.repeat([0, 1], 3), 500)
     y = np.where(kinds == 0, rng.choice([0, 4], len(kinds), p=[0.55, 0.45]), 2)
@@ -574,44 +576,71 @@ def test_queries_of_one_document_do_not_count(small):
     assert type(ranker.model_) is DocumentModel
 
 
-def test_queries_are_held_out_where_there_are_many_rows_and_relevant_documents(small, monkeypatch):
-    choose = "sklearn_rankcal.rankers._calibrated"
-    monkeypatch.setattr(f"{choose}._ROWS_TO_HOLD_OUT", len(Y))
-    monkeypatch.setattr(module, "MANY_ROWS", len(Y) // 2)
-    monkeypatch.setattr(f"{choose}._FEWEST_TO_HOLD_OUT", 20)
+def test_many_rows_and_relevant_documents_have_fewer_folds(small, monkeypatch):
+    monkeypatch.setattr(division, "_PARTS", 3)
+    monkeypatch.setattr(division, "_ROWS_TO_LEARN", 8 / 7 * len(Y))
     relevant = int((Y > QUERIES.broadcast(QUERIES.min(Y))).sum())
-    monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant)
-    for name in (None, "boosting"):
-        ranker = CalibratedRanker(name).fit(X, Y, groups=G)
+    for most, shares in ((0, [3, 1]), (relevant, [3, 1]), (1.7 * relevant, [3, 3])):
+        monkeypatch.setattr(division, "_RELEVANT_TO_LEARN", most)
+        ranker = CalibratedRanker("boosting").fit(X, Y, groups=G)
         model = ranker.model_
-        assert len(ranker.validation_queries_) == pytest.approx(24 / 7, abs=1)
-        assert not hasattr(model, "fold_of_query_")
-        assert ranker.n_iter_ == sum(n_trees for n_trees, _ in model.sizes_.values())
-        # the number of trees is that of the least error on the queries that were held out
-        held = np.isin(G, ranker.validation_queries_)
-        trained, others = Queries.from_groups(G[~held]), Queries.from_groups(G[held])
-        table, _ = model._table(X[~held], trained)
+        fold, part = (division.query_folds(X, QUERIES, n, Y) for n in (7, 3))
         n_trees, leaves = model.sizes_["targets"]
-        again = clone(model.regressor_).set_params(
-            max_iter=n_trees + 5, max_leaf_nodes=leaves, l2_regularization=50.0
-        )
-        assert again.learning_rate == 0.1
-        loss = ranker.loss_
-        again.fit(table, trained.center(loss.training_targets(Y[~held], trained)))
-        wanted = others.center(loss.training_targets(Y[held], others))
-        unseen, _ = model._table(X[held], others)
-        errors = [np.square(others.center(s) - wanted).sum() for s in again.staged_predict(unseen)]
-        assert n_trees == 1 + np.argmin(errors)
-        # all queries are learned at last, but those that were held out are not evaluated by that
-        assert model.regressor_._predictors[0][0].nodes["count"][0] == len(Y)
-        with monkeypatch.context() as once:
-            once.setattr(module, "_ROWS_TO_REFIT", 0)
-            before = CalibratedRanker(name).fit(X, Y, groups=G)
-        scores = before.decision_function(X[held], groups=G[held])
-        error = np.mean(np.square(others.center(scores) - wanted))
-        np.testing.assert_allclose(ranker.validation_scores_, [-error], rtol=1e-9)
-    monkeypatch.setattr(f"{choose}._RELEVANT_TO_HOLD_OUT", relevant + 1)
-    assert not hasattr(CalibratedRanker().fit(X, Y, groups=G), "n_iter_")
+        like = clone(model.regressor_).set_params(max_leaf_nodes=leaves, l2_regularization=50.0)
+        table, errors, boosters = model._table(X, QUERIES)[0], 0, []
+        binned = BinnedTable(table, None, None, 0)
+        for number, n_parts in enumerate(shares):
+            of_fold = model.fold_of_query_ == number
+            np.testing.assert_array_equal(of_fold, (fold == number) & (part < n_parts))
+            rows, _ = QUERIES.select((fold != number) & (part < n_parts))
+            held, others = QUERIES.select(of_fold)
+            boosters.append(Booster(like, binned, rows, held, CENTRED[rows], None, number))
+            wanted, staged = CENTRED[held], boosters[-1].grow([0.1] * 60)
+            errors += np.array([np.square(others.center(s) - wanted).sum() for s in staged])
+        assert n_trees == 1 + np.argmin(errors[: n_trees + 5])
+        # boosters count by their share of the queries
+        scales = model.weights_["targets"] * np.array(shares) / sum(shares)
+        merged = merge_boosters(boosters, [n_trees] * 2, scales)
+        np.testing.assert_allclose(model.regressor_.predict(table), merged.predict(table))
+        passed = CalibratedRanker(BoostingCV(context="auto")).fit(X, Y, groups=G)
+        assert passed.model_.summary() == model.summary()
+    monkeypatch.setattr(division, "_RELEVANT_TO_LEARN", 2 * relevant)
+    assert set(CalibratedRanker().fit(X, Y, groups=G).model_.fold_of_query_) == {0, 1, 2}
+
+
+def test_few_relevant_documents_are_learned_with_a_share_of_the_others(monkeypatch):
+    monkeypatch.setattr(division, "_ROWS_TO_LEARN", 0)
+    n, model = 100 * 30, BoostingCV()
+    rng = np.random.default_rng(0)
+    table, y = np.where(rng.random((n, 1)) < 0.5, 0.0, rng.normal(size=(n, 2))), np.zeros(n)
+    y[::30] = 1  # the first of each query; half of the rows are equal
+    queries = Queries.from_groups(np.arange(n) // 30)
+    weight = rng.choice([1.0, 3.0], n)
+    drawn = []
+    for rows in (np.arange(n), rng.permutation(n)):
+        data = Training(table[rows], y[rows], queries.take(rows), weight[rows])
+        _, folds = division.divide_queries(model, data, all_rows=False)
+        drawn.append([set(rows[fold.rows]) for fold in folds])
+        for fold in folds:
+            others, equal = data.targets[fold.rows] == 0, data.X[fold.rows, 0] == 0
+            assert (~others).sum() == n // 30 - fold.queries.n_queries
+            assert others.sum() == pytest.approx(20 * (~others).sum(), rel=0.05)
+            assert equal.mean() == pytest.approx(0.5, abs=0.03)
+            ratios = fold.weight / data.weight[fold.rows]
+            np.testing.assert_allclose(ratios[others] / ratios[~others][0], 29 / 20)
+    # the order of rows does not matter, but which of several equal ones are drawn
+    for some, same in zip(*drawn, strict=True):
+        assert {i for i in some if table[i, 0]} == {i for i in same if table[i, 0]}
+
+
+def test_a_seed_is_any_that_scikit_learn_takes(small):
+    scores = [
+        CalibratedRanker(BoostingCV(random_state=seed)).fit(X, Y, groups=G).decision_function(X, G)
+        for seed in (3, np.int32(3), None, np.random.RandomState(3))
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        CalibratedRanker(BoostingCV(random_state="3")).fit(X, Y, groups=G)
 
 
 def test_fit_says_what_it_chose(small, capsys):

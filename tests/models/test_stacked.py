@@ -235,10 +235,11 @@ def test_a_query_that_outweighs_all_others(heavy, loss):
 
 def test_only_ratios_of_weights_count(usual):
     weight = 1.0 + (np.arange(len(Y)) % 3)
-    weighted = CalibratedRanker("stacked").fit(X, Y, groups=G, sample_weight=weight)
-    for factor in (1e-49, 1e48):
-        scaled = CalibratedRanker("stacked").fit(X, Y, groups=G, sample_weight=factor * weight)
-        np.testing.assert_array_equal(scaled.predict(X, G), weighted.predict(X, G), str(factor))
+    for model in (BoostingCV(), "stacked"):
+        weighted = CalibratedRanker(model).fit(X, Y, groups=G, sample_weight=weight)
+        for factor in (1e-49, 1e48):
+            scaled = CalibratedRanker(model).fit(X, Y, groups=G, sample_weight=factor * weight)
+            np.testing.assert_array_equal(scaled.predict(X, G), weighted.predict(X, G), str(factor))
     assert (weighted.decision_function(X, G) != usual.decision_function(X, G)).any()
 
 
