@@ -61,7 +61,6 @@ def warn_of_single_rows(n_queries: int) -> None:
 
 def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
     """Warn if the fitted ranker ties all documents of each training query, and say why."""
-    several = data.queries.sizes > 1
     nothing = f"{type(ranker).__name__} has learned nothing"
     labels = data.labels
     if isinstance(labels, np.ndarray) and data.queries.have_equal(labels):
@@ -78,11 +77,9 @@ def warn_if_nothing_was_learned(ranker: Any, data: Training) -> None:
         )
         return
     # smallest queries first: a ranker that ties them has seldom learned anything
-    sizes = data.queries.sizes
-    few = np.zeros(len(sizes), dtype=bool)
-    by_size = np.argsort(np.where(several, sizes, sizes.max() + 1), kind="stable")
+    sizes = np.where(data.queries.sizes > 1, data.queries.sizes, np.inf)
+    few, by_size = np.zeros(len(sizes), dtype=bool), np.argsort(sizes, kind="stable")
     few[by_size[np.cumsum(sizes[by_size]) <= _ROWS_TO_TRY]] = True
-    few &= several
     if few.any() and not _ties_all(ranker, data.take(*data.queries.select(few))):
         return
     # do not predict all pairs of large queries

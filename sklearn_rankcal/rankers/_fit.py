@@ -79,9 +79,8 @@ def fit(
     # hold out
     data = data.without_undefined_queries(loss)
     n_dropped = queries.n_queries - data.queries.n_queries
-    if held_out is None:
-        if ranker.validation_queries is not None:
-            data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
+    if ranker.validation_queries is not None:
+        data, held_out = hold_out(data, ranker.validation_queries, ranker.random_state)
     if (factor := loss.row_weight(data.labels, data.queries)) is not None:
         data = data.weighted_by(factor).without_zero_weights()
     # choose a model, and fit it
