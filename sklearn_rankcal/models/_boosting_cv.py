@@ -19,9 +19,12 @@ from sklearn_rankcal.models._held_out import Fold
 from sklearn_rankcal.models._member_weights import (
     FOREST,
     LABELS,
+    LINEAR,
     POISSON,
     POISSON_LABELS,
+    LinearScores,
     has_log_scores,
+    linear_coefficients,
     listwise_error,
     listwise_weights,
     nonnegative_weights,
@@ -85,6 +88,8 @@ class BoostingCV(DocumentModel):
           boosters learn logarithms, which suits targets that are 0 for most documents. The model
           then predicts exp(weighted sum), in the unit of the targets.
         - ``"poisson_labels"``: the labels by their Poisson deviance, from the columns of X.
+        - ``"linear"``: logarithms of the targets that are linear in the columns of X, with an L2
+          penalty. The boosters of logarithms start from them.
         - ``"forest"``: the labels, from the columns of X, by extremely randomised trees in the
           place of boosters. All columns must be numbers. Numbers beyond 1e30 count as 1e30.
     center : bool, default=True
@@ -191,12 +196,12 @@ class BoostingCV(DocumentModel):
         else:
             self._choose_columns(training)
         self._reader, self._dtype, self._unit = None, np.float64, 1.0
-        # Step 2: grow the boosters of each loss in turn, if they help.
+        # Step 2: grow the boosters of each loss in turn, if they help. Linear scores come first.
         search = _SizeSearch(self, training)
         if validation is None:
             self.fold_of_query_ = search.fold_of_query
         for loss in self.losses:
-            if loss != FOREST:
+            if loss not in (FOREST, LINEAR):
                 search.learn(loss)
         if not search.grown:
             search.learn(None)
@@ -219,6 +224,9 @@ class BoostingCV(DocumentModel):
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
         own = {name: weight for name, weight in self.weights_.items() if name not in self._counts}
         self.regressor_ = search.merged(own, level)
+        if (linear := search.linear) is not None:
+            linear.coef *= sum(self.weights_.get(name, 0.0) for name in logs)
+        self._linear = linear
         self.forests_ = search.forests if self.weights_.get(FOREST) else []
         self._counts = {name: one for name, one in self._counts.items() if self.weights_[name]}
         _messages.print_progress(self, f"chose {self.summary()}", started)
@@ -237,6 +245,8 @@ class BoostingCV(DocumentModel):
 
     def _predict(self, table: Any) -> Floats:
         scores = super()._predict(table)
+        if self._linear is not None:
+            scores = scores * np.exp(self._linear.predict(table))
         for name, counts in self._counts.items():
             scores = scores + self.weights_[name] * self._boosted(counts, table)
         return scores
@@ -254,14 +264,12 @@ class BoostingCV(DocumentModel):
     @property
     def has_table(self) -> bool:  # type: ignore[override]
         """Whether one regressor predicts, and not several beside a forest."""
-        return not self.forests_ and not self._counts
+        return not self.forests_ and not self._counts and self._linear is None
 
     def why_no_table(self) -> str:
-        """Return the end of an error message: the forest reads other columns."""
-        return (
-            "adds the scores of a forest, which reads other columns. distill replaces it with one "
-            "regressor"
-        )
+        """Return the end of an error message: other scores are added to those of the booster."""
+        other = "a forest, which reads other columns" if self._linear is None else "a linear model"
+        return f"adds the scores of {other}. distill replaces it with one regressor"
 
     @property
     def learns_targets(self) -> bool:  # type: ignore[override]
@@ -281,6 +289,8 @@ class _SizeSearch:
         self.grown: dict[str, BoosterGrowth] = {}
         self.dropped: dict[str, float] = {}
         self.forests: list[ExtraTreesRegressor] = []
+        self.linear: LinearScores | None = None
+        self._starts: list[Floats] = []  # scores of all rows, for the booster of each fold
         validation = training.validation
         self.held = training if validation is None else validation.held_out
         seed = model.random_state
@@ -305,10 +315,32 @@ class _SizeSearch:
             weights: Any = training.weight, self.held.weight
             self._folds = [Fold(rows, held, self.held.queries, *weights)]
             self._places = n_rows + held
+        table, codes = _held_out.fill_empty_columns(table), training.queries.codes
         with _memory.threads_for(training.queries.n_rows):
-            self._binned = BinnedTable(
-                _held_out.fill_empty_columns(table), training.weight, more, self._seed
-            )
+            self._binned = BinnedTable(table, training.weight, more, self._seed, codes)
+        self._shares = np.array([fold.share for fold in self._folds])
+        if LINEAR in model.losses:
+            self._start([table] if more is None else [table, more])
+
+    def _start(self, tables: list[Any]) -> None:
+        """Fit linear scores without each fold, from which boosters of logarithms start.
+
+        Held-out queries scale the coefficients: to 0 if the scores do not help.
+        """
+        self.linear = LinearScores(self._binned.regressor, tables[0], self._training.X.shape[1])
+        self._columns = np.concatenate([self.linear.columns(table) for table in tables])
+        each = [self._coefficients(fold.rows, fold.weight) for fold in self._folds]
+        scores, held = np.empty(len(self._places)), self._columns[self._places]
+        for fold, coef in zip(self._folds, each, strict=True):
+            scores[fold.held] = held[fold.held] @ coef
+        self._scale = _combine(self.held, {LINEAR: scores}, logs=True)[0][LINEAR]
+        self._starts = [self._columns @ (self._scale * coef) for coef in each]
+        self.linear.coef = self._scale * np.average(each, axis=0, weights=self._shares)
+
+    def _coefficients(self, rows: Ints, weight: Floats | None) -> Floats:
+        targets = _wanted(self._training, POISSON, center=False)[rows]
+        queries = Queries.from_groups(self._binned.codes[rows])
+        return linear_coefficients(self._columns[rows], targets, queries, weight)
 
     def learn(self, loss: Any) -> None:
         """Grow the boosters of a loss if they can help."""
@@ -390,7 +422,8 @@ class _SizeSearch:
             max_features=min(1.0, max(_SHARE_OF_COLUMNS, _FEWEST_COLUMNS / width)),
             early_stopping=False, random_state=self._seed,
         )  # fmt: skip
-        what = self._binned, width, self._folds, self._places, wanted, unseen, n_jobs
+        starts = self._starts if has_log_scores(loss) else []
+        what = self._binned, width, self._folds, self._places, wanted, unseen, n_jobs, starts
         sizes: list[BoosterGrowth] = []
         for n_leaves in leaves:
             sizes.append(BoosterGrowth(regressor.set_params(max_leaf_nodes=n_leaves), *what))
@@ -400,12 +433,16 @@ class _SizeSearch:
     def merged(self, weights: dict[str, float], level: float | None) -> Any:
         """Return a single booster: the weighted sum over the losses with a weight."""
         used = [one for name, one in self.grown.items() if weights.get(name)]
-        shares = np.array([fold.share for fold in self._folds])
+        shares = self._shares
         n_spare = (shares.sum() - 1) * sum(one.n_trees * one.n_leaves for one in used)
         boosters, counts, scales = [], [], []
         # rare categories need all rows
         again = n_spare > _MOST_SPARE or (len(shares) > 1 and self._binned.categorical.any())
         shares = np.ones(1) if again else shares
+        if again and self.linear is not None:
+            coef = self._coefficients(np.arange(len(self._training.targets)), self._training.weight)
+            self.linear.coef = self._scale * coef
+            self._starts.append(self._columns @ self.linear.coef)
         for name, one in self.grown.items():
             if used and one not in used:
                 continue
@@ -511,6 +548,7 @@ class BoosterGrowth:
     def __init__(
         self, regressor: HistGradientBoostingRegressor, table: BinnedTable, n_columns: int,
         folds: list[Fold], places: Ints, wanted: Floats, unseen: Floats, n_jobs: int | None,
+        starts: Sequence[Floats] = (),
     ) -> None:  # fmt: skip
         self.n_leaves = regressor.max_leaf_nodes
         self.logs = regressor.loss == "poisson"
@@ -525,6 +563,7 @@ class BoosterGrowth:
         self._n_slow = min(_SLOW_TREES, max(_FEWEST_SLOW, n_slow))
         self.wanted, self._unseen = wanted / unit, unseen / unit
         self._regressor, self._table, self._n_columns = clone(regressor), table, n_columns
+        self._starts = starts
         self.boosters = [
             self._booster(fold.rows, places[fold.held], fold.weight, number)
             for number, fold in enumerate(folds)
@@ -595,5 +634,6 @@ class BoosterGrowth:
         return booster
 
     def _booster(self, rows: Ints, held: Ints, weight: Floats | None, number: int) -> Booster:
-        what = rows, held, self.wanted[rows], weight, number, self._n_columns
+        start = self._starts[number] if self._starts else 0.0
+        what = rows, held, self.wanted[rows], weight, number, self._n_columns, start
         return Booster(self._regressor, self._table, *what)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import PoissonRegressor, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import has_fit_parameter
 
@@ -28,7 +28,7 @@ from sklearn_rankcal.utils import _estimators, _features, _memory, _messages
 from sklearn_rankcal.utils._numbers import Floats, Ints, check_weight_range, mean_one, target_unit
 from sklearn_rankcal.utils._sklearn_compat import HISTOGRAMS, FlatTrees
 
-_POISSON = ("poisson", "count:poisson")  # the names in scikit-learn, LightGBM and XGBoost
+_POISSON = ("poisson", "count:poisson", "Poisson")  # the names in different libraries
 # Bytes of a block of rows for the `predict` of histogram boosting. It reads the block once per
 # tree, faster if the block fits in the processor's cache.
 _BOOSTING_BYTES = 1 << 22
@@ -384,7 +384,9 @@ def learns_counts(regressor: Any) -> bool:
     """Whether a regressor minimises the Poisson deviance and needs targets >= 0."""
     while hasattr(regressor, "steps"):
         regressor = regressor.steps[-1][1]
-    for name in ("loss", "objective"):
+    if isinstance(regressor, PoissonRegressor):
+        return True
+    for name in ("loss", "objective", "loss_function"):
         given = getattr(regressor, name, None)
         if isinstance(given, str) and given in _POISSON:
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,20 @@ from scipy.optimize import minimize
 from sklearn_rankcal.labels import Preferences
 from sklearn_rankcal.losses import get_loss
 from sklearn_rankcal.models._document import as_counts
+from sklearn_rankcal.models._held_out import LARGEST
 from sklearn_rankcal.models._model import Training
 from sklearn_rankcal.models._sums import solve_nonnegative
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.targets import SCORES
 from sklearn_rankcal.utils._numbers import Floats
+from sklearn_rankcal.utils._sklearn_compat import FlatTrees
 
 #: Value of `loss` of a member: it learns the labels.
 LABELS = "labels"
 #: Members that learn the targets of the ranker's loss, or the labels, by the Poisson deviance.
 POISSON, POISSON_LABELS = "poisson", "poisson_labels"
+#: Linear logarithms of the targets, from which boosters of logarithms start.
+LINEAR = "linear"
 #: A forest that learns the labels.
 FOREST = "forest"
 
@@ -65,6 +70,17 @@ def listwise_error(
     return _listwise(scores, targets, queries, sample_weight)[0]
 
 
+def log_loss_of_shares(held_out: Training) -> Callable[[Floats], float]:
+    """Return a function of scores that are shares of targets: minus their mean cross-entropy."""
+    what = held_out.targets, held_out.queries, held_out.weight
+
+    def evaluate(shares: Floats) -> float:
+        logs = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+        return -listwise_error(logs, *what) / held_out.queries.n_queries
+
+    return evaluate
+
+
 def _listwise(
     scores: Floats, targets: Floats, queries: Queries, sample_weight: Floats | None
 ) -> tuple[float, Floats]:
@@ -77,6 +93,63 @@ def _listwise(
     whole[whole == 0] = 1.0  # rows without weight
     total = queries.broadcast(queries.sum(mass))
     return float(mass @ (np.log(whole) - lower)), share / whole * total - mass
+
+
+class LinearScores:
+    """Linear scores of the rows of a table, whose exponentials are shares of the targets.
+
+    They are those of a conditional logit of the first `n_columns`, standardised, with an L2
+    penalty. Each value of a category that 1 % of the rows have is a column, and so is a missing
+    value. Missing numbers count as the mean, and numbers outside the range of `table` as the
+    nearest one inside. `regressor` knows the columns of the table.
+    """
+
+    def __init__(self, regressor: Any, table: Any, n_columns: int) -> None:
+        self._encoder, self._n_columns = FlatTrees(regressor), n_columns
+        categories, numbers = self._read(table)
+        self._codes = []
+        for codes in categories:
+            known, counts = np.unique(codes, return_counts=True)
+            self._codes.append(known[counts >= 0.01 * len(codes)])
+        numbers = np.clip(numbers, -LARGEST, LARGEST)
+        self._range = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
+        self._mean, self._spread = np.nanmean(numbers, axis=0), np.nanstd(numbers, axis=0)
+        self._spread[self._spread <= 1e-12 * np.abs(self._mean)] = np.inf
+        self.coef = np.zeros(0)
+
+    def _read(self, table: Any) -> tuple[list[Floats], Floats]:
+        """Return codes of categories, -1 if missing or unknown, and numbers."""
+        encoded, missing = self._encoder.encode(table), self._encoder.missing
+        each = zip(encoded.T, missing, strict=False)
+        codes = [np.where(np.isnan(own) | (own == gap), -1.0, own) for own, gap in each]
+        return codes, encoded[:, len(missing) : self._n_columns]
+
+    def columns(self, table: Any) -> Floats:
+        """Return the columns that have coefficients."""
+        categories, numbers = self._read(table)
+        numbers = (np.clip(numbers, *self._range) - self._mean) / self._spread
+        each = zip(categories, self._codes, strict=True)
+        of_codes = [codes[:, None] == known for codes, known in each]
+        return np.column_stack([np.nan_to_num(numbers), *of_codes])
+
+    def predict(self, table: Any) -> Floats:
+        """Return the scores of all rows."""
+        return self.columns(table) @ self.coef
+
+
+def linear_coefficients(
+    columns: Floats, targets: Floats, queries: Queries, sample_weight: Floats | None
+) -> Floats:
+    """Return the coefficients that minimise `listwise_error` plus half their squared norm."""
+
+    def error(coef: Floats) -> tuple[float, Floats]:
+        value, slopes = _listwise(columns @ coef, targets, queries, sample_weight)
+        return value + 0.5 * float(coef @ coef), columns.T @ slopes + coef
+
+    exact = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 500}
+    start = np.zeros(columns.shape[1])
+    found: Floats = minimize(error, start, jac=True, method="L-BFGS-B", options=exact).x
+    return found
 
 
 def listwise_weights(

@@ -109,10 +109,14 @@ _ROWS_PER_BIN, _FEWEST_BINS, _MOST_BINS = 40, 32, 255
 class BinnedTable:
     """The bins of a table, shared by boosters: of the rows of `table`, and then of those of `more`.
 
-    `regressor` is fitted to the table, and knows its columns, categories and bins.
+    `regressor` is fitted to the table, and knows its columns, categories and bins. `codes` are the
+    queries of its rows: the Poisson deviance then has the best level for each query.
     """
 
-    def __init__(self, table: Any, weight: Floats | None, more: Any, random_state: int) -> None:
+    def __init__(
+        self, table: Any, weight: Floats | None, more: Any, random_state: int, codes: Any = None
+    ) -> None:
+        self.codes = codes
         names = category_columns(table)
         # a missing value of polars is a category of its own to scikit-learn
         n_codes = int(category_codes(table, names).max(initial=0)) + 2 if names else 0
@@ -140,13 +144,14 @@ class BinnedTable:
 class Booster:
     """A histogram booster that grows tree by tree, and keeps the scores of all rows of a table.
 
-    It learns the targets of some `rows`, from the first `n_columns`. Its parameters but the bins
-    are those of the unfitted `regressor`. So are its trees, but for the columns that splits draw.
+    It learns the targets of some `rows`, from the first `n_columns`. `start` has scores of all rows
+    to start from. Its parameters but the bins are those of the unfitted `regressor`. So are its
+    trees, but for the columns that splits draw.
     """
 
     def __init__(
         self, regressor: Any, table: BinnedTable, rows: Any, held: Any, targets: Floats,
-        weight: Floats | None, seed: int, n_columns: int | None = None,
+        weight: Floats | None, seed: int, n_columns: int | None = None, start: Any = 0.0,
     ) -> None:  # fmt: skip
         self.like, self.table, self.logs = regressor, table, regressor.loss == "poisson"
         self._bins = table.bins[:, :n_columns]
@@ -158,7 +163,7 @@ class Booster:
         self._weight = np.ones(len(rows)) if weight is None else weight
         mean = np.average(targets, weights=weight)
         self.baseline = float(np.log(mean) if self.logs else mean)
-        self._scores = np.full(len(table.bins), self.baseline)
+        self._scores = np.full(len(table.bins), self.baseline) + start
         seeds = np.random.SeedSequence([regressor.random_state % 2**32, seed])
         self._state = seeds.generate_state(1, np.uint64) | np.uint64(1)
         self.trees: list[Any] = []
@@ -171,9 +176,16 @@ class Booster:
         # gradients and hessians; no hessians are all 1
         firsts, seconds = np.zeros((2, len(self._scores)), "f4")
         seconds = seconds if self.logs or self._weighs else seconds[:0]
+        codes = None
+        if self.logs and table.codes is not None:
+            codes = table.codes[self._rows]
+            wanted = np.bincount(codes, self._weight * self._targets)
         for rate in rates:
             means = self._scores[self._rows]
             means = np.exp(means) if self.logs else means
+            if codes is not None:
+                predicted = np.bincount(codes, self._weight * means)
+                means *= (wanted / np.where(predicted > 0, predicted, 1.0))[codes]
             firsts[self._rows] = (means - self._targets) * self._weight
             if len(seconds):
                 seconds[self._rows] = self._weight * (means if self.logs else 1.0)
@@ -292,6 +304,8 @@ class FlatTrees:
                 for known in encoder.categories_
             ]
             self._places = np.flatnonzero(regressor.is_categorical_).tolist()
+        #: code of a missing category, for each column of categories
+        self.missing = [known.get(None, np.nan) for known in self._codes]
         self._seen: list[tuple[Any, Floats]] = [(None, np.zeros(0))] * len(self._codes)
 
     @staticmethod
@@ -309,11 +323,11 @@ class FlatTrees:
     def predict(self, X: Any) -> Floats:
         """Predict the rows of a table."""
         total = np.full(len(X), self._baseline)
-        table = self._encode(X)
+        table = self.encode(X)
         kernels.add_trees(table, *self._arrays, np.zeros((2 * table.shape[1], 32)), total)
         return np.exp(total) if self._logs else total
 
-    def _encode(self, X: Any) -> Floats:
+    def encode(self, X: Any) -> Floats:
         """Return a table as numbers in C order, with a code for each known category."""
         if not is_dataframe(X):
             return np.ascontiguousarray(X, dtype=np.float64)

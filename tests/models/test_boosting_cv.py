@@ -350,6 +350,33 @@ def purchases(n_queries=60):
     return table, labels, queries
 
 
+@pytest.mark.parametrize("weighs", [False, True])
+def test_a_leaf_is_a_newton_step_of_the_cross_entropy_of_its_queries(weighs):
+    """With the curvature of the Poisson deviance, whose level is the best one for each query."""
+    table, labels, queries = purchases()
+    weight = np.random.default_rng(1).choice([0.5, 2.0], queries.n_rows) if weighs else None
+    mass = np.ones(queries.n_rows) if weight is None else weight
+    like = HistGradientBoostingRegressor(
+        loss="poisson", max_leaf_nodes=7, l2_regularization=0.5, random_state=0
+    )
+    codes = np.append(queries.codes, queries.codes + queries.n_queries)
+    binned = BinnedTable(table, weight, table, 0, codes)
+    rows, start = np.arange(queries.n_rows), table[:, 0]
+    what = rows, rows + queries.n_rows, labels, weight, 0
+    booster = Booster(like, binned, *what, start=np.append(start, start))
+    scores = booster.baseline + start
+    for after in booster.grow([0.1] * 5):
+        share = mass * np.exp(scores)
+        share *= queries.broadcast(queries.sum(mass * labels) / queries.sum(share))
+        steps = np.round(after - scores, 12)
+        assert len(np.unique(steps)) == 7
+        for step in np.unique(steps):
+            leaf = steps == step
+            wanted = 0.1 * (mass * labels - share)[leaf].sum() / (share[leaf].sum() + 0.5)
+            assert step == pytest.approx(wanted, rel=1e-5)
+        scores = after
+
+
 @pytest.mark.parametrize("loss", ["poisson", "poisson_labels"])
 def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss):
     monkeypatch.setattr(module, "_MOST_SPARE", 7_000)
@@ -358,14 +385,19 @@ def test_poisson_boosters_have_the_least_cross_entropy(small, monkeypatch, loss)
     n_trees, leaves = model.sizes_[loss]
     n_more = min(n_trees + 5, 60)
     errors, scores = np.zeros(n_more), np.zeros(len(labels))
-    what = {"queries": queries, "loss": "poisson", "l2_regularization": 5.0}
-    for fold, booster in enumerate(boosters(model, leaves, n_more, table, labels, **what)):
+    like = HistGradientBoostingRegressor(
+        loss="poisson", max_leaf_nodes=leaves, l2_regularization=5.0, random_state=0,
+        min_samples_leaf=len(labels) * 2 // 150,
+    )  # fmt: skip
+    binned = BinnedTable(table, None, None, 0, queries.codes)
+    for fold in range(3):
+        inside = np.flatnonzero(queries.broadcast(model.fold_of_query_ != fold))
         out, others = queries.select(model.fold_of_query_ == fold)
-        for number, rates in enumerate(booster.staged_predict(table[out])):
-            share = rates / others.broadcast(others.sum(rates))
+        booster = Booster(like, binned, inside, out, labels[inside], None, fold)
+        for number, found in enumerate(booster.grow([0.1] * n_more)):
+            share = np.exp(found) / others.broadcast(others.sum(np.exp(found)))
             errors[number] -= labels[out] @ np.log(share)
-        booster._predictors = booster._predictors[:n_trees]
-        scores += np.log(booster.predict(table)) / 3
+        scores += np.log(merge_boosters([booster], [n_trees], [1.0], 0.0).predict(table)) / 3
     assert 10 < n_trees == 1 + np.argmin(errors)
     # the mean of the logarithms, with a power and a level that suit the held-out labels
     found = np.log(model.predict(table, queries))
@@ -497,8 +529,8 @@ def test_any_table_with_few_relevant_documents_is_learned(few_trees, seed):
                 continue
             scores.append(ranker.decision_function(table[rows], groups=groups[rows]))
     assert np.isfinite(scores[0]).all()
-    # around a single relevant document, splits of several columns are equally good
-    if np.count_nonzero(y > y.min()) > 3:
+    # around few relevant documents, splits of several columns are equally good
+    if np.count_nonzero((y > y.min()) & (weight > 0)) > 5:
         np.testing.assert_allclose(scores[0][order], scores[1], rtol=1e-6, atol=1e-9)
 
 
