@@ -25,7 +25,7 @@ from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.rankers._calibrated import chosen_context
 from sklearn_rankcal.rankers._fit import ValidationArguments, fit
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
-from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.surrogates import Softmax, Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import checks_keywords
 from sklearn_rankcal.utils._numbers import Floats, check_unit
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
@@ -337,6 +337,10 @@ class BoostedRanker(QueryRanker):
             else f"no distributions in general, because the surrogate is {self.surrogate_.theorem}"
         )
         return self
+
+    @property
+    def _scores_are(self) -> str | None:
+        return "logarithms" if isinstance(get_surrogate(self.surrogate), Softmax) else None
 
     def _prepare(
         self, loss: Loss, data: Training, held_out: Training | None, grouped: bool

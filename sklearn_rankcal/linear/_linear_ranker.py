@@ -22,7 +22,7 @@ from sklearn_rankcal.rankers._advice import LARGEST_GRADE, warn_of_amounts
 from sklearn_rankcal.rankers._fit import fit, read_rows
 from sklearn_rankcal.rankers._input import TableNeeds, read_labelled
 from sklearn_rankcal.rankers._query_ranker import FOREIGN_WITHOUT_VALIDATION, QueryRanker
-from sklearn_rankcal.surrogates import Surrogate, get_surrogate
+from sklearn_rankcal.surrogates import Softmax, Surrogate, get_surrogate
 from sklearn_rankcal.utils._messages import check_number, checks_keywords
 from sklearn_rankcal.utils._numbers import Floats, check_unit
 from sklearn_rankcal.utils._sklearn_compat import Interval, StrOptions, _fit_context, available_if
@@ -367,6 +367,10 @@ class LinearRanker(QueryRanker):
         if self.warm_start and hasattr(self, "model_"):
             model.coef_, model.intercept_ = self.model_.coef_, self.model_.intercept_
         return model
+
+    @property
+    def _scores_are(self) -> str | None:
+        return "logarithms" if isinstance(get_surrogate(self.surrogate), Softmax) else None
 
     def _table_needs(self, loss: Loss) -> TableNeeds:
         return TableNeeds(type(self).__name__)

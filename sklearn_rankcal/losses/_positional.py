@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankcal.losses._base import BinaryMeasure, Loss, NormalizedLoss, divide, inverse
+from sklearn_rankcal.losses._base import (
+    BinaryMeasure,
+    Loss,
+    Measure,
+    NormalizedLoss,
+    divide,
+    inverse,
+)
 from sklearn_rankcal.queries import Queries, Ranking
 from sklearn_rankcal.utils._messages import check_number
 from sklearn_rankcal.utils._numbers import LARGEST, Floats, check_range, read_numbers
@@ -252,6 +259,82 @@ class Recall(BinaryMeasure, NormalizedPositionalLoss):
 
     def discounts(self, n_places: int) -> Floats:
         return (np.arange(n_places) < self.k).astype(np.float64)
+
+
+class Choice(PositionalLoss):
+    """Share of the choices that fall on the first document.
+
+    A query is a choice between its documents. The label of a document is 1 if it was chosen and
+    otherwise 0, or it counts how often the document was chosen.
+
+    Notes
+    -----
+    The targets y_i / sum(y) are the shares of the choices. Their expected values are the choice
+    probabilities, which `CalibratedRanker.choice_probabilities` estimates (:ref:`choices`). The
+    loss is undefined for a query without a chosen document, or with a single document.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import Choice
+    >>> from sklearn_rankcal.queries import Queries
+    >>> Choice().encode(np.array([3.0, 1.0, 0.0]), Queries.single(3)).tolist()
+    [0.75, 0.25, 0.0]
+    """
+
+    non_negative = True
+    bounds = (0.0, 1.0)
+
+    def utilities(self, relevance: Floats, queries: Queries) -> Floats:
+        total = np.where(queries.sizes > 1, queries.sum(relevance), 0.0)
+        return relevance * queries.broadcast(inverse(total))
+
+    def defined(self, labels: Floats, queries: Queries) -> NDArray[np.bool_]:
+        return (queries.sum(labels) > 0) & (queries.sizes > 1)
+
+    def discounts(self, n_places: int) -> Floats:
+        return (np.arange(n_places) < 1).astype(np.float64)
+
+
+class ChoiceLogLoss(Measure):
+    """Mean negative logarithm of the probability of the chosen document, smaller is better.
+
+    The scores of the ranking must be probabilities, such as those of
+    `CalibratedRanker.choice_probabilities`. The labels are those of `Choice`. If several documents
+    of a query were chosen, the value is the mean over its choices.
+
+    Notes
+    -----
+    Probabilities below 2.2e-16 count as 2.2e-16. The expected value is smallest for the choice
+    probabilities of the data: it is a proper scoring rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankcal.losses import ChoiceLogLoss
+    >>> from sklearn_rankcal.queries import Queries, Ranking
+    >>> ranking = Ranking.from_scores(np.array([0.5, 0.2, 0.3]), Queries.single(3))
+    >>> ChoiceLogLoss().per_query(ranking, np.array([1.0, 0.0, 0.0])).round(3).tolist()
+    [0.693]
+    """
+
+    greater_is_better = False
+    non_negative = True
+    bounds = (0.0, np.inf)
+
+    def defined(self, labels: Floats, queries: Queries) -> NDArray[np.bool_]:
+        return Choice().defined(labels, queries)
+
+    def per_query(self, ranking: Ranking, labels: Floats) -> Floats:
+        queries, given = ranking.queries, ranking.scores
+        if given is None or given.min() < 0 or np.abs(queries.sum(given) - 1).max() > 1e-4:
+            raise ValueError(
+                "'choice_log_loss' needs probabilities, such as those of choice_probabilities, in "
+                "the place of scores: they are not negative and sum to 1 in each query."
+            )
+        logs = np.log(np.maximum(given, np.finfo(np.float64).eps))
+        value = -queries.sum(Choice().utilities(labels, queries) * logs)
+        return np.where(self.defined(labels, queries), value, np.nan)
 
 
 class AUC(BinaryMeasure, NormalizedPositionalLoss):

@@ -22,6 +22,8 @@ from sklearn_rankcal.losses._positional import (
     DCG,
     ERU,
     NDCG,
+    Choice,
+    ChoiceLogLoss,
     Positional,
     Precision,
     Recall,
@@ -40,6 +42,7 @@ LOSSES: dict[str, type[Loss]] = {
     "auc": AUC,
     "spearman": Spearman,
     "err": ERR,
+    "choice": Choice,
     "map": MAP,
     "map_by_scores": MAPByScores,
     "pd": PD,
@@ -156,11 +159,15 @@ MEASURES: dict[str, type[Measure]] = {
 }
 
 
+#: Measures of probabilities, which are not among those of rankings in `MEASURES`.
+_KNOWN = MEASURES | {"choice_log_loss": ChoiceLogLoss}
 #: Names that other libraries use, each with the nearest name in `MEASURES`.
 _NAMES_OF_MEASURES = {
     "average_precision": "map",
     "ap": "map",
+    "choice": "recall@1",
     "kendall": "kendall_tau",
+    "log_loss": "choice_log_loss",
     "map_by_scores": "map",
     "p": "precision",
     "pd": "pairwise_disagreement",
@@ -178,7 +185,7 @@ _NAMES_OF_MEASURES = {
 
 def settable_parameters(metric: Any) -> tuple[str, ...]:
     """Return the parameters that `get_measure` takes with a metric: none with an object."""
-    kind = look_up("metric", metric, MEASURES, Measure, {}, _NAMES_OF_MEASURES)
+    kind = look_up("metric", metric, _KNOWN, Measure, {}, _NAMES_OF_MEASURES)
     if isinstance(kind, Measure):
         return ()
     return tuple(name for name in signature_of(kind) if name not in kind._of_targets)
@@ -196,8 +203,8 @@ def get_measure(name: str | Measure, **parameters: Any) -> Measure:
     Parameters
     ----------
     name : str or Measure
-        A key of `MEASURES`. If the measure has a parameter `k`, the name can contain a cutoff, as
-        in ``"ndcg@10"``. A measure, also a loss, is returned unchanged.
+        A key of `MEASURES`, or ``"choice_log_loss"``. If the measure has a parameter `k`, the name
+        can contain a cutoff, as in ``"ndcg@10"``. A measure, also a loss, is returned unchanged.
     **parameters
         Parameters of the measure, such as ``threshold``. Not allowed with a measure.
 
@@ -212,7 +219,7 @@ def get_measure(name: str | Measure, **parameters: Any) -> Measure:
     >>> get_measure("precision@5", threshold=2)
     Precision(k=5, threshold=2)
     """
-    kind = look_up("metric", name, MEASURES, Measure, parameters, _NAMES_OF_MEASURES)
+    kind = look_up("metric", name, _KNOWN, Measure, parameters, _NAMES_OF_MEASURES)
     if isinstance(kind, Measure):
         return kind
     measure: Measure = make_named("Metric", str(name), kind, parameters, settable_parameters(name))

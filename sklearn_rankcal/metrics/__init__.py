@@ -7,6 +7,7 @@ from sklearn_rankcal.metrics._compare import compare_rankings
 from sklearn_rankcal.metrics._evaluate_run import RunEvaluation, evaluate_run
 from sklearn_rankcal.metrics._functions import (
     auc_score,
+    choice_log_loss,
     dcg_score,
     err_score,
     eru_score,
@@ -29,6 +30,7 @@ __all__ = [
     "MeanInterval",
     "RunEvaluation",
     "auc_score",
+    "choice_log_loss",
     "compare_rankings",
     "dcg_score",
     "err_score",

@@ -12,7 +12,18 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels._rankings import PairWeight
-from sklearn_rankcal.losses import AUC, DCG, ERR, ERU, NDCG, Measure, Precision, Recall, Spearman
+from sklearn_rankcal.losses import (
+    AUC,
+    DCG,
+    ERR,
+    ERU,
+    NDCG,
+    ChoiceLogLoss,
+    Measure,
+    Precision,
+    Recall,
+    Spearman,
+)
 from sklearn_rankcal.losses._average_precision import AveragePrecision, ReciprocalRank
 from sklearn_rankcal.losses._cascade import Discount
 from sklearn_rankcal.losses._pairs import KendallTau, PairwiseDisagreement
@@ -101,6 +112,43 @@ def recall_at_k_score(
     """
     data = read_ranking(y_true, y_score, ranks, groups, ties, sample_weight, unjudged)
     return data.mean("recall", Recall(k, threshold=threshold), zero_division)
+
+
+@documented_metric
+def choice_log_loss(
+    y_true: Any,
+    y_prob: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Compute the log-loss of choice probabilities, smaller is better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_documents,)
+        1 for the chosen document of each query and 0 for the others, or numbers of choices.
+    y_prob : array-like of shape (n_documents,)
+        Probabilities, which sum to 1 in each query, as `choice_probabilities` of a ranker returns.
+    groups : array-like of shape (n_documents,), default=None
+        Query id of each row, as in `ndcg_score`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row. The weight of a query is the mean weight of its rows.
+
+    Returns
+    -------
+    loss : float
+        The mean over queries of `losses.ChoiceLogLoss`. Equal probabilities of n documents have
+        the loss log(n).
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.metrics import choice_log_loss
+    >>> round(choice_log_loss([1, 0, 0, 1], [0.5, 0.5, 0.2, 0.8], groups=[0, 0, 1, 1]), 3)
+    0.458
+    """
+    data = read_ranking(y_true, y_prob, None, groups, sample_weight=sample_weight)
+    return data.mean("choice_log_loss", ChoiceLogLoss(), "skip")
 
 
 @documented_metric

@@ -12,7 +12,7 @@ from sklearn_rankcal.exceptions import CutQueriesWarning
 from sklearn_rankcal.labels import Labels, Preferences
 from sklearn_rankcal.labels._label_rankings import labels_of_rankings, read_as_in_fit
 from sklearn_rankcal.labels._labels import is_structured, queries_of_rows, read_labels
-from sklearn_rankcal.losses import MEASURES, Loss, Measure, get_measure
+from sklearn_rankcal.losses import MEASURES, ChoiceLogLoss, Loss, Measure, get_measure
 from sklearn_rankcal.metrics._checks import Unjudged, ZeroDivision, fill_undefined
 from sklearn_rankcal.queries import Queries, Ranking, check_weight, mean_over_queries
 from sklearn_rankcal.queries._ranking import UNJUDGED, check_scores
@@ -22,6 +22,7 @@ from sklearn_rankcal.utils._numbers import Floats, read_numbers
 
 #: The measures of losses that have a different name.
 _OF_LOSSES = {
+    "choice": "recall@1",
     "map_by_scores": "map",
     "pd": "pairwise_disagreement",
     "pd_by_scores": "pairwise_disagreement",
@@ -135,7 +136,11 @@ def predicted_ranking(
                 estimator, "_describe_cut", X, ids, labels=labels
             ):
                 warn(cut, CutQueriesWarning)
-        ranking = rank_rows(estimator, X, ids, rows, who)
+        if isinstance(measure, ChoiceLogLoss):
+            chances = _estimators.call_with_groups(estimator, "choice_probabilities", X, ids)
+            ranking = Ranking.from_scores(chances, rows)
+        else:
+            ranking = rank_rows(estimator, X, ids, rows, who)
     if isinstance(labels, Preferences) and not measure.takes_preferences:
         others = [repr(name) for name, kind in MEASURES.items() if kind.takes_preferences]
         raise ValueError(
@@ -211,10 +216,11 @@ def get_ranking_scorer(
     ----------
     name : str or Measure
         Name of a metric, a key of `losses.MEASURES`, optionally with a cutoff, such as
-        ``"ndcg@10"``. ``"precision"`` and ``"recall"`` need one. The name of a loss, such as
-        ``"pd"``, selects its measure. If smaller values are better, the scorer returns the negative
-        mean, and the name may start with ``neg_``, as in ``"neg_pairwise_disagreement"``. Or a
-        measure or loss object, such as ``NDCG(k=10)``, also your own.
+        ``"ndcg@10"``. ``"precision"`` and ``"recall"`` need one. ``"choice_log_loss"`` scores
+        `choice_probabilities` of a ranker. The name of a loss, such as ``"pd"``, selects its
+        measure. If smaller values are better, the scorer returns the negative mean, and the name
+        may start with ``neg_``, as in ``"neg_pairwise_disagreement"``. Or a measure or loss object,
+        such as ``NDCG(k=10)``, also your own.
     zero_division : {"skip", 0, 1}, default="skip"
         Value of queries on which the metric is undefined. ``"skip"`` leaves them out of the mean.
     unjudged : {"irrelevant", "skip"}, default="irrelevant"

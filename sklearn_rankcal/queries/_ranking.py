@@ -46,6 +46,8 @@ class Ranking:
         Whether the row at each place was ranked. Unranked rows are last in their queries, and
         `take` sets their values to 0. An example is a relevant document that a run did not find. If
         None, all rows were ranked.
+    scores : ndarray of shape (n_rows,) or None
+        The scores of the rows, if the ranking was made from scores.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Ranking:
     start: NDArray[np.int64] | None = None
     stop: NDArray[np.int64] | None = None
     ranked: NDArray[np.bool_] | None = None
+    scores: NDArray[Any] | None = None
 
     @classmethod
     def from_scores(
@@ -78,12 +81,10 @@ class Ranking:
         (n_rows,).
         """
         order = queries.sort(scores)
-        if ties == "first":
-            return cls(queries, order)
         tied = equal_neighbours(scores[order], queries)
-        if not tied.any():
-            return cls(queries, order)
-        ranking = cls(queries, order, *blocks(tied, queries))
+        if ties == "first" or not tied.any():
+            return cls(queries, order, scores=scores)
+        ranking = cls(queries, order, *blocks(tied, queries), scores=scores)
         if ties == "average":
             return ranking
         assert relevance is not None
@@ -123,7 +124,8 @@ class Ranking:
             return self
         block = self.start + self.queries.repeat(self.queries.offsets[:-1])
         order = self.order[np.lexsort((key[self.order], block))]
-        return Ranking(self.queries, order, ranked=self.ranked)  # a block is ranked as a whole
+        # a block is ranked as a whole
+        return Ranking(self.queries, order, ranked=self.ranked, scores=self.scores)
 
     def judged(
         self, relevance: NDArray[np.float64], unjudged: str
@@ -138,6 +140,7 @@ class Ranking:
         rows, place = np.flatnonzero(kept), np.empty(self.queries.n_rows, dtype=np.int64)
         place[self.order] = self.queries.place if self.start is None else self.start
         ranking = Ranking.from_scores(-place[rows], self.queries.take(rows))
+        ranking.scores = None if self.scores is None else self.scores[rows]
         return ranking, np.where(known, relevance, 0.0)[rows], rows
 
     def head(self, k: int | None) -> Ranking:

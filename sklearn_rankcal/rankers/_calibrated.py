@@ -20,19 +20,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rankcal import models
 from sklearn_rankcal.decoders import AveragePrecisionDecoder, PreferenceDecoder, Sort
-from sklearn_rankcal.losses import PD, Loss, PDByScores, get_loss
+from sklearn_rankcal.losses import PD, Choice, Loss, PDByScores, get_loss
 from sklearn_rankcal.losses._registry import refuse_loss
 from sklearn_rankcal.models._column_parameters import refuse_parameters
 from sklearn_rankcal.models._context import check_context
 from sklearn_rankcal.models._held_out import suits_forests
-from sklearn_rankcal.models._member_weights import FOREST, LABELS, POISSON, POISSON_LABELS
+from sklearn_rankcal.models._member_weights import FOREST, LABELS, LINEAR, POISSON, POISSON_LABELS
 from sklearn_rankcal.models._model import PairwiseModel
 from sklearn_rankcal.rankers._fit import ValidationArguments, fit
 from sklearn_rankcal.rankers._input import TableNeeds
 from sklearn_rankcal.rankers._query_ranker import FOREIGN, QueryRanker
 from sklearn_rankcal.utils._estimators import clone, innermost_estimator
 from sklearn_rankcal.utils._features import category_columns, column_values, numeric_columns
-from sklearn_rankcal.utils._messages import checks_keywords, counted, warn
+from sklearn_rankcal.utils._messages import check_methods, checks_keywords, counted, warn
 from sklearn_rankcal.utils._numbers import check_unit, mean_one
 from sklearn_rankcal.utils._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 
@@ -60,8 +60,9 @@ class CalibratedRanker(QueryRanker):
     loss : str or Loss, default="ndcg"
         The loss to minimise: ``"ndcg"``, ``"ndcg@10"``, ``"dcg@10"``, ``"precision@5"``,
         ``"recall@20"``, ``"wta"``, ``"eru"``, ``"auc"``, ``"spearman"``, ``"err"``,
-        ``"map_by_scores"``, ``"pd_by_scores"``, or an object such as ``NDCG(k=10, gain="linear")``
-        (`losses`). For ``"map"`` and ``"pd"``, the regressor is fitted to pairs of documents.
+        ``"map_by_scores"``, ``"pd_by_scores"``, ``"choice"`` (:ref:`choices`), or an object such as
+        ``NDCG(k=10, gain="linear")`` (`losses`). For ``"map"`` and ``"pd"``, the regressor is
+        fitted to pairs of documents.
     decoder : str or decoder, default="auto"
         How predictions become a ranking: ``"sort"`` for scores, ``"exact"`` for pairs, or another
         one of `decoders`, by name or as an object. ``"auto"`` is exact if that is cheap.
@@ -161,6 +162,8 @@ class CalibratedRanker(QueryRanker):
     def _validate_params(self) -> None:
         if isinstance(self.regressor, str):
             refuse_loss(self.regressor)
+        elif isinstance(self.regressor, type):
+            check_methods(self.regressor, "regressor", "a regressor", "fit", "predict")
         super()._validate_params()
 
     # ---------------------------------------------------------------- fit
@@ -318,7 +321,11 @@ def _named_model(
     n_rows, stacked = data.queries.n_rows, ranker.regressor == "stacked"
     context = chosen_context(ranker.context, grouped, data.X)
     several = int(np.count_nonzero(data.queries.sizes > 1))
-    enough = grouped and several >= _MIN_QUERIES and held_out is None
+    chooses = isinstance(loss, Choice)
+    if chooses and context == "auto":  # people compare, and look for the cheapest, for example
+        context = ["difference", "rank"] * bool(numeric_columns(data.X))
+        context += ["share"] * bool(category_columns(data.X))
+    enough = grouped and several >= _MIN_QUERIES and (held_out is None or chooses)
     documents: Any
     if stacked or enough:
         documents = models.BoostingCV(
@@ -330,6 +337,8 @@ def _named_model(
         )
     else:
         regressor = models.default_regressor(n_rows, stops_early=held_out is not None)
+        if chooses:
+            regressor.set_params(loss="poisson")
         equal = isinstance(data.labels, np.ndarray) and not _n_relevant(data)
         if grouped and held_out is None and not equal:  # another warning is about equal labels
             warn(
@@ -348,6 +357,10 @@ def _losses_of_members(regressor: Any, loss: Loss, data: models.Training) -> tup
     """Return `losses` of `BoostingCV` for a named regressor."""
     if not isinstance(data.labels, np.ndarray):
         return (None,)
+    if isinstance(loss, Choice):
+        if regressor == "stacked":
+            raise ValueError("regressor='stacked' estimates no choice probabilities. Use None.")
+        return (LINEAR, POISSON) if regressor == "boosting" else (LINEAR, POISSON, POISSON_LABELS)
     # If few documents are relevant, as for purchases, clicks and choices, the Poisson deviance
     # ranks better than the squared error. Its scores are logarithms, but scores inside a model of
     # pairs must be in the unit of the targets.

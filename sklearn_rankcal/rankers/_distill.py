@@ -141,6 +141,8 @@ def distill(
         found = np.asarray(predict_scores(ranker, rows, groups), dtype=np.float64)
         if not np.isfinite(found).all():
             raise ValueError("The teacher predicts NaN or infinity.")
+        if getattr(teacher, "_scores_are", None) == "shares":
+            found = np.log(np.maximum(found, np.finfo(np.float64).tiny))
         return queries.center(found)
 
     if regressor is None:
@@ -177,6 +179,7 @@ def _check_categories(teacher: Any, dtypes: dict[Any, Any]) -> None:
 class _Student(DocumentModel):
     """A regressor of rows, fitted to the scores of a teacher."""
 
+    scores_are = "logarithms"  # of shares of choices
     calibrated_over: str  # that of the teacher
     unexplained_: float
     n_copies_: int

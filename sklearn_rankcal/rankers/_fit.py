@@ -20,6 +20,7 @@ from sklearn_rankcal.labels._labels import agreed_queries
 from sklearn_rankcal.losses import Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._held_out import check_stops_early
+from sklearn_rankcal.models._member_weights import log_loss_of_shares
 from sklearn_rankcal.models._model import Validation
 from sklearn_rankcal.queries import Queries, check_weight, mean_over_queries
 from sklearn_rankcal.rankers import _advice
@@ -253,6 +254,8 @@ def make_validation(
     weighted = held_out if factor is None else held_out.weighted_by(factor)
     targets = weighted.learning(loss)
     show = partial(print_progress, ranker)
+    if ranker._scores_are == "shares":
+        return Validation(targets, log_loss_of_shares(targets), ranker.n_iter_no_change, show)
     steady = None
     with _naming_validation_data():
         evaluate(np.zeros(queries.n_rows))  # raises an error if no query has a weight

@@ -109,6 +109,16 @@ def predict_ranks(
     return found.ranks, scores if isinstance(decoder, Sort) else None
 
 
+def predicts_choices(ranker: Any) -> bool:
+    """Return True if scores are shares of choices or their logarithms, else raise an error."""
+    if ranker._scores_are:
+        return True
+    raise AttributeError(
+        "choice_probabilities needs CalibratedRanker(loss='choice'), or surrogate='softmax' of "
+        f"LinearRanker or BoostedRanker; this is {ranker!r}."
+    )
+
+
 def predicts_pairs(ranker: Any) -> bool:
     """Return True if the loss is on pairs, else raise AttributeError, for `available_if`."""
     if get_loss(ranker.loss).space.is_pairwise:

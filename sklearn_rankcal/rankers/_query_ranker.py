@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.losses import Choice, Loss, get_loss
 from sklearn_rankcal.models import Model, Training
 from sklearn_rankcal.models._model import squared_error
 from sklearn_rankcal.queries import Ranking, check_weight, mean_over_queries
@@ -163,6 +163,13 @@ class QueryRanker(RankerMixin, BaseEstimator):
         """Return the model to fit, and the data with its targets. `grouped`: whether ids came."""
         raise NotImplementedError
 
+    @property
+    def _scores_are(self) -> str | None:
+        """What scores are to `choice_probabilities`: "shares" of choices, "logarithms" or None."""
+        if not isinstance(get_loss(self.loss), Choice):
+            return None
+        return getattr(getattr(self, "model_", None), "scores_are", "shares")
+
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
         check_is_fitted(self)
@@ -251,6 +258,33 @@ class QueryRanker(RankerMixin, BaseEstimator):
             return np.empty(0)
         X, queries = _input.read_queries(self, X, groups, required=needs_queries)
         return tie_rounded(self.model_.predict(X, queries), queries)
+
+    @available_if(_predict.predicts_choices)
+    @checks_keywords
+    def choice_probabilities(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the probability that each document is the chosen one of its query.
+
+        The result has the shape (n_documents,), and sums to 1 in each query. `X` and `groups` are as
+        in `predict`. If several documents are chosen, it has expected shares. Only for
+        ``loss="choice"`` and the surrogate ``"softmax"``. Raise ValueError if the regressor
+        predicts a negative share (:ref:`choices`).
+        """
+        check_is_fitted(self)
+        if np.shape(X)[:1] == (0,):  # no alternatives
+            return np.empty(0)
+        X, queries = _input.read_queries(self, X, groups)
+        scores = self.model_.predict(X, queries)
+        if self._scores_are == "logarithms":
+            scores = np.exp(scores - queries.broadcast(queries.max(scores)))
+        elif scores.min() < 0:
+            raise ValueError(
+                "The regressor predicts negative shares of choices. Use the default, a classifier, "
+                "or a regressor that minimises the Poisson deviance, such as "
+                "HistGradientBoostingRegressor(loss='poisson')."
+            )
+        scores = np.maximum(scores, np.finfo(np.float64).tiny)
+        shares: NDArray[np.float64] = scores / queries.broadcast(queries.sum(scores))
+        return shares
 
     @checks_keywords
     def score(

@@ -55,6 +55,7 @@ _CHEAP = {
     "products": lambda: public.CalibratedRanker(Ridge(), loss=_L.MAP(threshold=2)),
     "by_scores": lambda: public.CalibratedRanker(Ridge(), loss="pd_by_scores"),
     "document": lambda: public.CalibratedRanker(_MODELS.DocumentModel(Ridge()), loss="spearman"),
+    "choice": lambda: public.LinearRanker(loss="choice"),
     "scores_and_pairs": lambda: public.CalibratedRanker(
         _MODELS.ResidualPairModel(_MODELS.DocumentModel(Ridge()), _MODELS.BilinearPairs(alpha=1.0)),
         loss="pd",
@@ -118,6 +119,10 @@ def same(case):
         case.expect(pickle.dumps(ranker) == before, "predict changes the ranker", kind)
     elif relation == "scores" and hasattr(ranker, "decision_function"):
         scores = case.call(ranker.decision_function, X, groups=codes)
+        if kind == "choice":
+            shares = case.call(ranker.choice_probabilities, X, groups=codes)
+            totals = np.bincount(np.unique(codes, return_inverse=True)[1], shares)
+            case.equal(totals, np.ones(len(totals)), "probabilities do not sum to 1", 0, 1e-9)
         for own in rows_of(codes.tolist()):
             for i, j in itertools.permutations(own, 2):
                 agree = scores[i] <= scores[j] or ranks[i] < ranks[j]

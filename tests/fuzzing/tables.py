@@ -45,6 +45,7 @@ _RANKERS = {
     "pairs": lambda: public.CalibratedRanker(public.models.PairwiseRidge(), loss="pd"),
     "default": public.CalibratedRanker,
     "default pairs": lambda: public.CalibratedRanker(loss="pd"),
+    "default choice": lambda: public.CalibratedRanker(loss="choice"),
     "default products": lambda: public.CalibratedRanker(loss="map"),
 }
 _SLOW = tuple(_RANKERS)[5:]

@@ -17,6 +17,7 @@ from sklearn_rankcal.losses import (
     MAP,
     NDCG,
     PD,
+    Choice,
     Loss,
     MAPByScores,
     PDByScores,
@@ -39,6 +40,7 @@ EXAMPLES = {
     "recall": Recall(2),
     "auc": AUC(),
     "spearman": Spearman(),
+    "choice": Choice(),
     "err": ERR(3),
     "map": MAP(shrinkage=0),
     "map_by_scores": MAPByScores(),
@@ -54,6 +56,7 @@ ORACLES = {
     "recall": (lambda y, o: oracles.recall(y, o, 2)),
     "auc": oracles.auc,
     "spearman": oracles.spearman,
+    "choice": (lambda y, o: y[o[0]] / sum(y) if len(y) > 1 and sum(y) else np.nan),
     "err": (lambda y, o: oracles.err(y, o, 3, top=1 if max(y) <= 1 else 3)),
     "map": oracles.average_precision,
     "map_by_scores": oracles.average_precision,
@@ -239,7 +242,7 @@ def test_weighted_row_sums_do_not_depend_on_the_weights_of_other_queries(h):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: get_loss("nope"), ValueError, "Unknown loss 'nope'. Known: auc, dcg"),
+        (lambda: get_loss("nope"), ValueError, "Unknown loss 'nope'. Known: auc, choice, dcg"),
         (lambda: get_loss("ndgc"), ValueError, r"Did you mean 'ndcg'\? Known"),
         (lambda: get_loss("mrr"), ValueError, "no 'mrr' here; the nearest is 'err'"),
         (lambda: get_loss("MRR@10"), ValueError, "the nearest is 'err@10'"),

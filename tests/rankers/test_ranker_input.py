@@ -560,7 +560,7 @@ def test_the_default_of_every_loss_reads_a_shop(loss):
     )  # fmt: skip
     for regressor in (None, "boosting", "stacked") if loss in ("pd", "map") else (None,):
         ranker = CalibratedRanker(regressor, loss=loss).fit(shop, y > 0, groups=groups)
-        assert ranker.score(shop, y > 0, groups=groups) > 0.5
+        assert ranker.score(shop, y > 0, groups=groups) > (0.2 if loss == "choice" else 0.5)
         np.testing.assert_array_equal(
             ranker.predict(pl.from_pandas(shop), groups), ranker.predict(shop, groups)
         )
