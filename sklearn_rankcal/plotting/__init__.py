@@ -7,6 +7,7 @@ from sklearn_rankcal.plotting._displays import MetricAtKDisplay, QueryDifference
 from sklearn_rankcal.plotting._plots import (
     plot_aggregate,
     plot_alternatives,
+    plot_choice_calibration,
     plot_matrix,
     plot_preference_graph,
     plot_probability_above,
@@ -17,6 +18,7 @@ __all__ = [
     "QueryDifferencesDisplay",
     "plot_aggregate",
     "plot_alternatives",
+    "plot_choice_calibration",
     "plot_matrix",
     "plot_preference_graph",
     "plot_probability_above",

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binom
 
 from sklearn_rankcal.labels._item_ids import content_ranks
+from sklearn_rankcal.losses import Choice, ChoiceLogLoss
+from sklearn_rankcal.metrics._checks import read_ranking
 from sklearn_rankcal.queries._ranking import check_scores, ranks_to_order
 from sklearn_rankcal.utils._axes import STYLES, make_axes, settle, shorten
-from sklearn_rankcal.utils._messages import check_count
+from sklearn_rankcal.utils._messages import check_count, check_number
 from sklearn_rankcal.utils._numbers import Floats, Ints, exceeds, order_from_largest, read_numbers
 
 
@@ -192,6 +195,77 @@ def plot_probability_above(aggregate: Any, group: Any = None, *, ax: Any = None)
             clear = not exceeds(aggregate.confidence_level / 2, abs(matrix[i, j] - 0.5), 0.5)
             style = {"color": color, "fontsize": 9, "weight": "bold" if clear else "normal"}
             ax.text(j, i, f"{shown[i, j]:.0f}", ha="center", va="center", **style)
+    return ax
+
+
+def plot_choice_calibration(
+    y_true: Any,
+    y_prob: Any,
+    groups: Any = None,
+    *,
+    n_bins: int = 10,
+    confidence_level: float = 0.95,
+    ax: Any = None,
+) -> Any:
+    """Plot how often documents with a predicted choice probability were chosen.
+
+    Documents are divided into bins of equal size by their probability. A point shows the mean
+    probability of a bin, and the share of its documents that were chosen. The bar at the point is
+    where this share falls with probability `confidence_level` if the probabilities are right [1]_.
+    Points outside their bars show that they are not. Use choices that were not in `fit`.
+
+    Parameters
+    ----------
+    y_true, y_prob, groups
+        As in `metrics.choice_log_loss`. Numbers of choices count as shares.
+    n_bins : int, default=10
+        Number of bins.
+    confidence_level : float, default=0.95
+        Confidence level of the bars.
+    ax : matplotlib axes, default=None
+        Axes to plot on. If None, a new figure is made.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        The axes of the plot.
+
+    Notes
+    -----
+    A choice falls into a bin at most once. The number of chosen documents of a bin is therefore a
+    sum of independent trials, one per query. It varies at most as much as with as many trials of
+    equal probability [2]_, whose quantiles are the ends of the bar.
+
+    References
+    ----------
+    .. [1] J. Bröcker and L. A. Smith (2007). Increasing the reliability of reliability diagrams.
+       Weather and Forecasting 22, 651-661.
+    .. [2] W. Hoeffding (1956). On the distribution of the number of successes in independent
+       trials. Annals of Mathematical Statistics 27, 713-721.
+
+    Examples
+    --------
+    >>> from sklearn_rankcal.plotting import plot_choice_calibration
+    >>> ax = plot_choice_calibration([1, 0, 0, 1], [0.6, 0.4, 0.3, 0.7], [0, 0, 1, 1], n_bins=2)
+    """
+    check_count(n_bins, "n_bins")
+    check_number(confidence_level, "confidence_level", "(0, 1)")
+    data = read_ranking(y_true, y_prob, None, groups)
+    queries, chances = data.ranking.queries, np.asarray(data.ranking.scores)
+    known = queries.broadcast(~np.isnan(data.values(ChoiceLogLoss())))
+    shares = Choice().utilities(data.relevance, queries)[known]
+    chances, codes = chances[known], queries.codes[known]
+    bins = np.argsort(np.argsort(chances, kind="stable")) * n_bins // len(chances)
+    if ax is None:
+        ax = make_axes(figsize=(5, 5))
+    for rows in (np.flatnonzero(bins == number) for number in np.unique(bins)):
+        _, trials = np.unique(codes[rows], return_inverse=True)
+        each, x = np.bincount(trials, chances[rows]), chances[rows].mean()
+        ends = binom.interval(confidence_level, len(each), min(1.0, each.mean()))
+        ax.vlines(x, *np.array(ends) / len(rows), linewidth=4, color="tab:blue", alpha=0.45)
+        ax.plot(x, shares[rows].mean(), "o", color="tab:blue", markersize=5)
+    ax.axline((0, 0), slope=1, color="0.6", linewidth=1, linestyle="--")
+    ax.set(xlabel="predicted probability", ylabel="share that was chosen")
     return ax
 
 

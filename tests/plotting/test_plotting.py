@@ -12,6 +12,7 @@ from sklearn_rankcal.plotting import (
     MetricAtKDisplay,
     QueryDifferencesDisplay,
     plot_aggregate,
+    plot_choice_calibration,
     plot_matrix,
     plot_preference_graph,
     plot_probability_above,
@@ -315,3 +316,35 @@ def test_probabilities_are_a_matrix_in_the_order_of_the_ranks():
     assert not plot_probability_above(leaderboard(20, n_resamples=20)).texts
     with pytest.raises(ValueError, match="no intervals"):
         plot_probability_above(leaderboard())
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 10])
+def test_bars_of_choice_calibration_have_the_share_that_right_probabilities_give(n_queries):
+    rng, outside, draws = np.random.default_rng(n_queries), 0, 40
+    for _ in range(draws):
+        groups = np.repeat(np.arange(n_queries), 4)
+        p = rng.dirichlet([0.5] * 4, n_queries)
+        chosen = (rng.random((n_queries, 1)) < p.cumsum(axis=1)).argmax(axis=1)
+        y = np.eye(4)[chosen].ravel()
+        ax = plot_choice_calibration(y, p.ravel(), groups, n_bins=2)
+        points = [line.get_xydata()[0] for line in ax.lines[:-1]]
+        bars = [bar.get_segments()[0] for bar in ax.collections]
+        assert np.mean(points, axis=0) == pytest.approx(0.25)  # two bins of equal size
+        for (x, share), ((at, low), (_, high)) in zip(points, bars, strict=True):
+            assert x == at and 0 <= low <= high <= 1
+            outside += not low - 1e-9 <= share <= high + 1e-9
+        plt.close("all")
+    assert outside <= 0.05 * 2 * draws
+
+
+def test_choice_calibration_shows_probabilities_that_are_too_sure():
+    groups = np.repeat(np.arange(200), 2)
+    ax = plot_choice_calibration(np.tile([1, 0, 0, 1], 100), np.tile([0.9, 0.1], 200), groups)
+    assert all(
+        not low <= line.get_ydata()[0] <= high
+        for line, ((_, low), (_, high)) in zip(
+            ax.lines[:-1], [bar.get_segments()[0] for bar in ax.collections], strict=True
+        )
+    )
+    with pytest.raises(ValueError, match="needs probabilities"):
+        plot_choice_calibration([1, 0], [2.0, 1.0], [0, 0])
