@@ -12,22 +12,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sklearn_rankcal.labels._rankings import PairWeight
-from sklearn_rankcal.losses import (
-    AUC,
-    DCG,
-    ERR,
-    ERU,
-    NDCG,
-    ChoiceLogLoss,
-    Measure,
-    Precision,
-    Recall,
-    Spearman,
-)
+from sklearn_rankcal.losses import AUC, DCG, ERR, ERU, NDCG, Measure, Precision, Recall, Spearman
 from sklearn_rankcal.losses._average_precision import AveragePrecision, ReciprocalRank
 from sklearn_rankcal.losses._cascade import Discount
 from sklearn_rankcal.losses._pairs import KendallTau, PairwiseDisagreement
-from sklearn_rankcal.losses._positional import Gain
+from sklearn_rankcal.losses._positional import ChoiceLogLoss, Gain
 from sklearn_rankcal.losses._registry import get_measures
 from sklearn_rankcal.metrics._checks import (
     Ties,
