@@ -264,8 +264,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     def choice_probabilities(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the probability that each document is the chosen one of its query.
 
-        The result has the shape (n_documents,), and sums to 1 in each query. `X` and `groups` are as
-        in `predict`. If several documents are chosen, it has expected shares. Only for
+        The result has the shape (n_documents,) and sums to 1 in each query. `X` and `groups` are
+        as in `predict`. If several documents are chosen, it has expected shares. Only for
         ``loss="choice"`` and the surrogate ``"softmax"``. Raise ValueError if the regressor
         predicts a negative share (:ref:`choices`).
         """
