@@ -330,7 +330,8 @@ class ChoiceLogLoss(Measure):
         if given is None or given.min() < 0 or np.abs(queries.sum(given) - 1).max() > 1e-4:
             raise ValueError(
                 "'choice_log_loss' needs probabilities, such as those of choice_probabilities, in "
-                "the place of scores: they are not negative and sum to 1 in each query."
+                "the place of scores: they are not negative and sum to 1 (up to 1e-4) in each "
+                "query. Pass the choices as groups, and do not skip unjudged rows."
             )
         logs = np.log(np.maximum(given, np.finfo(np.float64).eps))
         value = -queries.sum(Choice().utilities(labels, queries) * logs)

@@ -186,6 +186,12 @@ class BoostingCV(DocumentModel):
                 "losses must be a list of losses, such as (None,) for the loss of the ranker; got "
                 f"{self.losses!r}."
             )
+        if LINEAR in self.losses and (
+            FOREST in self.losses or not any(map(has_log_scores, self.losses))
+        ):
+            raise ValueError(
+                "'linear' needs 'poisson' or 'poisson_labels' in losses, and no 'forest'."
+            )
         _messages.check_count(self.cv, "cv", least=2)
         started = time.perf_counter()
         validation = training.validation
@@ -224,9 +230,7 @@ class BoostingCV(DocumentModel):
         self.sizes_ = {name: (one.n_trees, one.n_leaves) for name, one in search.grown.items()}
         own = {name: weight for name, weight in self.weights_.items() if name not in self._counts}
         self.regressor_ = search.merged(own, level)
-        if (linear := search.linear) is not None:
-            linear.coef *= sum(self.weights_.get(name, 0.0) for name in logs)
-        self._linear = linear
+        self._linear, self._linear_weight = search.linear, sum(self.weights_[name] for name in logs)
         self.forests_ = search.forests if self.weights_.get(FOREST) else []
         self._counts = {name: one for name, one in self._counts.items() if self.weights_[name]}
         _messages.print_progress(self, f"chose {self.summary()}", started)
@@ -239,14 +243,15 @@ class BoostingCV(DocumentModel):
     def predict(self, X: Any, queries: Queries) -> Floats:
         """Predict the score of each document."""
         scores = super().predict(X, queries)
+        if self._linear is not None:
+            own = self._linear_weight * self._linear.predict(X)
+            scores = scores * np.exp(own - queries.broadcast(queries.max(own)))
         if not self.forests_:
             return scores
         return scores + self.weights_[FOREST] * _predict_forests(self.forests_, X)
 
     def _predict(self, table: Any) -> Floats:
         scores = super()._predict(table)
-        if self._linear is not None:
-            scores = scores * np.exp(self._linear.predict(table))
         for name, counts in self._counts.items():
             scores = scores + self.weights_[name] * self._boosted(counts, table)
         return scores
@@ -257,7 +262,8 @@ class BoostingCV(DocumentModel):
             name: f", {n_trees} trees of {n_leaves} leaves"
             for name, (n_trees, n_leaves) in self.sizes_.items()
         }
-        parts = [f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()]
+        parts = ["linear scores"] * (self._linear is not None)
+        parts += [f"{name}{size}, share {self.shares_[name]:.2f}" for name, size in shown.items()]
         parts += [f"{name} dropped, error {-gain:+.1%}" for name, gain in self.dropped_.items()]
         return "; ".join(parts)
 
@@ -334,8 +340,14 @@ class _SizeSearch:
         for fold, coef in zip(self._folds, each, strict=True):
             scores[fold.held] = held[fold.held] @ coef
         self._scale = _combine(self.held, {LINEAR: scores}, logs=True)[0][LINEAR]
-        self._starts = [self._columns @ (self._scale * coef) for coef in each]
+        self._starts = [self._below_best(coef) for coef in each]
         self.linear.coef = self._scale * np.average(each, axis=0, weights=self._shares)
+
+    def _below_best(self, coef: Floats) -> Floats:
+        """Return linear scores of all rows, less the largest one of the query."""
+        parts = np.split(self._columns @ (self._scale * coef), [len(self._training.targets)])
+        each = zip(parts, (self._training.queries, self.held.queries), strict=True)
+        return np.concatenate([own - q.broadcast(q.max(own)) for own, q in each if len(own)])
 
     def _coefficients(self, rows: Ints, weight: Floats | None) -> Floats:
         targets = _wanted(self._training, POISSON, center=False)[rows]
@@ -442,7 +454,7 @@ class _SizeSearch:
         if again and self.linear is not None:
             coef = self._coefficients(np.arange(len(self._training.targets)), self._training.weight)
             self.linear.coef = self._scale * coef
-            self._starts.append(self._columns @ self.linear.coef)
+            self._starts.append(self._below_best(coef))
         for name, one in self.grown.items():
             if used and one not in used:
                 continue

@@ -99,9 +99,9 @@ class LinearScores:
     """Linear scores of the rows of a table, whose exponentials are shares of the targets.
 
     They are those of a conditional logit of the first `n_columns`, standardised, with an L2
-    penalty. Each value of a category that 1 % of the rows have is a column, and so is a missing
-    value. Missing numbers count as the mean, and numbers outside the range of `table` as the
-    nearest one inside. `regressor` knows the columns of the table.
+    penalty. Each value of a category that at least 1 % of the rows have is a column, and so is a
+    missing value. Missing numbers count as the mean, and numbers outside the range of `table` as
+    the nearest one inside. `regressor` knows the columns of the table.
     """
 
     def __init__(self, regressor: Any, table: Any, n_columns: int) -> None:
@@ -159,8 +159,8 @@ def listwise_weights(
 
     The weights minimise the cross-entropy between the targets (shifted to be >= 0) and
     exp(weighted sum of the held-out scores), plus a penalty `alpha` that shrinks them towards equal
-    weights. exp(weighted sum + level) has the mean of the targets. For shares, see
-    `nonnegative_weights`.
+    weights. The targets are those of all queries and of one more, whose shares are equal.
+    exp(weighted sum + level) has the mean of the targets. For shares, see `nonnegative_weights`.
     """
     targets, queries, sample_weight = known.targets, known.queries, known.weight
     columns = np.column_stack([queries.center(scores) for scores in held_out.T])
@@ -168,8 +168,11 @@ def listwise_weights(
     spreads[spreads <= 1e-12 * np.abs(held_out).max(axis=0, initial=0.0)] = 0.0
     columns /= np.where(spreads > 0, spreads, np.inf)
     counts = as_counts(targets, queries)
-    mass = counts if sample_weight is None else counts * sample_weight
     n_informative = max(1, int(np.count_nonzero(queries.sizes > 1)))
+    # one more query, of equal shares: without it, no weights are the best if all is predicted
+    equal_share = queries.broadcast(queries.sum(counts) / queries.sizes)
+    counts = (n_informative * counts + equal_share) / (n_informative + 1)
+    mass = counts if sample_weight is None else counts * sample_weight
     whole = float(mass.sum()) or 1.0
 
     def error(weights: Floats, equal: float | None) -> tuple[float, Floats]:

@@ -209,7 +209,7 @@ def plot_choice_calibration(
 ) -> Any:
     """Plot how often documents with a predicted choice probability were chosen.
 
-    Documents are divided into bins of equal size by their probability. A point shows the mean
+    Documents are divided into bins of about equal size by their probability. A point shows the mean
     probability of a bin, and the share of its documents that were chosen. The bar at the point is
     where this share falls with probability `confidence_level` if the probabilities are right [1]_.
     Points outside their bars show that they are not. Use choices that were not in `fit`.
@@ -255,7 +255,10 @@ def plot_choice_calibration(
     known = queries.broadcast(~np.isnan(data.values(ChoiceLogLoss())))
     shares = Choice().utilities(data.relevance, queries)[known]
     chances, codes = chances[known], queries.codes[known]
-    bins = np.argsort(np.argsort(chances, kind="stable")) * n_bins // len(chances)
+    if not len(chances):
+        raise ValueError("In no choice of several alternatives, one was chosen.")
+    ends = np.quantile(chances, np.arange(1, n_bins) / n_bins)
+    bins = np.searchsorted(ends, chances, side="right")
     if ax is None:
         ax = make_axes(figsize=(5, 5))
     for rows in (np.flatnonzero(bins == number) for number in np.unique(bins)):

@@ -307,7 +307,8 @@ def make_model(
         )
         return models.PairModel(clone(regressor), symmetric=space.symmetric)
     context = chosen_context(ranker.context, grouped, data.X)
-    return models.DocumentModel(clone(regressor), center=ranker.center, context=context)
+    center = ranker.center and not isinstance(loss, Choice)  # shares are not negative
+    return models.DocumentModel(clone(regressor), center=center, context=context)
 
 
 def _named_model(

@@ -133,6 +133,8 @@ def distill(
     if queries is None:
         queries = Queries.single(table.shape[0])
 
+    kind = getattr(teacher, "_scores_are", None)
+
     def scores(rows: Any) -> Floats:
         if rows is table:
             rows = X
@@ -141,7 +143,7 @@ def distill(
         found = np.asarray(predict_scores(ranker, rows, groups), dtype=np.float64)
         if not np.isfinite(found).all():
             raise ValueError("The teacher predicts NaN or infinity.")
-        if getattr(teacher, "_scores_are", None) == "shares":
+        if kind == "shares":
             found = np.log(np.maximum(found, np.finfo(np.float64).tiny))
         return queries.center(found)
 
@@ -155,6 +157,7 @@ def distill(
     drawing = _Drawing(table, scores(table), queries, random_state)
     student.model_ = model.imitate(scores, drawing)
     print_progress(student, f"imitated scores of X and {model.n_copies_} copies", started)
+    student.model_.scores_are = "logarithms" if kind else None
     student.loss_ = get_loss(student.loss)
     student.decoder_ = get_decoder("auto", student.loss_.space)
     student.model_.calibrated_over = getattr(teacher, "calibrated_over_", _UNKNOWN)
@@ -179,7 +182,7 @@ def _check_categories(teacher: Any, dtypes: dict[Any, Any]) -> None:
 class _Student(DocumentModel):
     """A regressor of rows, fitted to the scores of a teacher."""
 
-    scores_are = "logarithms"  # of shares of choices
+    scores_are: str | None  # "logarithms" of shares of choices
     calibrated_over: str  # that of the teacher
     unexplained_: float
     n_copies_: int

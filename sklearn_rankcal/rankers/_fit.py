@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn_rankcal.decoders._batches import not_a_result
 from sklearn_rankcal.decoders._registry import get_decoder
 from sklearn_rankcal.labels._labels import agreed_queries
-from sklearn_rankcal.losses import Loss, get_loss
+from sklearn_rankcal.losses import Choice, Loss, get_loss
 from sklearn_rankcal.models import Training
 from sklearn_rankcal.models._held_out import check_stops_early
 from sklearn_rankcal.models._member_weights import log_loss_of_shares
@@ -254,7 +254,7 @@ def make_validation(
     weighted = held_out if factor is None else held_out.weighted_by(factor)
     targets = weighted.learning(loss)
     show = partial(print_progress, ranker)
-    if ranker._scores_are == "shares":
+    if isinstance(loss, Choice) and ranker._learns_targets:
         return Validation(targets, log_loss_of_shares(targets), ranker.n_iter_no_change, show)
     steady = None
     with _naming_validation_data():

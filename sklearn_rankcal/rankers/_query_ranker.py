@@ -166,9 +166,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
     @property
     def _scores_are(self) -> str | None:
         """What scores are to `choice_probabilities`: "shares" of choices, "logarithms" or None."""
-        if not isinstance(get_loss(self.loss), Choice):
-            return None
-        return getattr(getattr(self, "model_", None), "scores_are", "shares")
+        usual = "shares" if isinstance(get_loss(self.loss), Choice) else None
+        return getattr(getattr(self, "model_", None), "scores_are", usual)
 
     def _needs_queries(self) -> bool:
         """Return whether the scores of documents depend on their queries."""
@@ -266,8 +265,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
 
         The result has the shape (n_documents,) and sums to 1 in each query. `X` and `groups` are
         as in `predict`. If several documents are chosen, it has expected shares. Only for
-        ``loss="choice"`` and the surrogate ``"softmax"``. Raise ValueError if the regressor
-        predicts a negative share (:ref:`choices`).
+        ``loss="choice"``, and for the surrogate ``"softmax"``, which other losses than ``"choice"``
+        suit if labels are 0 and 1. Raise ValueError if the regressor predicts a negative share.
         """
         check_is_fitted(self)
         if np.shape(X)[:1] == (0,):  # no alternatives
@@ -278,8 +277,8 @@ class QueryRanker(RankerMixin, BaseEstimator):
             scores = np.exp(scores - queries.broadcast(queries.max(scores)))
         elif scores.min() < 0:
             raise ValueError(
-                "The regressor predicts negative shares of choices. Use the default, a classifier, "
-                "or a regressor that minimises the Poisson deviance, such as "
+                "The regressor predicts negative shares of choices. Use the default, a classifier "
+                "with predict_proba, or a regressor that minimises the Poisson deviance, such as "
                 "HistGradientBoostingRegressor(loss='poisson')."
             )
         scores = np.maximum(scores, np.finfo(np.float64).tiny)

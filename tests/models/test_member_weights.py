@@ -62,7 +62,12 @@ def test_levels_of_queries_and_huge_scores():
 
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 def test_weights_have_the_least_cross_entropy_of_all(weight):
-    """Without a penalty, against another search; the level makes the means equal."""
+    """Without a penalty, against another search; the level makes the means equal.
+
+    One more query of equal shares counts, which bounds the weights of scores without errors.
+    """
+    equal = QUERIES.broadcast(QUERIES.mean(TARGETS))
+    targets = TARGETS + (equal - TARGETS) / (1 + np.count_nonzero(QUERIES.sizes > 1))
     found, shares, level = listwise_weights(
         list("abc"), SCORES, Training(None, TARGETS, QUERIES, weight), 0.0
     )
@@ -70,14 +75,18 @@ def test_weights_have_the_least_cross_entropy_of_all(weight):
     assert (values >= 0).all() and sum(shares.values()) == pytest.approx(1)
 
     def error(weights):
-        return listwise_error(SCORES @ weights, TARGETS, QUERIES, weight)
+        return listwise_error(SCORES @ weights, targets, QUERIES, weight)
 
     best = minimize(error, np.ones(3), method="Powell", bounds=[(0, 9)] * 3, tol=1e-10).x
     if not values.any() or not best.any():
         pytest.fail("the example says nothing")
     np.testing.assert_allclose(values, best, atol=1e-3)
     mass = np.ones(N) if weight is None else weight
-    assert mass @ np.exp(SCORES @ values + level) == pytest.approx(mass @ TARGETS)
+    assert mass @ np.exp(SCORES @ values + level) == pytest.approx(mass @ targets)
+    right = Training(None, TARGETS, QUERIES, weight)
+    for scores in (TARGETS, 50 * TARGETS):  # without an error
+        found, _, _ = listwise_weights(["a"], np.log(scores + 1e-9)[:, None], right, 0.0)
+        assert found["a"] < 5
 
 
 def test_a_large_penalty_makes_weights_equal_and_useless_members_have_none():
