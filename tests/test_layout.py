@@ -50,7 +50,7 @@ WINGS = {
 COMMON = ("_kernels", "exceptions", "_version")
 #: The most functions and files of the package that one call enters.
 DOORS = {
-    "fit": (119, 20),
+    "fit": (118, 20),
     "predict": (33, 11),
     "ndcg_score": (38, 9),
     "aggregate": (75, 13),
@@ -59,7 +59,7 @@ DOORS = {
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 50_790, "lines of tests": 43_330, "lines in reach": 16_430}
+SIZES = {"files": 140, "lines": 51_080, "lines of tests": 43_450, "lines in reach": 16_695}
 
 
 @cache
