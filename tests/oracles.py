@@ -40,6 +40,10 @@ def precision(y, order, k):
     return sum(y[d] for d in order[:k]) / k
 
 
+def choice(y, order):
+    return y[order[0]] / sum(y) if len(y) > 1 and sum(y) else math.nan
+
+
 def recall(y, order, k):
     return sum(y[d] for d in order[:k]) / sum(y) if sum(y) else math.nan
 

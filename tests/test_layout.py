@@ -59,7 +59,7 @@ DOORS = {
 }
 #: The most files and lines of the package, lines of tests, and lines that a reader of
 #: `CalibratedRanker` can reach.
-SIZES = {"files": 140, "lines": 51_080, "lines of tests": 43_450, "lines in reach": 16_695}
+SIZES = {"files": 140, "lines": 51_120, "lines of tests": 43_480, "lines in reach": 16_695}
 
 
 @cache

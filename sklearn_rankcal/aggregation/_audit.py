@@ -140,12 +140,16 @@ def audit_board(
         "ties": ties_probe,
         "cycles": cycles_probe,
     }
+    ordered = board.judgements.orders is not None
+    if ordered:  # drawn votes say less of scores than the orders do
+        find = {"cycles": cycles_probe}
     probes = [Probe(name, *probe(data)) for name, probe in find.items()]
     if data.judgements.refused is not None:
         probes.append(Probe("no answer", *share_without_answer(data.judgements)))
     probes += judges_probes(data)
     probes.append(Probe("same names", *names_probe(data)))
-    probes.append(Probe("first place", *first_place_probe(data)))
+    if not ordered:
+        probes.append(Probe("first place", *first_place_probe(data)))
     order = np.argsort(data.ranks, kind="stable")
     return Audit(
         probes,
@@ -154,7 +158,11 @@ def audit_board(
         float(data.contests.weight.sum()),
         {name: ranks[order] for name, ranks in data.alternatives.items()},
         data.influence,
-        "audit" if board.category_spread is None else "audit without pooling",
+        "audit by drawn pairs"
+        if ordered
+        else "audit"
+        if board.category_spread is None
+        else "audit without pooling",
     )
 
 
@@ -174,7 +182,7 @@ def judges_probes(data: AuditData) -> list[Probe]:
     average. The third tests the votes of each judge for each item.
     """
     if data.judge is None:
-        text = "Unknown: the judge of each vote is not given. Pass judge= to from_votes."
+        text = "Unknown: the judge of each vote is not given. Pass judge=."
         return [Probe(name, None, text) for name in _NAMES]
     contests = data.contests
     codes, judge = np.unique(data.judge, return_inverse=True)

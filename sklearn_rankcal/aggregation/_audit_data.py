@@ -21,6 +21,7 @@ from sklearn_rankcal.aggregation._contests import Contests, count_votes
 from sklearn_rankcal.aggregation._graphs import number_parts
 from sklearn_rankcal.aggregation._likelihoods import result_probabilities
 from sklearn_rankcal.labels._item_ids import show_id
+from sklearn_rankcal.labels._rankings import Comparisons
 from sklearn_rankcal.queries import Queries
 from sklearn_rankcal.utils._numbers import Floats, Ints
 
@@ -142,6 +143,8 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
     from sklearn_rankcal.aggregation._maximum_likelihood import BradleyTerry
 
     read, rows = result.judgements._of_query(result._query(group))
+    if read.orders is not None:
+        read = draw_votes(read, random)
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
     boards = fit_boards(read, structure)
     board = boards[0]
@@ -189,6 +192,30 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
         random=random,
         alternatives={"as fitted": ranks},
     )
+
+
+def draw_votes(read: Any, random: np.random.Generator) -> Any:
+    """Divide the items of each order into pairs at random; return a vote for each pair.
+
+    By the model of Plackett and Luce, votes of disjoint pairs are independent, with the
+    probabilities of Bradley and Terry. Tied items give no vote.
+    """
+    item, tier, offsets = read.orders
+    sizes = np.diff(offsets)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    drawn = np.lexsort((random.random(len(item)), owner))
+    place = np.arange(len(item)) - offsets[owner]
+    start = np.flatnonzero((place % 2 == 0) & (place + 1 < sizes[owner]))
+    one, other = drawn[start], drawn[start + 1]
+    differ = tier[one] != tier[other]
+    one, other = np.sort(np.column_stack([one, other])[differ], axis=1).T  # the better item first
+    taken = owner[one]
+    chosen = {
+        name: None if values is None else values[taken]
+        for name, values in (("query", read.query), ("judge", read.judge), ("count", read.count))
+    }
+    votes = Comparisons(item[one], item[other], None, None)
+    return read._with(**chosen, _comparisons=votes, orders=None, _half_ties=False)
 
 
 def ranks_of(scores: Floats, structure: Any, parts: Ints) -> Ints:

@@ -54,10 +54,11 @@ def contests_of(judgements: Any) -> Contests:
     """
     if judgements.orders is not None:
         raise ValueError(
-            "These judgements are orders or selections, but audits, categories, models of ties and "
+            "These judgements are orders or selections, but categories, models of ties and "
             "intervals of 'btl' need votes between two items. For intervals of orders, pass the "
             "method 'plackett_luce', or n_resamples=1000, to aggregate. For categories of orders, "
-            "read them with groups=categories: each gets a board of its own."
+            "read them with groups=categories: each gets a board of its own. An audit of orders "
+            "needs the group."
         )
     winner, loser, weight, offsets = judgements.comparisons
     n = judgements.n_judgements

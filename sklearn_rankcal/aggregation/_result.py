@@ -476,7 +476,7 @@ class Aggregate:
             The probability that a test fires by chance, corrected for the number of judges, items
             or pairs that are tested.
         random_state : int, RandomState instance or None, default=0
-            Determines the random signs of the test of cycles.
+            Determines the random signs of the test of cycles, and the pairs drawn from orders.
 
         Returns
         -------
@@ -487,10 +487,14 @@ class Aggregate:
         Raises
         ------
         ValueError
-            If the judgements are not votes between two items, or as in `rows_of`.
+            If the judgements are votes of several comparisons, or as in `rows_of`.
 
         Notes
         -----
+        Of orders, selections and best-worst choices, the audit tests cycles, judges and names. The
+        items of each are divided into pairs at random, and each pair is a vote: by the model of
+        Plackett and Luce, these votes are independent.
+
         The probes fit `aggregation.BradleyTerry` with the covariates of the votes, whatever the
         method of the leaderboard is. The test of the position allows for differences between
         judges, and the test of cycles does from 15 judges on. An audit takes as long as some tens

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sklearn_rankcal import Judgements, aggregate
+from sklearn_rankcal.aggregation._audit_data import draw_votes  # not visible in its audit
 
 matplotlib.use("Agg")
 NAMES = np.array([f"m{k}" for k in range(12)])
@@ -180,6 +181,33 @@ def test_a_rare_item_with_a_name_of_its_own_is_not_misspelt(name):
     assert not {probe.name: probe for probe in board.audit().probes}["same names"].fires
 
 
+def test_orders_are_audited_by_votes_of_disjoint_pairs():
+    orders = [["a", ["b", "c"], "d", "e"], ["e", "a"], ["b"]] * 30
+    read = Judgements.from_orders(orders, judge=[0, 1, 2] * 30)
+    votes = draw_votes(read, np.random.default_rng(0))
+    winner, loser, _, _ = votes.comparisons
+    pairs = read.items[np.column_stack([winner, loser])].tolist()
+    of_first = [tuple(pair) for pair, judge in zip(pairs, votes.judge, strict=True) if judge == 0]
+    better = "ab ac ad ae bd be cd ce de".split()  # each pair but the tie, about equally often
+    counts = [of_first.count(tuple(pair)) for pair in better]
+    assert sum(counts) == len(of_first) and 2 <= min(counts) and max(counts) <= 12
+    assert len(of_first) <= 2 * 30 and sum(votes.judge == 1) == 30 and not (votes.judge == 2).any()
+
+    rng = np.random.default_rng(0)
+    scores = np.linspace(1.5, -1.5, 8) * np.where(np.arange(200) % 10, 1, -1)[:, None]
+    orders = np.argsort(-scores - rng.gumbel(size=scores.shape), axis=1).tolist()
+    found = probes(Judgements.from_orders(orders, judge=np.arange(200) % 10))
+    assert list(found) == [
+        "cycles",
+        "random judges",
+        "opposed judges",
+        "partial judges",
+        "busy judges",
+        "same names",
+    ]
+    assert [name for name, probe in found.items() if probe.fires] == ["opposed judges"]
+
+
 def test_what_is_not_known_is_said():
     found = probes(votes_of(with_judges=False))
     assert found["opposed judges"].fires is None
@@ -189,8 +217,8 @@ def test_what_is_not_known_is_said():
         ["a", "a", "a"] * 20, ["b", "c", "d"] * 20, (["model_a"] * 3 + ["model_b"]) * 15
     )
     assert "always first" in probes(always)["position"].finding
-    with pytest.raises(ValueError, match="orders or selections"):
-        aggregate(Judgements.from_orders([[1, 2, 3], [3, 1, 2]])).audit()
+    with pytest.raises(ValueError, match="audit of orders needs the group"):
+        aggregate(Judgements.from_orders([[1, 2, 3], [3, 1, 2]], groups=[0, 1])).audit()
     with pytest.raises(ValueError, match="level must be"):
         aggregate(pairs).audit(level=2.0)
 

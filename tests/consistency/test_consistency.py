@@ -88,6 +88,7 @@ RISKS = {
     "recall": lambda y, o: -oracles.recall(y, o, 2),
     "auc": lambda y, o: -oracles.auc(y, o),
     "spearman": lambda y, o: -oracles.spearman(y, o),
+    "choice": lambda y, o: -oracles.choice(y, o),
     "err": lambda y, o: -oracles.err(y, o, top=2),
     "map": lambda y, o: -oracles.average_precision(y, o),
     "map_by_scores": lambda y, o: -oracles.average_precision(y, o),

@@ -92,7 +92,7 @@ ON_RANKS = {
     ),
     "auc": lambda r: (AUC(threshold=1, shrinkage=0), binary(oracles.auc, 1)),
     "spearman": lambda r: ("spearman", oracles.spearman),
-    "choice": lambda r: ("choice", lambda y, o: y[o[0]] / sum(y)),
+    "choice": lambda r: ("choice", oracles.choice),
     "err": lambda r: ("err", lambda y, o: oracles.err(y, o, top=r - 1)),
     "map": lambda r: (MAP(threshold=r - 2, shrinkage=0), binary(oracles.average_precision, r - 2)),
     "map_by_scores": lambda r: (

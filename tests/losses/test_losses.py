@@ -56,7 +56,7 @@ ORACLES = {
     "recall": (lambda y, o: oracles.recall(y, o, 2)),
     "auc": oracles.auc,
     "spearman": oracles.spearman,
-    "choice": (lambda y, o: y[o[0]] / sum(y) if len(y) > 1 and sum(y) else np.nan),
+    "choice": oracles.choice,
     "err": (lambda y, o: oracles.err(y, o, 3, top=1 if max(y) <= 1 else 3)),
     "map": oracles.average_precision,
     "map_by_scores": oracles.average_precision,
