@@ -133,8 +133,7 @@ def test_messages_name_what_works():
     orders = Judgements.from_orders(random_orders(0, 20, 4))
     for method in ("plackett_luce", "btl", "kemeny", "borda"):
         board = aggregate(orders, method)
-        with pytest.raises(ValueError, match=r"^These judgements are orders.*'plackett_luce'"):
-            board.audit()
+        assert not board.audit().fired
         with pytest.raises(ValueError, match=r"Pass .*n_resamples=1000") as caught:
             board.may_be_first()
         if "'robust'" in str(caught.value):
