@@ -59,7 +59,6 @@ from sklearn.utils import Bunch
 
 from sklearn_rankcal import LinearRanker
 from sklearn_rankcal.aggregation import AggregatedLoss, Judgements, LogOdds
-from sklearn_rankcal.aggregation._loss import auto_subset_size
 from sklearn_rankcal.datasets import load_letor, make_comparisons
 from sklearn_rankcal.losses import NDCG
 from sklearn_rankcal.metrics import ndcg_score
@@ -241,7 +240,8 @@ def figure_3(worlds: list[Data], setting: Setting, arguments: argparse.Namespace
                 values.setdefault(name, []).append(float(np.mean(risks)))
         found[n] = values
         best = min(MULTIPLIERS, key=lambda m: np.mean(values["logistic", m]))
-        auto = auto_subset_size(Judgements.from_labels(pairs[0][1].y))
+        n_judgements = Judgements.from_labels(pairs[0][1].y).per_query.sum()
+        auto = max(1, int(np.ceil(2.0 * n_judgements**0.45)))  # subset_size="auto"
         per_query = n / pairs[0][1].n_queries
         baseline = np.array(values["logistic", best])
         rows = [
