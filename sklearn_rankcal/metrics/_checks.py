@@ -40,7 +40,6 @@ class RankingData:
     relevance: NDArray[np.float64]
     ranking: Ranking
     weight: NDArray[np.float64] | None
-    scores: NDArray[np.float64] | None = None
 
     def mean(self, name: str, measure: Measure, zero_division: ZeroDivision) -> float:
         """Return the mean of a measure over queries; `name` is for warnings and errors."""
@@ -64,9 +63,10 @@ class RankingData:
 
     def _look_swapped(self) -> bool:
         """Whether the labels have fractions, and the scores could be labels: 0, 1, ..."""
-        if self.scores is None or not 0 <= self.scores.min() < self.scores.max():
+        scores = self.ranking.scores
+        if scores is None or not 0 <= scores.min() < scores.max():
             return False
-        whole = [bool((each == np.floor(each)).all()) for each in (self.relevance, self.scores)]
+        whole = [bool((each == np.floor(each)).all()) for each in (self.relevance, scores)]
         return whole == [False, True]
 
     def query_weight(self) -> NDArray[np.float64] | None:
@@ -143,7 +143,7 @@ def read_ranking(
             "and the ranking as arrays of shape (1, n_documents).",
             MissingGroupsWarning,
         )
-    return RankingData(relevance, ranking, weight, scores)
+    return RankingData(relevance, ranking, weight)
 
 
 def read_compared(
