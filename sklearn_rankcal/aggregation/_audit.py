@@ -133,16 +133,17 @@ def audit_board(
         return Audit(found, float(level), board.items, total)
     random = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     data = read_votes(board, group, float(level), random)
-    find = {
-        "few votes": few_votes_probe,
-        "unbounded": unbounded_probe,
-        "position": position_probe,
-        "ties": ties_probe,
-        "cycles": cycles_probe,
-    }
     ordered = board.judgements.orders is not None
-    if ordered:  # drawn votes say less of scores than the orders do
-        find = {"cycles": cycles_probe}
+    title, find = "audit by drawn pairs", {"cycles": cycles_probe}
+    if not ordered:  # drawn votes say less of scores than the orders do
+        title = "audit" if board.category_spread is None else "audit without pooling"
+        find = {
+            "few votes": few_votes_probe,
+            "unbounded": unbounded_probe,
+            "position": position_probe,
+            "ties": ties_probe,
+            **find,
+        }
     probes = [Probe(name, *probe(data)) for name, probe in find.items()]
     if data.judgements.refused is not None:
         probes.append(Probe("no answer", *share_without_answer(data.judgements)))
@@ -158,11 +159,7 @@ def audit_board(
         float(data.contests.weight.sum()),
         {name: ranks[order] for name, ranks in data.alternatives.items()},
         data.influence,
-        "audit by drawn pairs"
-        if ordered
-        else "audit"
-        if board.category_spread is None
-        else "audit without pooling",
+        title,
     )
 
 

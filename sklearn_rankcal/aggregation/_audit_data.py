@@ -210,12 +210,9 @@ def draw_votes(read: Any, random: np.random.Generator) -> Any:
     differ = tier[one] != tier[other]
     one, other = np.sort(np.column_stack([one, other])[differ], axis=1).T  # the better item first
     taken = owner[one]
-    chosen = {
-        name: None if values is None else values[taken]
-        for name, values in (("query", read.query), ("judge", read.judge), ("count", read.count))
-    }
     votes = Comparisons(item[one], item[other], None, None)
-    return read._with(**chosen, _comparisons=votes, orders=None, _half_ties=False)
+    rows = np.arange(len(read.items))
+    return read._part(read.queries, rows, read.query[taken], votes, None, taken, read.refused)
 
 
 def ranks_of(scores: Floats, structure: Any, parts: Ints) -> Ints:
