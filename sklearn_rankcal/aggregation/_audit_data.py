@@ -148,6 +148,8 @@ def read_votes(result: Any, group: Any, level: float, random: np.random.Generato
     structure = result.method if isinstance(result.method, BradleyTerry) else BradleyTerry()
     boards = fit_boards(read, structure)
     board = boards[0]
+    if not len(board.contests.first):
+        raise ValueError("There is no vote between two items to audit.")
     parts = result.parts[rows]
     found = intervals_of(read, boards, structure, "robust", 0.95, parts, main=MOST)[0]
     assert found.score_low is not None and found.score_high is not None
