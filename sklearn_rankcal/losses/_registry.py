@@ -159,13 +159,12 @@ MEASURES: dict[str, type[Measure]] = {
 }
 
 
-#: Measures of probabilities, which are not among those of rankings in `MEASURES`.
-_KNOWN = MEASURES | {"choice_log_loss": ChoiceLogLoss}
+#: Measures of choices, which are not among those of all rankings in `MEASURES`.
+_KNOWN = MEASURES | {"choice": Choice, "choice_log_loss": ChoiceLogLoss}
 #: Names that other libraries use, each with the nearest name in `MEASURES`.
 _NAMES_OF_MEASURES = {
     "average_precision": "map",
     "ap": "map",
-    "choice": "recall@1",
     "kendall": "kendall_tau",
     "log_loss": "choice_log_loss",
     "map_by_scores": "map",

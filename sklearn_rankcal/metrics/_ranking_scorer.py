@@ -22,7 +22,6 @@ from sklearn_rankcal.utils._numbers import Floats, read_numbers
 
 #: The measures of losses that have a different name.
 _OF_LOSSES = {
-    "choice": "recall@1",
     "map_by_scores": "map",
     "pd": "pairwise_disagreement",
     "pd_by_scores": "pairwise_disagreement",

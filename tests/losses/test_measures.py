@@ -346,12 +346,8 @@ def test_losses_of_pairs_measure_the_agreement(loss):
 
 
 def test_losses_without_a_metric_of_their_name_are_the_only_ones_left_out():
-    assert set(losses.LOSSES) - set(OF_LOSSES) == {
-        "choice",
-        "pd",
-        "pd_by_scores",
-        "positional",
-    }
+    left_out = {"choice", "pd", "pd_by_scores", "positional"}
+    assert set(losses.LOSSES) - set(OF_LOSSES) == left_out
 
 
 def test_attributes_of_the_measures():

@@ -17,10 +17,9 @@ from sklearn_rankcal import (
     distill,
     relevance_labels,
 )
-from sklearn_rankcal.losses import ChoiceLogLoss
 from sklearn_rankcal.metrics import choice_log_loss, compare_rankings, get_ranking_scorer
 from sklearn_rankcal.models import BoostingCV
-from sklearn_rankcal.queries import Queries, Ranking
+from sklearn_rankcal.queries import Queries
 
 
 def choices(n_choices, curved=0.0, seed=0):
@@ -178,6 +177,8 @@ def test_numbers_of_choices_give_expected_shares():
     p = ranker.choice_probabilities(np.eye(3), [0, 0, 0])
     np.testing.assert_allclose(p, counts.reshape(300, 3).mean(axis=0) / 20, atol=0.01)
     assert ranker.score(X, counts, groups) == pytest.approx(counts[::3].mean() / 20)
+    scorer = get_ranking_scorer("choice")
+    assert scorer(ranker, X, counts, groups=groups) == ranker.score(X, counts, groups)
 
 
 def test_linear_scores_have_categories_and_missing_values():
@@ -243,6 +244,5 @@ def test_the_scorer_chooses_in_a_search():
     search.fit(X, relevance_labels(chosen, queries.codes))
     p = search.best_estimator_.choice_probabilities(X, queries.codes)
     found = scorer(search, X, relevance_labels(chosen, queries.codes))
-    ranking = Ranking.from_scores(p, queries)
-    assert found == -ChoiceLogLoss().per_query(ranking, chosen).mean()
+    assert found == -choice_log_loss(chosen, p, groups=queries.codes)
     assert (search.cv_results_["mean_test_score"] > -1.3).all()  # equal shares have -1.48
